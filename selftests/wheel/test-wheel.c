@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The wheel against an oracle that looks at every timer on every occasion.
+ *
+ * Prints TAP. Every run prints its seed, and -s SEED repeats it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "check.h"
+
+#define __unused	__attribute__((unused))
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define TICK_MAX	((1ULL << (TWHEEL_BITS * TWHEEL_LEVELS)) - 1)
+
+static u64 seed, state;
+static const char *test_name;
+
+void check_failed(const char *file, int line, const char *what)
+{
+	printf("# %s:%d: %s\n# repeat with -s %" PRIu64 "\nnot ok - %s\n",
+	       file, line, what, seed, test_name);
+	fflush(stdout);
+	abort();
+}
+
+/* splitmix64: small, good enough, and the same everywhere. */
+static u64 draw(void)
+{
+	u64 z = (state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+static u64 draw_below(u64 n)
+{
+	return draw() % n;
+}
+
+/* Small numbers and large ones alike: the number of bits is even, up to @bits. */
+static u64 draw_bits(unsigned int bits)
+{
+	unsigned int n = draw_below(bits + 1);
+
+	return n ? draw() >> (64 - n) : 0;
+}
+
+/*
+ * The timers as the oracle sees them: @armed says which the wheel must hold.
+ * @earliest is the first tick at which the wheel may hand the timer out.
+ */
+struct timer {
+	struct twheel_node node;
+	u64 earliest;
+	bool armed;
+};
+
+struct model {
+	struct twheel *wheel;
+	struct timer *timers;
+	unsigned int nr, armed;
+	struct twheel_chunk *chunks;
+	unsigned int supplied, supply;
+};
+
+static void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now)
+{
+	memset(m, 0, sizeof(*m));
+	m->nr = nr;
+	m->supply = nr + 1;
+	m->wheel = malloc(sizeof(*m->wheel));
+	m->timers = calloc(nr, sizeof(*m->timers));
+	m->chunks = aligned_alloc(TWHEEL_CHUNK_BYTES, m->supply * sizeof(*m->chunks));
+	if (!m->wheel || !m->timers || !m->chunks) {
+		perror("test-wheel: malloc");
+		exit(2);
+	}
+	memset(m->chunks, 0, m->supply * sizeof(*m->chunks));
+	twheel_init(m->wheel, shift, now);
+}
+
+static void model_supply(struct model *m, unsigned int nr)
+{
+	while (nr-- && m->supplied < m->supply)
+		twheel_supply(m->wheel, &m->chunks[m->supplied++]);
+}
+
+static void model_free(struct model *m)
+{
+	free(m->chunks);
+	free(m->timers);
+	free(m->wheel);
+}
+
+static void model_arm(struct model *m, struct timer *t, u64 deadline)
+{
+	u64 due = twheel_due_tick(m->wheel, deadline);
+	u64 came;
+
+	CHECK(t->node.where == TWHEEL_NOWHERE);
+	t->node.deadline = deadline;
+	t->earliest = max(due, m->wheel->now + 1);
+	came = twheel_file(m->wheel, &t->node);
+	CHECK(came > m->wheel->now && came <= t->earliest);
+	CHECK(t->node.where != TWHEEL_NOWHERE);
+	t->armed = true;
+	m->armed++;
+}
+
+static void model_cancel(struct model *m, struct timer *t)
+{
+	twheel_remove(m->wheel, &t->node);
+	CHECK(t->node.where == TWHEEL_NOWHERE);
+	t->armed = false;
+	m->armed--;
+}
+
+/* As the engine does it: store the deadline if that is enough. */
+static void model_rearm(struct model *m, struct timer *t, u64 deadline)
+{
+	u64 due;
+
+	if (!twheel_may_defer(m->wheel, &t->node, deadline)) {
+		model_cancel(m, t);
+		model_arm(m, t, deadline);
+		return;
+	}
+	/* The entry stays: the timer cannot come out before the wheel gets there. */
+	due = twheel_due_tick(m->wheel, deadline);
+	if (t->node.where == TWHEEL_SPILLED)
+		t->earliest = max(due, t->earliest);
+	else
+		t->earliest = max(due, max(t->node.filed, m->wheel->now));
+	t->node.deadline = deadline;
+}
+
+/* The first tick at which the oracle has something to hand out. */
+static u64 model_next(const struct model *m)
+{
+	u64 next = TWHEEL_NEVER;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->timers[i].armed && m->timers[i].earliest < next)
+			next = m->timers[i].earliest;
+	return next;
+}
+
+/* Takes what the wheel hands out, with at most @budget entries looked at. */
+static void model_take(struct model *m, u64 tick, unsigned int budget)
+{
+	struct twheel_node *node;
+	struct timer *t;
+
+	while ((node = twheel_expire(m->wheel, tick, &budget))) {
+		t = container_of(node, struct timer, node);
+		CHECK(t->armed);
+		CHECK(node->where == TWHEEL_NOWHERE);
+		/* Never early, and in wheel time never late. */
+		CHECK(m->wheel->now >= twheel_due_tick(m->wheel, node->deadline));
+		CHECK(m->wheel->now == t->earliest);
+		t->armed = false;
+		m->armed--;
+	}
+	if (budget) {
+		CHECK(m->wheel->now >= tick);
+		CHECK(model_next(m) > tick);
+		CHECK(twheel_next(m->wheel) > tick);
+	}
+}
+
+static void model_advance(struct model *m, u64 tick)
+{
+	model_take(m, tick, ~0U);
+}
+
+static void model_check(const struct model *m)
+{
+	check_wheel(m->wheel);
+	CHECK(m->wheel->stats.entries == m->armed);
+	CHECK(twheel_next(m->wheel) <= model_next(m));
+	if (!m->wheel->stats.spilled && !m->armed)
+		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER || m->wheel->work.head);
+}
+
+/*
+ * Every pair of deadlines from every start, with time moving in every step: the
+ * second is added in the middle of the way and, in turn, kept, cancelled, or
+ * moved to where the first was. Only for wheels with few ticks.
+ */
+static void try_pair(struct model *m, u64 start, u64 a, u64 b, u64 step, unsigned int act)
+{
+	u64 now;
+
+	twheel_reset(m->wheel, start);
+	model_arm(m, &m->timers[0], a);
+	for (now = start; now + step < TICK_MAX && m->armed; now += step) {
+		if (now == start + step)
+			model_arm(m, &m->timers[1], b);
+		if (now == start + 2 * step && m->timers[1].armed) {
+			if (act == 1)
+				model_cancel(m, &m->timers[1]);
+			if (act == 2)
+				model_rearm(m, &m->timers[1], a);
+		}
+		model_check(m);
+		model_advance(m, now + step);
+	}
+	model_advance(m, TICK_MAX);
+	CHECK(!m->armed);
+	model_check(m);
+}
+
+static void test_exhaustive(unsigned int loops __unused)
+{
+	struct model m;
+	u64 start, a, b, step;
+	unsigned int act;
+
+	if (TICK_MAX >= 128)
+		return;
+	model_init(&m, 2, 0, 0);
+	model_supply(&m, 2);
+	for (start = 0; start < TICK_MAX; start++)
+		for (a = 0; a <= TICK_MAX; a++)
+			for (b = 0; b <= TICK_MAX; b += 1 + TICK_MAX / 20)
+				for (step = 1; step <= TICK_MAX / 2; step += 1 + step / 2)
+					for (act = 0; act < 3; act++)
+						try_pair(&m, start, a, b, step, act);
+	model_free(&m);
+}
+
+/**
+ * struct config - a kind of random run
+ * @nr:		timers
+ * @shift:	nanoseconds per tick, as a power of two
+ * @bits:	most bits of a distance, in nanoseconds
+ * @step:	most bits of a step of time, in ticks
+ * @chunks:	chunks supplied, in percent of the timers
+ * @cancel:	weight of cancelling against adding, in percent
+ * @budget:	most entries looked at in one go, or 0 for all
+ */
+struct config {
+	const char *name;
+	unsigned int nr, shift, bits, step, chunks, cancel, budget;
+};
+
+static const struct config configs[] = {
+	{ "near",		64,	0,	6,	3,	101,	30,	0 },
+	{ "mixed",		200,	0,	14,	8,	101,	50,	0 },
+	{ "mixed, in portions",	200,	0,	14,	8,	101,	50,	7 },
+	{ "far",		100,	20,	63,	40,	101,	50,	0 },
+	{ "far, short tick",	100,	10,	63,	52,	101,	50,	3 },
+	{ "all cancelled",	300,	20,	36,	4,	101,	99,	0 },
+	{ "few chunks",		200,	0,	12,	6,	5,	50,	5 },
+	{ "no chunk",		100,	4,	16,	6,	0,	50,	4 },
+	{ "crowded slots",	500,	12,	14,	1,	101,	40,	16 },
+};
+
+/* Distances that fit, whatever the size of the wheel. */
+static u64 draw_deadline(const struct model *m, const struct config *c)
+{
+	unsigned int bits = TWHEEL_BITS * TWHEEL_LEVELS + c->shift - 1;
+	unsigned int room = bits < 62 ? bits : 62;
+	u64 deadline = (m->wheel->now << c->shift) + draw_bits(c->bits < room ? c->bits : room);
+	u64 limit = 1ULL << room;
+
+	/* Times that lie on the edge of a slot are where the mistakes are. */
+	if (draw_below(4) == 0)
+		deadline &= ~0ULL << draw_below(room);
+	if (draw_below(16) == 0)
+		deadline = draw_below(deadline + 1);
+	return deadline < limit ? deadline : limit;
+}
+
+static void random_op(struct model *m, const struct config *c)
+{
+	struct timer *t = &m->timers[draw_below(m->nr)];
+
+	if (!t->armed)
+		model_arm(m, t, draw_deadline(m, c));
+	else if (draw_below(100) < c->cancel)
+		model_cancel(m, t);
+	else
+		model_rearm(m, t, draw_deadline(m, c));
+}
+
+static void random_step(struct model *m, const struct config *c, u64 *clock, u64 end)
+{
+	u64 step = draw_bits(c->step);
+
+	if (draw_below(8) == 0)
+		twheel_forward(m->wheel, *clock);
+	*clock = step < end - *clock ? *clock + step : end;
+	model_take(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
+}
+
+static void random_run(const struct config *c, unsigned int rounds)
+{
+	/* Half of the ticks that the wheel can count to, so that a deadline fits. */
+	unsigned int room = TWHEEL_BITS * TWHEEL_LEVELS - 1;
+	u64 end = 1ULL << (room + c->shift > 61 ? 61 - c->shift : room);
+	u64 clock = draw_below(end);
+	struct model m;
+
+	model_init(&m, c->nr, c->shift, clock);
+	model_supply(&m, c->nr * c->chunks / 100);
+	while (rounds--) {
+		unsigned int ops = draw_below(2 * c->nr);
+
+		while (ops--)
+			random_op(&m, c);
+		model_check(&m);
+		random_step(&m, c, &clock, end);
+		model_check(&m);
+		if (draw_below(64) == 0)
+			model_supply(&m, c->nr / 10);
+		if (clock == end) {
+			while (twheel_evict(m.wheel))
+				m.armed--;
+			CHECK(!m.armed);
+			for (unsigned int i = 0; i < m.nr; i++)
+				m.timers[i].armed = false;
+			clock = draw_below(end);
+			twheel_reset(m.wheel, clock);
+		}
+	}
+	model_free(&m);
+}
+
+static void test_random(unsigned int loops)
+{
+	while (loops--)
+		for (unsigned int i = 0; i < ARRAY_SIZE(configs); i++)
+			random_run(&configs[i], 100);
+}
+
+/* A lone timer wakes the wheel at most once per level, from wherever it starts. */
+static void test_wakeups(unsigned int loops)
+{
+	struct model m;
+
+	loops *= 200;
+	model_init(&m, 1, 0, 0);
+	model_supply(&m, 1);
+	while (loops--) {
+		unsigned int wakeups = 0;
+		u64 start = draw_bits(TWHEEL_BITS * TWHEEL_LEVELS - 1);
+		u64 next;
+
+		twheel_reset(m.wheel, start);
+		model_arm(&m, &m.timers[0], start + draw_bits(TWHEEL_BITS * TWHEEL_LEVELS - 1));
+		while ((next = twheel_next(m.wheel)) != TWHEEL_NEVER && m.armed) {
+			model_advance(&m, next);
+			wakeups++;
+		}
+		CHECK(!m.armed);
+		CHECK(wakeups <= TWHEEL_LEVELS);
+		model_advance(&m, m.wheel->now + 1);
+	}
+	model_free(&m);
+}
+
+/* A timer that is pushed on before it is due is touched once per turn, not per push. */
+static void test_heartbeat(unsigned int loops __unused)
+{
+	const u64 timeout = TICK_MAX / 8;
+	struct model m;
+	u64 now;
+
+	if (timeout < 4)
+		return;
+	model_init(&m, 1, 0, 0);
+	model_supply(&m, 1);
+	model_arm(&m, &m.timers[0], timeout);
+	for (now = 0; now + 2 * timeout < TICK_MAX; now += 1 + timeout / 100) {
+		model_advance(&m, now);
+		model_rearm(&m, &m.timers[0], now + timeout);
+		model_check(&m);
+	}
+	CHECK(m.armed == 1);
+	CHECK(m.wheel->stats.cascades <= (now / timeout + 1) * TWHEEL_LEVELS);
+	model_advance(&m, TICK_MAX);
+	CHECK(!m.armed);
+	model_free(&m);
+}
+
+/*
+ * The orders that would hoard chunks: what is left in use must be bounded by what
+ * is still armed, and what was ever used by the most that were armed at once.
+ */
+static void test_memory(unsigned int loops __unused)
+{
+	const unsigned int nr = 1200;
+	struct model m;
+	unsigned int round, i, keep;
+	u64 far = TICK_MAX / 2;
+
+	model_init(&m, nr, 0, 0);
+	model_supply(&m, nr + 1);
+	for (keep = 2; keep <= 2 * TWHEEL_CHUNK_CELLS; keep++) {
+		for (round = 0; round < 50; round++) {
+			for (i = 0; i < nr; i++)
+				if (!m.timers[i].armed)
+					model_arm(&m, &m.timers[i], 1 + draw_below(far));
+			CHECK(!m.wheel->stats.spilled);
+			for (i = 0; i < nr; i++)
+				if (i % keep)
+					model_cancel(&m, &m.timers[i]);
+			CHECK(m.wheel->stats.chunks - m.wheel->stats.free <= m.armed);
+		}
+		/* The same slot over and over: a chunk is left again and again. */
+		for (round = 0; round < 1000; round++) {
+			model_arm(&m, &m.timers[1], far);
+			model_cancel(&m, &m.timers[1]);
+		}
+		model_check(&m);
+	}
+	model_free(&m);
+}
+
+struct test {
+	const char *name;
+	void (*run)(unsigned int loops);
+};
+
+static const struct test tests[] = {
+	{ "every pair of deadlines on a tiny wheel", test_exhaustive },
+	{ "random operations against the oracle", test_random },
+	{ "a lone timer wakes at most once per level", test_wakeups },
+	{ "heartbeats do not move entries", test_heartbeat },
+	{ "chunks are bounded by timers in the worst orders", test_memory },
+};
+
+static u64 number(const char *text)
+{
+	char *end;
+	u64 value;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || *end || end == text) {
+		fprintf(stderr, "test-wheel: '%s' is not a number\n", text);
+		exit(2);
+	}
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int loops = 20, i;
+	int opt;
+
+	seed = (u64)time(NULL) * 1000003;
+	while ((opt = getopt(argc, argv, "s:l:")) != -1) {
+		switch (opt) {
+		case 's':
+			seed = number(optarg);
+			break;
+		case 'l':
+			loops = number(optarg);
+			break;
+		default:
+			fprintf(stderr, "usage: test-wheel [-s SEED] [-l LOOPS]\n");
+			return 2;
+		}
+	}
+	printf("TAP version 13\n# %u levels of %u slots, seed %" PRIu64 "\n1..%zu\n",
+	       TWHEEL_LEVELS, TWHEEL_SLOTS, seed, ARRAY_SIZE(tests));
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		state = seed;
+		test_name = tests[i].name;
+		tests[i].run(loops);
+		printf("ok %u %s\n", i + 1, test_name);
+		fflush(stdout);
+	}
+	return 0;
+}
