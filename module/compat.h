@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: what differs between kernels, from 6.1 on
+ *
+ * The code is written for the newest kernel. What an older one lacks is made up
+ * for here, and nowhere else.
+ */
+#ifndef _TWHEEL_COMPAT_H
+#define _TWHEEL_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/timer.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "twheel needs Linux 6.1 or newer"
+#endif
+
+/* 6.13 sets up an hrtimer and its function in one call. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* 6.16 renamed from_timer(). */
+#ifndef timer_container_of
+#define timer_container_of	from_timer
+#endif
+
+#endif /* _TWHEEL_COMPAT_H */
