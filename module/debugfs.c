@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: /sys/kernel/debug/twheel: for people; a program asks by ioctl
+ *
+ *	totals		a line "key: value" for each number, over all CPUs
+ *	cpus		a line for each CPU that was ever used, under a heading
+ *	lateness	expiries by the time from deadline to callback, in powers of two
+ */
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "context.h"
+#include "engine.h"
+
+static struct dentry *root;
+
+/**
+ * struct column - a number of a CPU's wheel, and what it is called
+ * @name:	its name
+ * @offset:	where it stands in struct twheel_snapshot
+ * @is_long:	it is an unsigned long, not a u64
+ */
+struct column {
+	const char	*name;
+	size_t		offset;
+	bool		is_long;
+};
+
+#define COUNT(member)	{ #member, offsetof(struct twheel_snapshot, counts.member), false }
+#define STAT(name, member) \
+	{ name, offsetof(struct twheel_snapshot, wheel.member), true }
+
+static const struct column columns[] = {
+	STAT("pending", entries),
+	COUNT(adds),
+	COUNT(cancels),
+	COUNT(rearms),
+	COUNT(expiries),
+	STAT("cascades", cascades),
+	COUNT(ticks),
+	COUNT(empty_ticks),
+	STAT("spilled", spilled),
+	STAT("chunks", chunks),
+	STAT("free_chunks", free),
+};
+
+static u64 value(const struct twheel_snapshot *snapshot, const struct column *column)
+{
+	const void *p = (const void *)snapshot + column->offset;
+
+	return column->is_long ? *(const unsigned long *)p : *(const u64 *)p;
+}
+
+static int totals_show(struct seq_file *m, void *unused)
+{
+	u64 sum[ARRAY_SIZE(columns)] = { 0 };
+	struct twheel_snapshot *snapshot;
+	unsigned int cpu;
+	size_t i;
+
+	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
+	if (!snapshot)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		twheel_engine_snapshot(cpu, snapshot);
+		for (i = 0; i < ARRAY_SIZE(columns); i++)
+			sum[i] += value(snapshot, &columns[i]);
+	}
+	kfree(snapshot);
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		seq_printf(m, "%s: %llu\n", columns[i].name, sum[i]);
+	seq_printf(m, "contexts: %u\n", twheel_nr_contexts());
+	seq_printf(m, "tick_ns: %llu\n", 1ULL << twheel_tick_shift());
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(totals);
+
+static int cpus_show(struct seq_file *m, void *unused)
+{
+	struct twheel_snapshot *snapshot;
+	unsigned int cpu;
+	size_t i;
+
+	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
+	if (!snapshot)
+		return -ENOMEM;
+	seq_puts(m, "cpu");
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		seq_printf(m, " %s", columns[i].name);
+	seq_putc(m, '\n');
+	for_each_possible_cpu(cpu) {
+		twheel_engine_snapshot(cpu, snapshot);
+		if (!cpu_online(cpu) && !snapshot->counts.adds)
+			continue;
+		seq_printf(m, "%u", cpu);
+		for (i = 0; i < ARRAY_SIZE(columns); i++)
+			seq_printf(m, " %llu", value(snapshot, &columns[i]));
+		seq_putc(m, '\n');
+	}
+	kfree(snapshot);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(cpus);
+
+static int lateness_show(struct seq_file *m, void *unused)
+{
+	u64 sum[TWHEEL_LATE_BUCKETS] = { 0 };
+	struct twheel_snapshot *snapshot;
+	unsigned int cpu, i, first, last;
+
+	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
+	if (!snapshot)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		twheel_engine_snapshot(cpu, snapshot);
+		for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+			sum[i] += snapshot->counts.late[i];
+	}
+	kfree(snapshot);
+	for (first = 0; first < TWHEEL_LATE_BUCKETS && !sum[first]; first++)
+		;
+	for (last = TWHEEL_LATE_BUCKETS; last > first && !sum[last - 1]; last--)
+		;
+	for (i = first; i < last; i++) {
+		if (i == TWHEEL_LATE_BUCKETS - 1)
+			seq_printf(m, "inf: %llu\n", sum[i]);
+		else
+			seq_printf(m, "%llu: %llu\n", 1ULL << i, sum[i]);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(lateness);
+
+/**
+ * twheel_debugfs_init - make the files; without debugfs, do nothing
+ */
+void twheel_debugfs_init(void)
+{
+	root = debugfs_create_dir("twheel", NULL);
+	debugfs_create_file("totals", 0444, root, NULL, &totals_fops);
+	debugfs_create_file("cpus", 0444, root, NULL, &cpus_fops);
+	debugfs_create_file("lateness", 0444, root, NULL, &lateness_fops);
+}
+
+/**
+ * twheel_debugfs_exit - remove the files, and wait for who reads them
+ */
+void twheel_debugfs_exit(void)
+{
+	debugfs_remove(root);
+}

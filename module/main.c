@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: loading and unloading
+ */
+#include <linux/module.h>
+
+#include "context.h"
+#include "engine.h"
+
+static int __init twheel_module_init(void)
+{
+	int ret;
+
+	ret = twheel_engine_init();
+	if (ret)
+		return ret;
+	ret = twheel_chardev_init();
+	if (ret)
+		goto err_engine;
+	twheel_debugfs_init();
+	return 0;
+
+err_engine:
+	twheel_engine_exit();
+	return ret;
+}
+
+static void __exit twheel_module_exit(void)
+{
+	twheel_debugfs_exit();
+	twheel_chardev_exit();
+	twheel_engine_exit();
+}
+
+module_init(twheel_module_init);
+module_exit(twheel_module_exit);
+
+MODULE_DESCRIPTION("Timeouts by the million: hierarchical timing wheels");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(TWHEEL_VERSION);
