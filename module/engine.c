@@ -74,8 +74,8 @@
 /* Entries looked at with the lock held; enough to keep prefetched lines in use. */
 #define PORTION		64
 
-/* Chunks that must be free before entries are filed, or a page is added. */
-#define CHUNKS_LOW	16
+/* With fewer free chunks than this, a page is added: each entry may need one. */
+#define CHUNKS_LOW	PORTION
 
 #define TICK_SHIFT_MIN	14
 #define TICK_SHIFT_MAX	30
