@@ -15,7 +15,7 @@ struct place {
 static void check_node(const struct twheel *wheel, const struct twheel_node *node,
 		       const struct place *place)
 {
-	u64 due = twheel_due_tick(wheel, node->deadline);
+	u64 due = due_tick(wheel, node->deadline);
 
 	if (place->work) {
 		CHECK(node->filed <= wheel->now);

@@ -98,7 +98,7 @@ static void model_free(struct model *m)
 
 static void model_arm(struct model *m, struct timer *t, u64 deadline)
 {
-	u64 due = twheel_due_tick(m->wheel, deadline);
+	u64 due = due_tick(m->wheel, deadline);
 	u64 came;
 
 	CHECK(t->node.where == TWHEEL_NOWHERE);
@@ -130,7 +130,7 @@ static void model_rearm(struct model *m, struct timer *t, u64 deadline)
 		return;
 	}
 	/* The entry stays: the timer cannot come out before the wheel gets there. */
-	due = twheel_due_tick(m->wheel, deadline);
+	due = due_tick(m->wheel, deadline);
 	if (t->node.where == TWHEEL_SPILLED)
 		t->earliest = max(due, t->earliest);
 	else
@@ -161,7 +161,7 @@ static void model_take(struct model *m, u64 tick, unsigned int budget)
 		CHECK(t->armed);
 		CHECK(node->where == TWHEEL_NOWHERE);
 		/* Never early, and in wheel time never late. */
-		CHECK(m->wheel->now >= twheel_due_tick(m->wheel, node->deadline));
+		CHECK(m->wheel->now >= due_tick(m->wheel, node->deadline));
 		CHECK(m->wheel->now == t->earliest);
 		t->armed = false;
 		m->armed--;
