@@ -70,6 +70,7 @@
 
 #include "compat.h"
 #include "engine.h"
+#include "inject.h"
 
 /* Entries looked at with the lock held; enough to keep prefetched lines in use. */
 #define PORTION		64
@@ -114,6 +115,7 @@ static struct twheel_base *lock_base(const struct twheel_timer *timer)
 	for (;;) {
 		/* Pairs with the WRITE_ONCE()s of @owner, under the lock. */
 		base = base_of(READ_ONCE(timer->node.owner));
+		twheel_inject(TWHEEL_POINT_LOCK);
 		spin_lock(&base->lock);
 		if (likely(timer->node.owner == base->cpu))
 			return base;
@@ -204,6 +206,7 @@ static struct twheel_base *lock_base_to_arm(struct twheel_timer *timer)
 		/* Idle: take it over. Pairs with the READ_ONCE() in lock_base(). */
 		WRITE_ONCE(timer->node.owner, local->cpu);
 		spin_unlock(&base->lock);
+		twheel_inject(TWHEEL_POINT_TAKE_OVER);
 	}
 }
 
@@ -217,7 +220,7 @@ static struct twheel_base *bring_here(struct twheel_base *base, struct twheel_ti
 	WRITE_ONCE(timer->node.where, TWHEEL_IN_TRANSIT);
 	WRITE_ONCE(timer->node.owner, local->cpu);
 	spin_unlock(&base->lock);
-
+	twheel_inject(TWHEEL_POINT_TRANSIT);
 	spin_lock(&local->lock);
 	if (timer->node.owner == local->cpu && timer->node.where == TWHEEL_IN_TRANSIT)
 		file(local, timer);
@@ -468,8 +471,10 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 	local_bh_enable();
 #endif
 	WARN_ON_ONCE(in_hardirq());
-	while ((ret = cancel(timer, &running)) < 0)
+	while ((ret = cancel(timer, &running)) < 0) {
+		twheel_inject(TWHEEL_POINT_WAIT);
 		wait_for_callback(running);
+	}
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_sync);
@@ -519,7 +524,9 @@ static void expire(struct twheel_base *base, struct twheel_timer *timer, u64 now
 	count_expiry(base, now - timer->node.deadline);
 	base->running = timer;
 	spin_unlock(&base->lock);
+	twheel_inject(TWHEEL_POINT_CALL);
 	call(timer);
+	twheel_inject(TWHEEL_POINT_CALLED);
 	spin_lock(&base->lock);
 	base->running = NULL;
 	let_waiters_in(base);
@@ -612,6 +619,7 @@ static int cpu_dead(unsigned int cpu)
 		local_bh_disable();
 		more = bury_portion(dead);
 		local_bh_enable();
+		twheel_inject(TWHEEL_POINT_BURY);
 		cond_resched();
 	} while (more);
 	return 0;

@@ -24,6 +24,7 @@
 #include <uapi/linux/twheel.h>
 
 #include "context.h"
+#include "inject.h"
 
 /* Events copied at a time. */
 #define BATCH	16
@@ -133,6 +134,7 @@ static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 		n = take(ctx, batch, min_t(size_t, room, BATCH));
 		if (!n)
 			break;
+		twheel_inject(TWHEEL_POINT_DELIVER);
 		done = copy(ctx, batch, n, to);
 		settle(ctx, batch, done, n);
 		total += done;

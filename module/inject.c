@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: delays at the injection points, in test builds
+ */
+#include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+
+#include "inject.h"
+
+static uint inject_points;
+module_param(inject_points, uint, 0644);
+MODULE_PARM_DESC(inject_points, "bit mask of the points to delay at");
+
+static uint inject_us = 20;
+module_param(inject_us, uint, 0644);
+MODULE_PARM_DESC(inject_us, "most microseconds to delay, up to 1000");
+
+static bool inject_yield;
+module_param(inject_yield, bool, 0644);
+MODULE_PARM_DESC(inject_yield, "give up the CPU instead, where that is allowed");
+
+static atomic_t hits[TWHEEL_NR_POINTS];
+
+static int hits_get(char *buffer, const struct kernel_param *kp)
+{
+	int i, len = 0;
+
+	for (i = 0; i < TWHEEL_NR_POINTS; i++)
+		len += sysfs_emit_at(buffer, len, "%d%c", atomic_read(&hits[i]),
+				     i == TWHEEL_NR_POINTS - 1 ? '\n' : ' ');
+	return len;
+}
+
+static const struct kernel_param_ops hits_ops = { .get = hits_get };
+module_param_cb(inject_hits, &hits_ops, NULL, 0444);
+MODULE_PARM_DESC(inject_hits, "how often each point has delayed");
+
+/**
+ * twheel_inject - delay, one time in four, if the point is chosen
+ * @point:	where this is
+ *
+ * Context: any with interrupts on.
+ */
+void twheel_inject(enum twheel_point point)
+{
+	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3)
+		return;
+	atomic_inc(&hits[point]);
+	if (READ_ONCE(inject_yield) && preemptible())
+		schedule();
+	else
+		udelay(get_random_u32() % (min(READ_ONCE(inject_us), 1000U) + 1));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: places to delay, in test builds
+ *
+ * A race needs two CPUs between the same two steps. These points stand between the
+ * steps of arming, cancelling and expiring, where no lock is held, and make the gap
+ * wide. They are empty unless the module is built with TWHEEL_INJECT.
+ */
+#ifndef _TWHEEL_INJECT_H
+#define _TWHEEL_INJECT_H
+
+/**
+ * enum twheel_point - a place to delay
+ * @TWHEEL_POINT_LOCK:		the owner of a timer has been read, the lock not taken
+ * @TWHEEL_POINT_TAKE_OVER:	an idle timer has got another owner
+ * @TWHEEL_POINT_TRANSIT:	a pending timer is in transit between two bases
+ * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
+ * @TWHEEL_POINT_CALLED:	the callback has returned
+ * @TWHEEL_POINT_WAIT:		a callback is waited for
+ * @TWHEEL_POINT_BURY:		between portions of a dead CPU's timers
+ * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied
+ * @TWHEEL_NR_POINTS:		their number
+ */
+enum twheel_point {
+	TWHEEL_POINT_LOCK,
+	TWHEEL_POINT_TAKE_OVER,
+	TWHEEL_POINT_TRANSIT,
+	TWHEEL_POINT_CALL,
+	TWHEEL_POINT_CALLED,
+	TWHEEL_POINT_WAIT,
+	TWHEEL_POINT_BURY,
+	TWHEEL_POINT_DELIVER,
+	TWHEEL_NR_POINTS,
+};
+
+#ifdef TWHEEL_INJECT
+void twheel_inject(enum twheel_point point);
+#else
+static inline void twheel_inject(enum twheel_point point) { }
+#endif
+
+#endif /* _TWHEEL_INJECT_H */
