@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: torture
+ *
+ * Threads on all CPUs arm, move and cancel timers at random, while CPUs go off and
+ * come back. At the end every arming must have ended in exactly one of "fired" and
+ * "cancelled", and none early. insmod returns when the time is over; it fails if
+ * something was wrong, and the kernel log says what. The account is in the
+ * parameters.
+ *
+ * Three kinds of timers, because each can prove something else:
+ *
+ *  - shared: all threads and the callbacks handle them at the same time. Only the
+ *    account at the end can be checked;
+ *  - private: one thread arms and cancels, so it knows in each moment which deadline
+ *    may fire, and after twheel_cancel_sync() that none may;
+ *  - short-lived: allocated, armed, and freed by their callback or after a
+ *    twheel_cancel_sync(), for KASAN to look at.
+ */
+#include <linux/atomic.h>
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../../module/twheel.h"
+
+static uint seconds = 10;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "how long (default 10)");
+
+static uint threads_per_cpu = 2;
+module_param(threads_per_cpu, uint, 0444);
+MODULE_PARM_DESC(threads_per_cpu, "threads on each CPU (default 2)");
+
+static uint nr_shared = 32;
+module_param(nr_shared, uint, 0444);
+MODULE_PARM_DESC(nr_shared, "timers that all threads share (default 32)");
+
+static uint nr_private = 8;
+module_param(nr_private, uint, 0444);
+MODULE_PARM_DESC(nr_private, "timers of each thread (default 8)");
+
+static bool hotplug = true;
+module_param(hotplug, bool, 0444);
+MODULE_PARM_DESC(hotplug, "take CPUs off and on (default yes)");
+
+static ulong operations, armings, fired, cancelled, short_lived, cpus_taken_off, errors;
+module_param(operations, ulong, 0444);
+MODULE_PARM_DESC(operations, "result: calls made");
+module_param(armings, ulong, 0444);
+MODULE_PARM_DESC(armings, "result: timers armed that were not pending");
+module_param(fired, ulong, 0444);
+MODULE_PARM_DESC(fired, "result: of these, fired");
+module_param(cancelled, ulong, 0444);
+MODULE_PARM_DESC(cancelled, "result: of these, cancelled");
+module_param(short_lived, ulong, 0444);
+MODULE_PARM_DESC(short_lived, "result: of these, timers freed after one arming");
+module_param(cpus_taken_off, ulong, 0444);
+MODULE_PARM_DESC(cpus_taken_off, "result: how often a CPU was taken off");
+module_param(errors, ulong, 0444);
+MODULE_PARM_DESC(errors, "result: faults found");
+
+static atomic_long_t nr_operations, nr_errors, short_armed, short_fired, short_cancelled;
+
+/* Says what is wrong, a few times, and counts it. */
+#define FAULT(fmt, ...) do {						\
+	if (atomic_long_inc_return(&nr_errors) <= 20)			\
+		pr_err(fmt "\n", ##__VA_ARGS__);			\
+	} while (0)
+
+/**
+ * struct victim - a timer and its account
+ * @timer:	the timer
+ * @armed:	armings begun
+ * @fired:	armings ended by the callback
+ * @cancelled:	armings ended by a cancel
+ * @running:	callbacks running now: never more than 1
+ * @allowed:	no callback before this time; U64_MAX: none at all. Written by the
+ *		thread that owns the timer; 0 if it is shared
+ */
+struct victim {
+	struct twheel_timer	timer;
+	atomic_long_t		armed;
+	atomic_long_t		fired;
+	atomic_long_t		cancelled;
+	atomic_t		running;
+	u64			allowed;
+};
+
+static struct victim *shared;
+
+/* The threads have stopped: callbacks arm nothing any more. */
+static bool stopping;
+
+/* Distances from overdue to some ticks, and now and then far away. */
+static u64 draw_deadline(void)
+{
+	u32 r = get_random_u32();
+	u64 now = ktime_get_ns();
+
+	switch (r & 7) {
+	case 0:
+		return now - (r >> 8);
+	case 1:
+		return now + ((u64)r << 12);
+	default:
+		return now + (r >> 8);
+	}
+}
+
+static void rearm(struct victim *v, u64 deadline)
+{
+	if (!twheel_rearm(&v->timer, deadline))
+		atomic_long_inc(&v->armed);
+}
+
+static void callback_begin(struct victim *v)
+{
+	u64 allowed = READ_ONCE(v->allowed), now = ktime_get_ns();
+
+	if (atomic_inc_return(&v->running) != 1)
+		FAULT("two callbacks of one timer at a time");
+	if (allowed == U64_MAX)
+		FAULT("a callback after twheel_cancel_sync()");
+	else if (now < allowed)
+		FAULT("%llu ns early", allowed - now);
+	/* Fully ordered: who sees it counted knows that @allowed has been read. */
+	atomic_long_inc_return(&v->fired);
+}
+
+static void private_fired(struct twheel_timer *timer)
+{
+	struct victim *v = container_of(timer, struct victim, timer);
+
+	callback_begin(v);
+	if (get_random_u32() % 8 == 0)
+		udelay(get_random_u32() % 50);
+	atomic_dec(&v->running);
+}
+
+static void shared_fired(struct twheel_timer *timer)
+{
+	struct victim *v = container_of(timer, struct victim, timer);
+	struct victim *other = &shared[get_random_u32() % nr_shared];
+
+	callback_begin(v);
+	switch (READ_ONCE(stopping) ? 3 : get_random_u32() % 8) {
+	case 0:
+		rearm(v, draw_deadline());
+		break;
+	case 1:
+		if (twheel_cancel(&other->timer))
+			atomic_long_inc(&other->cancelled);
+		break;
+	case 2:
+		rearm(other, draw_deadline());
+		break;
+	case 3:
+		udelay(get_random_u32() % 50);
+		break;
+	}
+	atomic_dec(&v->running);
+}
+
+/* Any operation, on a timer that others handle at the same time. */
+static void torture_shared(void)
+{
+	struct victim *v = &shared[get_random_u32() % nr_shared];
+
+	switch (get_random_u32() % 4) {
+	case 0:
+		if (!twheel_add(&v->timer, draw_deadline()))
+			atomic_long_inc(&v->armed);
+		break;
+	case 1:
+		rearm(v, draw_deadline());
+		break;
+	case 2:
+		if (twheel_cancel(&v->timer))
+			atomic_long_inc(&v->cancelled);
+		break;
+	default:
+		if (twheel_cancel_sync(&v->timer))
+			atomic_long_inc(&v->cancelled);
+	}
+}
+
+/*
+ * The earlier of the two deadlines may fire until it is known that the timer was
+ * pending, and that no callback is on its way for an arming before that.
+ */
+static void private_arm(struct victim *v)
+{
+	u64 deadline = draw_deadline(), old = v->allowed;
+
+	WRITE_ONCE(v->allowed, min(old, deadline));
+	if (!twheel_rearm(&v->timer, deadline))
+		atomic_long_inc(&v->armed);
+	else if (atomic_long_read(&v->armed) - atomic_long_read(&v->cancelled) - 1 ==
+		 atomic_long_read(&v->fired))
+		WRITE_ONCE(v->allowed, deadline);
+}
+
+static void torture_private(struct victim *v)
+{
+	switch (get_random_u32() % 8) {
+	case 0:
+		if (twheel_cancel(&v->timer))
+			atomic_long_inc(&v->cancelled);
+		break;
+	case 1:
+		if (twheel_cancel_sync(&v->timer))
+			atomic_long_inc(&v->cancelled);
+		if (atomic_read(&v->running))
+			FAULT("a callback runs on after twheel_cancel_sync()");
+		WRITE_ONCE(v->allowed, U64_MAX);
+		break;
+	default:
+		private_arm(v);
+	}
+}
+
+static void free_in_callback(struct twheel_timer *timer)
+{
+	atomic_long_inc(&short_fired);
+	kfree(container_of(timer, struct victim, timer));
+}
+
+/* A timer that its callback frees, or this after a cancel. */
+static void torture_short(void)
+{
+	bool forget = get_random_u32() & 1;
+	struct victim *v = kzalloc(sizeof(*v), GFP_KERNEL);
+
+	if (!v)
+		return;
+	if (forget) {
+		twheel_timer_init(&v->timer, free_in_callback);
+		twheel_add(&v->timer, ktime_get_ns() + get_random_u32() / 256);
+	} else {
+		twheel_timer_init(&v->timer, private_fired);
+		twheel_add(&v->timer, draw_deadline());
+		if (twheel_cancel_sync(&v->timer))
+			atomic_long_inc(&short_cancelled);
+		else
+			atomic_long_inc(&short_fired);
+		kfree(v);
+	}
+	atomic_long_inc(&short_armed);
+}
+
+/* Checks an account that nobody adds to any more, and adds it to the sums. */
+static void settle(struct victim *v, const char *kind)
+{
+	long a, f, c;
+
+	if (twheel_cancel_sync(&v->timer))
+		atomic_long_inc(&v->cancelled);
+	a = atomic_long_read(&v->armed);
+	f = atomic_long_read(&v->fired);
+	c = atomic_long_read(&v->cancelled);
+	if (a != f + c)
+		FAULT("%s timer: %ld armed, %ld fired, %ld cancelled", kind, a, f, c);
+	if (twheel_pending(&v->timer))
+		FAULT("%s timer: pending after twheel_cancel_sync()", kind);
+	armings += a;
+	fired += f;
+	cancelled += c;
+}
+
+/**
+ * struct torturer - a thread and its timers
+ * @task:	the thread
+ * @timers:	its private timers
+ */
+struct torturer {
+	struct task_struct	*task;
+	struct victim		timers[];
+};
+
+static int torture(void *arg)
+{
+	struct torturer *t = arg;
+	unsigned int n = 0;
+
+	while (!kthread_should_stop()) {
+		switch (get_random_u32() % 8) {
+		case 0:
+			torture_short();
+			break;
+		case 1:
+		case 2:
+		case 3:
+			torture_shared();
+			break;
+		default:
+			torture_private(&t->timers[get_random_u32() % nr_private]);
+		}
+		if (++n % 64 == 0) {
+			atomic_long_add(64, &nr_operations);
+			if (n % 4096 == 0)
+				usleep_range(100, 3000);
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+static struct torturer *torturer_create(unsigned int cpu)
+{
+	struct torturer *t;
+	unsigned int i;
+
+	t = kvzalloc(struct_size(t, timers, nr_private), GFP_KERNEL);
+	if (!t)
+		return NULL;
+	for (i = 0; i < nr_private; i++) {
+		twheel_timer_init(&t->timers[i].timer, private_fired);
+		t->timers[i].allowed = U64_MAX;
+	}
+	/* Not bound: when its CPU goes, a thread goes on elsewhere. */
+	t->task = kthread_create(torture, t, "twheel_torture/%u", cpu);
+	if (IS_ERR(t->task)) {
+		kvfree(t);
+		return NULL;
+	}
+	set_cpus_allowed_ptr(t->task, cpumask_of(cpu));
+	wake_up_process(t->task);
+	return t;
+}
+
+static void torturer_destroy(struct torturer *t)
+{
+	unsigned int i;
+
+	if (!t)
+		return;
+	kthread_stop(t->task);
+	for (i = 0; i < nr_private; i++)
+		settle(&t->timers[i], "private");
+	kvfree(t);
+}
+
+/* Takes a CPU off and on again, if there is one that can be. */
+static void flip_cpu(void)
+{
+	unsigned int cpu = get_random_u32() % nr_cpu_ids;
+
+	if (!cpu || !cpu_online(cpu) || num_online_cpus() < 2)
+		return;
+	if (remove_cpu(cpu))
+		return;
+	cpus_taken_off++;
+	msleep(20);
+	if (add_cpu(cpu))
+		FAULT("CPU %u does not come back", cpu);
+}
+
+static void pass_time(void)
+{
+	unsigned long end = jiffies + seconds * HZ;
+
+	while (time_before(jiffies, end) && !signal_pending(current)) {
+		if (hotplug)
+			flip_cpu();
+		msleep_interruptible(100);
+	}
+}
+
+static void settle_short(void)
+{
+	long a = atomic_long_read(&short_armed), f, c;
+	unsigned int patience = 1000;
+
+	/* The forgotten ones fire within 17 ms, if the machine is not too busy. */
+	do {
+		msleep(20);
+		f = atomic_long_read(&short_fired);
+		c = atomic_long_read(&short_cancelled);
+	} while (a != f + c && --patience);
+	if (a != f + c)
+		FAULT("short-lived timers: %ld armed, %ld fired, %ld cancelled", a, f, c);
+	short_lived = a;
+	armings += a;
+	fired += f;
+	cancelled += c;
+}
+
+static int torture_all(void)
+{
+	unsigned int nr = threads_per_cpu * nr_cpu_ids, n = 0, cpu, i;
+	struct torturer **t;
+
+	t = kcalloc(nr, sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	for (i = 0; i < threads_per_cpu; i++)
+		for_each_online_cpu(cpu)
+			t[n++] = torturer_create(cpu);
+	pass_time();
+	for (i = 0; i < n; i++)
+		torturer_destroy(t[i]);
+	kfree(t);
+	return 0;
+}
+
+static void settle_shared(void)
+{
+	unsigned int i;
+
+	/* A callback that began before this may still arm another timer, once. */
+	WRITE_ONCE(stopping, true);
+	for (i = 0; i < nr_shared; i++)
+		if (twheel_cancel_sync(&shared[i].timer))
+			atomic_long_inc(&shared[i].cancelled);
+	for (i = 0; i < nr_shared; i++)
+		settle(&shared[i], "shared");
+}
+
+static int __init torture_init(void)
+{
+	unsigned int i;
+	int ret;
+
+	if (!nr_shared || !nr_private || !threads_per_cpu)
+		return -EINVAL;
+	shared = kvcalloc(nr_shared, sizeof(*shared), GFP_KERNEL);
+	if (!shared)
+		return -ENOMEM;
+	for (i = 0; i < nr_shared; i++)
+		twheel_timer_init(&shared[i].timer, shared_fired);
+	ret = torture_all();
+	if (ret)
+		goto out;
+	settle_shared();
+	settle_short();
+	operations = atomic_long_read(&nr_operations);
+	errors = atomic_long_read(&nr_errors);
+	pr_info("%lu operations, %lu armings = %lu fired + %lu cancelled, %lu short-lived, CPU off %lu times, %lu errors\n",
+		operations, armings, fired, cancelled, short_lived, cpus_taken_off, errors);
+	if (errors)
+		ret = -EIO;
+out:
+	kvfree(shared);
+	return ret;
+}
+
+static void __exit torture_exit(void)
+{
+}
+
+module_init(torture_init);
+module_exit(torture_exit);
+
+MODULE_DESCRIPTION("Torture of twheel's timers");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
