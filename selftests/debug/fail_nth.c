@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Each call, with its 1st, 2nd, ... nth allocation or copy failing, until it meets no
+ * more of them: a failed call has a clean errno and has changed nothing, and the same
+ * call works afterwards. Leaks are kmemleak's to find, after the run.
+ *
+ * A new call joins by a line in the table at the end.
+ *
+ * usage: fail_nth MODULE, the path of twheel.ko; a kernel with fault injection
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "../twheel/twheel_test.h"
+
+#define NR_EXPIRED	20
+
+/**
+ * struct env - what a call finds
+ * @fd:		a context with a pending timer and NR_EXPIRED expired ones
+ * @pending:	handle of the first
+ * @expired:	handle of one of the others
+ * @other:	a context that never had a timer
+ * @new:	what the call has opened or added, to be undone
+ */
+struct env {
+	int fd;
+	int other;
+	__u64 pending;
+	__u64 expired;
+	__u64 new;
+};
+
+/**
+ * struct op - a call under test
+ * @name:	its name
+ * @call:	makes it. Returns its result, or -errno
+ * @undo:	takes back what a successful call has done, and checks that there was
+ *		something. Returns whether all was right
+ * @unloaded:	the module must not be loaded, and there is no context
+ */
+struct op {
+	const char *name;
+	long (*call)(struct env *env);
+	bool (*undo)(struct env *env, long ret);
+	bool unloaded;
+};
+
+static const char *module;
+static int fail_nth_fd, faults;
+
+static void set_fail_nth(int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	/* This write copies, too. If that is what fails, the fault is spent. */
+	if (pwrite(fail_nth_fd, text, len, 0) != len && (n || errno != EFAULT))
+		ksft_exit_fail_msg("fail-nth: %s\n", strerror(errno));
+}
+
+/* Turns the injection off. Returns whether a fault was injected. */
+static bool clear_fail_nth(void)
+{
+	char text[16] = "";
+	bool injected;
+	ssize_t len;
+
+	/* This read copies, too: it can be what fails when the call was through. */
+	len = pread(fail_nth_fd, text, sizeof(text) - 1, 0);
+	if (len <= 0 && errno != EFAULT)
+		ksft_exit_fail_msg("fail-nth: %s\n", strerror(errno));
+	injected = len > 0 && atoi(text) == 0;
+	set_fail_nth(0);
+	faults += injected;
+	return injected;
+}
+
+static void env_create(struct env *env)
+{
+	int i;
+
+	env->fd = tw_open(O_NONBLOCK);
+	env->other = tw_open(0);
+	if (env->fd < 0 || env->other < 0)
+		ksft_exit_fail_msg("open: %s\n", strerror(-env->fd));
+	for (i = 0; i < NR_EXPIRED; i++)
+		if (tw_add(env->fd, 0, 0, i, &env->expired))
+			ksft_exit_fail_msg("cannot add a timer\n");
+	if (tw_add(env->fd, HOUR, 0, 99, &env->pending) || !tw_wait_events(env->fd, NR_EXPIRED))
+		ksft_exit_fail_msg("cannot set up timers\n");
+}
+
+static int load(void)
+{
+	int fd = open(module, O_RDONLY | O_CLOEXEC);
+	long ret = fd < 0 ? -1 : syscall(SYS_finit_module, fd, "", 0);
+
+	if (ret)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "twheel", O_NONBLOCK) ? -errno : 0;
+}
+
+/* ---- the calls */
+
+static long call_open(struct env *env)
+{
+	env->new = tw_open(0);
+	return (int)env->new < 0 ? (int)env->new : 0;
+}
+
+static bool undo_open(struct env *env, long ret)
+{
+	return ret == 0 && close(env->new) == 0;
+}
+
+static long call_info(struct env *env)
+{
+	struct twheel_info info;
+
+	return tw_info(env->fd, &info);
+}
+
+static bool undo_nothing(struct env *env __attribute__((unused)), long ret)
+{
+	return ret == 0;
+}
+
+static long call_add(struct env *env)
+{
+	return tw_add(env->fd, HOUR, 0, 7, &env->new);
+}
+
+static bool undo_add(struct env *env, long ret)
+{
+	return ret == 0 && tw_state(env->fd, env->new) == TWHEEL_STATE_PENDING &&
+	       tw_cancel(env->fd, env->new) == TWHEEL_WAS_PENDING;
+}
+
+/* The first add of a context allocates memory for its timers. */
+static long call_first_add(struct env *env)
+{
+	return tw_add(env->other, HOUR, 0, 7, &env->new);
+}
+
+static bool undo_first_add(struct env *env, long ret)
+{
+	if (ret || tw_nr_timers(env->other) != 1 || close(env->other))
+		return false;
+	env->other = tw_open(0);
+	return env->other >= 0;
+}
+
+static long call_cancel(struct env *env)
+{
+	return tw_cancel(env->fd, env->pending);
+}
+
+static bool undo_cancel(struct env *env, long ret)
+{
+	return ret == TWHEEL_WAS_PENDING && tw_state(env->fd, env->pending) == -ENOENT &&
+	       tw_add(env->fd, HOUR, 0, 99, &env->pending) == 0;
+}
+
+static long call_rearm(struct env *env)
+{
+	return tw_rearm(env->fd, env->pending, 2 * HOUR, 0);
+}
+
+static bool undo_rearm(struct env *env, long ret)
+{
+	return ret == TWHEEL_WAS_PENDING &&
+	       tw_rearm(env->fd, env->pending, HOUR, 0) == TWHEEL_WAS_PENDING;
+}
+
+static long call_query(struct env *env)
+{
+	struct twheel_timer_query query;
+
+	return tw_query(env->fd, env->pending, &query);
+}
+
+static long call_read(struct env *env)
+{
+	struct twheel_event events[NR_EXPIRED];
+
+	return tw_read(env->fd, events, NR_EXPIRED);
+}
+
+/* A fault in the middle makes a short read: what it did not give is still there. */
+static bool undo_read(struct env *env, long ret)
+{
+	int i;
+
+	if (ret < 1 || tw_nr_events(env->fd) != (__u64)(NR_EXPIRED - ret))
+		return false;
+	for (i = 0; i < ret; i++)
+		if (tw_add(env->fd, 0, 0, i, &env->expired))
+			return false;
+	return tw_wait_events(env->fd, NR_EXPIRED);
+}
+
+static long call_poll(struct env *env)
+{
+	struct pollfd pollfd = { .fd = env->fd, .events = POLLIN };
+	int ret = poll(&pollfd, 1, 0);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static bool undo_poll(struct env *env __attribute__((unused)), long ret)
+{
+	return ret == 1;
+}
+
+static long call_mmap(struct env *env)
+{
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, env->fd, 0);
+
+	if (p != MAP_FAILED)
+		return -EPROTO;
+	/* There is nothing to map. */
+	return errno == ENODEV ? 0 : -errno;
+}
+
+static long call_close(struct env *env)
+{
+	close(env->other);
+	return close(env->fd) ? -errno : 0;
+}
+
+static bool undo_close(struct env *env, long ret)
+{
+	if (ret || total("contexts") != 0 || total("pending") != 0)
+		return false;
+	env_create(env);
+	return true;
+}
+
+static long call_load(struct env *env __attribute__((unused)))
+{
+	return load();
+}
+
+static bool undo_load(struct env *env __attribute__((unused)), long ret)
+{
+	/* Without debugfs the module works as well. */
+	return ret == 0 && access(DEVICE, F_OK) == 0 && unload() == 0;
+}
+
+/* ---- the sweep */
+
+static void allow(const char *attr, const char *file, __u64 value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), DEBUGFS "/%s/%s", attr, file);
+	if (file_write(path, value))
+		ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
+}
+
+/* Only what is called by the function between these addresses may fail. */
+static void filter(__u64 start, __u64 end)
+{
+	static const char *const attrs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(attrs); i++) {
+		allow(attrs[i], "require-start", start);
+		allow(attrs[i], "require-end", end);
+	}
+}
+
+/*
+ * When the module is loaded, what fails shall be its own: the kernel's loader talks
+ * about its failures in the log.
+ */
+static void filter_init(void)
+{
+	unsigned long long address, start = 0, end = ~0ULL;
+	FILE *file = fopen("/proc/kallsyms", "r");
+	char name[128];
+
+	while (file && fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
+		if (!strcmp(name, "do_init_module"))
+			start = address;
+	rewind(file);
+	while (fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
+		if (address > start && address < end)
+			end = address;
+	fclose(file);
+	if (!start)
+		ksft_exit_fail_msg("no do_init_module in /proc/kallsyms\n");
+	filter(start, end);
+}
+
+/* Is nothing changed by a call that failed? */
+static bool unchanged(const struct op *op, struct env *env, const struct tw_view *before)
+{
+	struct tw_view after;
+
+	if (op->unloaded)
+		return access(DEVICE, F_OK) && access(DEBUGFS "/twheel", F_OK);
+	if (tw_look(env->fd, env->pending, env->expired, &after) || tw_nr_timers(env->other))
+		return false;
+	return !memcmp(before, &after, sizeof(after));
+}
+
+/* Fails the nth point of a call. Returns 1 if there was one, 0 if not, -1 if wrong. */
+static int fail_once(const struct op *op, struct env *env, int n)
+{
+	struct tw_view before;
+	bool injected;
+	long ret;
+
+	memset(&before, 0, sizeof(before));
+	if (!op->unloaded && tw_look(env->fd, env->pending, env->expired, &before))
+		return -1;
+	set_fail_nth(n);
+	ret = op->call(env);
+	injected = clear_fail_nth();
+	if (ret >= 0) {
+		if (op->undo(env, ret))
+			return injected;
+		ksft_print_msg("%s, fault %d: %ld, but with a wrong effect\n",
+			       op->name, n, ret);
+		return -1;
+	}
+	if (injected && (ret == -ENOMEM || ret == -EFAULT) && unchanged(op, env, &before))
+		return 1;
+	ksft_print_msg("%s, fault %d%s: %s\n", op->name, n, injected ? "" : " (none)",
+		       strerror(-ret));
+	return -1;
+}
+
+static void sweep(const struct op *op)
+{
+	struct env env = { .fd = -1, .other = -1 };
+	int n = 1, ret;
+
+	if (!op->unloaded) {
+		if (access(DEVICE, F_OK) && load())
+			ksft_exit_fail_msg("%s: cannot load\n", module);
+		env_create(&env);
+	} else if (!access(DEVICE, F_OK) && unload()) {
+		ksft_exit_fail_msg("cannot unload\n");
+	}
+	if (op->unloaded)
+		filter_init();
+	else
+		filter(0, ~0UL);
+	while ((ret = fail_once(op, &env, n)) > 0)
+		n++;
+	ksft_test_result(ret == 0, "%s: %d points of failure\n", op->name, n - 1);
+	if (!op->unloaded) {
+		close(env.fd);
+		close(env.other);
+	}
+}
+
+static const struct op ops[] = {
+	{ "load",	call_load,	undo_load,	true },
+	{ "open",	call_open,	undo_open,	false },
+	{ "info",	call_info,	undo_nothing,	false },
+	{ "add",	call_add,	undo_add,	false },
+	{ "first add",	call_first_add,	undo_first_add,	false },
+	{ "cancel",	call_cancel,	undo_cancel,	false },
+	{ "rearm",	call_rearm,	undo_rearm,	false },
+	{ "query",	call_query,	undo_nothing,	false },
+	{ "read",	call_read,	undo_read,	false },
+	{ "poll",	call_poll,	undo_poll,	false },
+	{ "mmap",	call_mmap,	undo_nothing,	false },
+	{ "close",	call_close,	undo_close,	false },
+};
+
+
+/* Lets every kind of allocation and copy fail, without a word in the log. */
+static void allow_faults(void)
+{
+	allow("failslab", "ignore-gfp-wait", 0);
+	allow("failslab", "verbose", 0);
+	allow("fail_page_alloc", "ignore-gfp-wait", 0);
+	allow("fail_page_alloc", "ignore-gfp-highmem", 0);
+	allow("fail_page_alloc", "min-order", 0);
+	allow("fail_page_alloc", "verbose", 0);
+	allow("fail_usercopy", "verbose", 0);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	ksft_print_header();
+	if (argc != 2)
+		ksft_exit_fail_msg("usage: fail_nth MODULE\n");
+	module = argv[1];
+	fail_nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fail_nth_fd < 0)
+		ksft_exit_skip("this kernel injects no faults\n");
+	allow_faults();
+	ksft_set_plan(ARRAY_SIZE(ops));
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		sweep(&ops[i]);
+	ksft_print_msg("%d faults injected\n", faults);
+	if (!access(DEVICE, F_OK))
+		unload();
+	ksft_finished();
+}
