@@ -14,7 +14,7 @@
  * No wake-up is lost:
  *
  *	expiry					reader or poll
- *	nr_events++				puts itself on @wait
+ *	announce(): nr_events++			puts itself on @wait
  *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait())
  *	looks whether somebody is on @wait	looks at nr_events
  */
@@ -29,6 +29,14 @@
 /* Events copied at a time. */
 #define BATCH	16
 
+static void announce(struct twheel_context *ctx, u64 nr)
+{
+	/* Pairs with the READ_ONCE() in nr_events(). */
+	WRITE_ONCE(ctx->nr_events, ctx->nr_events + nr);
+	if (wq_has_sleeper(&ctx->wait))
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+}
+
 /**
  * twheel_events_queue - add an expired timer to the events
  * @ctx:	the context
@@ -40,10 +48,7 @@ void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *u
 {
 	lockdep_assert_held(&ctx->lock);
 	list_add_tail(&ut->timer.node.link, &ctx->events);
-	/* Pairs with the READ_ONCE() in nr_events(). */
-	WRITE_ONCE(ctx->nr_events, ctx->nr_events + 1);
-	if (wq_has_sleeper(&ctx->wait))
-		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	announce(ctx, 1);
 }
 
 /**
@@ -89,6 +94,8 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **
 static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
 		   unsigned int done, unsigned int n)
 {
+	unsigned int back = n - done;
+
 	spin_lock_bh(&ctx->lock);
 	ctx->seq += done;
 	while (n > done) {
@@ -96,8 +103,10 @@ static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
 
 		ut->state = TWHEEL_EXPIRED;
 		list_add(&ut->timer.node.link, &ctx->events);
-		WRITE_ONCE(ctx->nr_events, ctx->nr_events + 1);
 	}
+	/* Others may have gone to sleep while the queue seemed to be empty. */
+	if (back)
+		announce(ctx, back);
 	while (n)
 		twheel_timer_release(ctx, batch[--n]);
 	spin_unlock_bh(&ctx->lock);
