@@ -26,7 +26,7 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../../module/twheel.h"

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# twheel_torture.ko with delays at all injection points, at each of them, with yields
+# instead, and with none.
+# TORTURE_SECONDS is how long the first takes; each of the others takes a tenth of it.
+
+cd "$(dirname "$0")/../twheel" || exit
+. ./tap.sh
+
+SECONDS_LONG=${TORTURE_SECONDS:-30}
+SECONDS_SHORT=$(((SECONDS_LONG + 9) / 10))
+POINTS=8
+operations=0
+
+parameters() {
+	modprobe twheel && cd /sys/module/twheel/parameters && [ -e inject_points ] &&
+		[ "$(wc -w < inject_hits)" = $POINTS ]
+}
+
+set_points() {
+	echo "$1" > /sys/module/twheel/parameters/inject_points &&
+		echo "$2" > /sys/module/twheel/parameters/inject_yield
+}
+
+result() {
+	cat "/sys/module/twheel_torture/parameters/$1"
+}
+
+# torture SECONDS POINTS YIELD: loading the module fails if its account is wrong.
+torture() {
+	set_points "$2" "$3" || return
+	modprobe twheel_torture seconds="$1" || return
+	operations=$((operations + $(result operations)))
+	echo "# $(result operations) operations, $(result armings) armings:" \
+	     "$(result fired) fired, $(result cancelled) cancelled;" \
+	     "CPUs off $(result cpus_taken_off) times"
+	[ "$(result errors)" = 0 ] && [ "$(result fired)" -gt 0 ] &&
+		[ "$(result cancelled)" -gt 0 ] && [ "$(result cpus_taken_off)" -gt 0 ] &&
+		[ "$(total pending)" = 0 ]
+	passed=$?
+	rmmod twheel_torture && return $passed
+}
+
+# Has every point that timers without a device pass been hit?
+all_hit() {
+	hits=$(cat /sys/module/twheel/parameters/inject_hits)
+	echo "# delays at each point: $hits"
+	for n in ${hits% *}; do
+		[ "$n" -gt 0 ] || return
+	done
+}
+
+tap_plan $((POINTS + 4))
+tap "the module has injection points" parameters
+tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
+tap "every point delays" all_hit
+tap "yields at all points" torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 1
+point=0
+while [ $point -lt $((POINTS - 1)) ]; do
+	tap "delays at point $point" torture "$SECONDS_SHORT" $((1 << point)) 0
+	point=$((point + 1))
+done
+tap "no delays" torture "$SECONDS_SHORT" 0 0
+set_points 0 0
+echo "# $operations operations tortured"
+tap_end
