@@ -380,7 +380,6 @@ static const struct op ops[] = {
 	{ "close",	call_close,	undo_close,	false },
 };
 
-
 /* Lets every kind of allocation and copy fail, without a word in the log. */
 static void allow_faults(void)
 {

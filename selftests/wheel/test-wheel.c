@@ -236,6 +236,7 @@ static void test_exhaustive(unsigned int loops __unused)
 
 /**
  * struct config - a kind of random run
+ * @name:	for the reader
  * @nr:		timers
  * @shift:	nanoseconds per tick, as a power of two
  * @bits:	most bits of a distance, in nanoseconds
