@@ -8,13 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint64_t u64;
-typedef uint32_t u32;
+typedef unsigned long long u64;
+typedef unsigned int u32;
 
 #define __aligned(n)		__attribute__((aligned(n)))
 #define likely(x)		__builtin_expect(!!(x), 1)

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <time.h>
 
 #include "check.h"
@@ -20,7 +19,7 @@ static const char *test_name;
 
 void check_failed(const char *file, int line, const char *what)
 {
-	printf("# %s:%d: %s\n# repeat with -s %" PRIu64 "\nnot ok - %s\n",
+	printf("# %s:%d: %s\n# repeat with -s %llu\nnot ok - %s\n",
 	       file, line, what, seed, test_name);
 	fflush(stdout);
 	abort();
@@ -470,7 +469,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	printf("TAP version 13\n# %u levels of %u slots, seed %" PRIu64 "\n1..%zu\n",
+	printf("TAP version 13\n# %u levels of %u slots, seed %llu\n1..%zu\n",
 	       TWHEEL_LEVELS, TWHEEL_SLOTS, seed, ARRAY_SIZE(tests));
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
 		state = seed;
