@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: does a scheme do what it should?
+ *
+ * A random sequence of operations is done with a scheme's timers and with a model
+ * of them, which is a state and a deadline in each object. For the outcome to be
+ * the same with every scheme, however late its timers are, no timer may come due
+ * while it is being operated on. So there are rounds: all operations of a round
+ * are done before the first deadline, at the round's origin; then the timers that
+ * are due soon are waited for, and those of far deadlines are cancelled before.
+ * Some timers are armed with a deadline in the past; these are left alone for the
+ * rest of the round.
+ *
+ * If the operations were not done by the origin, the round is done again with more
+ * time. Deadlines count from the origin, so that changes nothing in the outcome.
+ */
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "bench.h"
+
+#define ROUNDS		4
+#define OPS_PER_TIMER	8
+
+/* Deadlines: near ones, by how much a timer is moved later, and what is far. */
+#define NEAR_SPREAD	(60U * NSEC_PER_MSEC)
+#define LATER_SPREAD	(30U * NSEC_PER_MSEC)
+#define NEAR_LIMIT	(150U * NSEC_PER_MSEC)
+#define FAR_MIN		(60ULL * NSEC_PER_SEC)
+#define FAR_SPREAD	(60ULL * NSEC_PER_SEC)
+#define PAST_SPREAD	(1U * NSEC_PER_MSEC)
+
+/* Time for the operations of a round: at first, and at most. */
+#define LEAD_MIN	(20 * NSEC_PER_MSEC)
+#define LEAD_MAX	(20 * NSEC_PER_SEC)
+
+/* Time after the last deadline: for callbacks that come twice, and for late ones. */
+#define GRACE		(20 * NSEC_PER_MSEC)
+#define PATIENCE	(10 * NSEC_PER_SEC)
+
+/* struct bench_obj::state: the timer is armed; it is left alone in this round. */
+#define ARMED		BIT(0)
+#define HANDS_OFF	BIT(1)
+
+/**
+ * struct bench_check - a self check
+ * @scheme:	the scheme
+ * @req:	what was asked for, and the answer. The callbacks count in it
+ * @work:	the objects, and the random numbers
+ * @one:	a pass of one object
+ * @order:	the order of @one
+ * @when:	the deadline of @one
+ * @begun:	when the round began, in nanoseconds
+ * @origin:	no timer that is operated on is due before this
+ */
+struct bench_check {
+	const struct bench_scheme	*scheme;
+	struct twheel_bench_check	*req;
+	struct bench_work		work;
+	struct bench_pass		one;
+	u32				order;
+	u64				when;
+	u64				begun;
+	u64				origin;
+};
+
+static u64 mix(u64 x)
+{
+	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	return x ^ (x >> 32);
+}
+
+/**
+ * bench_check_fired - what a callback does in a self check
+ * @check:	the self check
+ * @obj:	the object whose timer expired
+ *
+ * Context: softirq, on the CPU of the self check.
+ */
+void bench_check_fired(struct bench_check *check, struct bench_obj *obj)
+{
+	u64 from = obj->state & HANDS_OFF ? check->begun : check->origin;
+	struct twheel_bench_check *req = check->req;
+
+	if (ktime_get_ns() < obj->deadline)
+		req->early++;
+	if (!(obj->state & ARMED))
+		req->stray++;
+	obj->state &= ~ARMED;
+	req->checksum += mix(mix(obj - check->work.pass.objs) + obj->deadline - from);
+	/* Pairs with the READ_ONCE() in await(). */
+	WRITE_ONCE(req->fired, req->fired + 1);
+}
+
+/* Does one operation; its timer should have been armed before, or not. */
+static void apply(struct bench_check *check, bench_batch *op, struct bench_obj *obj,
+		  bool armed)
+{
+	check->order = obj - check->one.objs;
+	check->when = obj->deadline;
+	if (check->scheme->convert)
+		check->scheme->convert(&check->one, 0, 1);
+	if (op(&check->one, 0, 1) != armed)
+		check->req->wrong++;
+	check->req->ops++;
+}
+
+static u32 random_below(struct bench_check *check, u32 limit)
+{
+	return mul_u32_u32(prandom_u32_state(&check->work.rnd), limit) >> 32;
+}
+
+static u64 some_deadline(struct bench_check *check)
+{
+	u32 random;
+
+	if (random_below(check, 4))
+		return check->origin + random_below(check, NEAR_SPREAD);
+	random = prandom_u32_state(&check->work.rnd);
+	return check->origin + FAR_MIN + mul_u64_u32_shr(FAR_SPREAD, random, 32);
+}
+
+static u64 earlier_deadline(struct bench_check *check, u64 deadline)
+{
+	u64 distance = min_t(u64, deadline - check->origin, NEAR_SPREAD);
+
+	return check->origin + random_below(check, distance);
+}
+
+static void operate_on_armed(struct bench_check *check, struct bench_obj *obj)
+{
+	switch (random_below(check, 8)) {
+	case 0 ... 2:
+		obj->deadline += random_below(check, LATER_SPREAD);
+		apply(check, check->scheme->rearm, obj, true);
+		break;
+	case 3 ... 5:
+		obj->deadline = earlier_deadline(check, obj->deadline);
+		apply(check, check->scheme->rearm, obj, true);
+		break;
+	default:
+		apply(check, check->scheme->cancel, obj, true);
+		obj->state &= ~ARMED;
+	}
+}
+
+static void operate_on_idle(struct bench_check *check, struct bench_obj *obj)
+{
+	switch (random_below(check, 16)) {
+	case 0:
+		apply(check, check->scheme->cancel, obj, false);
+		break;
+	case 1:
+		obj->state |= HANDS_OFF | ARMED;
+		obj->deadline = check->begun - random_below(check, PAST_SPREAD);
+		apply(check, check->scheme->add, obj, false);
+		break;
+	case 2 ... 3:
+		obj->state |= ARMED;
+		obj->deadline = some_deadline(check);
+		apply(check, check->scheme->rearm, obj, false);
+		break;
+	default:
+		obj->state |= ARMED;
+		obj->deadline = some_deadline(check);
+		apply(check, check->scheme->add, obj, false);
+	}
+}
+
+static int operate(struct bench_check *check)
+{
+	struct bench_work *work = &check->work;
+	struct bench_obj *obj;
+	unsigned long i;
+	int ret;
+
+	for (i = 0; i < work->nr * OPS_PER_TIMER; i++) {
+		obj = &work->pass.objs[random_below(check, work->nr)];
+		if (obj->state & HANDS_OFF)
+			continue;
+		if (obj->state & ARMED)
+			operate_on_armed(check, obj);
+		else
+			operate_on_idle(check, obj);
+		if (i % BENCH_CHUNK)
+			continue;
+		ret = bench_pause();
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Cancels what is far, and counts the rest. Returns the last deadline to wait for. */
+static u64 expect(struct bench_check *check)
+{
+	u64 last = check->origin;
+	struct bench_obj *obj;
+	unsigned long i;
+
+	for (i = 0; i < check->work.nr; i++) {
+		obj = &check->work.pass.objs[i];
+		if (obj->state & HANDS_OFF) {
+			check->req->expected++;
+		} else if (!(obj->state & ARMED)) {
+			continue;
+		} else if (obj->deadline > check->origin + NEAR_LIMIT) {
+			apply(check, check->scheme->cancel, obj, true);
+			obj->state &= ~ARMED;
+		} else {
+			check->req->expected++;
+			last = max(last, obj->deadline);
+		}
+	}
+	return last;
+}
+
+/* Waits for the expected callbacks, and for some that are not. Returns 0 or -EINTR. */
+static int await(const struct bench_check *check, u64 last)
+{
+	/* Pairs with the WRITE_ONCE() in bench_check_fired(). */
+	while (ktime_get_ns() < last + GRACE ||
+	       (READ_ONCE(check->req->fired) < check->req->expected &&
+		ktime_get_ns() < last + PATIENCE)) {
+		schedule_timeout_killable(1);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* Ends a round: no timer should be armed any more. */
+static int conclude(struct bench_check *check)
+{
+	struct bench_work *work = &check->work;
+	unsigned long pending, i;
+	int ret;
+
+	ret = bench_batches(work, check->scheme->pending, &pending);
+	if (ret)
+		return ret;
+	check->req->left += pending;
+	bench_stop(check->scheme, work);
+	for (i = 0; i < work->nr; i++) {
+		if (work->pass.objs[i].state & ARMED)
+			check->req->missing++;
+		work->pass.objs[i].state = 0;
+	}
+	return 0;
+}
+
+/* Returns 0, -EINTR, or -ETIME if the operations took longer than @lead. */
+static int one_round(struct bench_check *check, u64 lead)
+{
+	u64 last;
+	int ret;
+
+	check->begun = ktime_get_ns();
+	check->origin = check->begun + lead;
+	ret = operate(check);
+	if (ret)
+		return ret;
+	last = expect(check);
+	if (ktime_get_ns() >= check->origin)
+		return -ETIME;
+	ret = await(check, last);
+	if (ret)
+		return ret;
+	return conclude(check);
+}
+
+static void forget_round(struct bench_check *check)
+{
+	unsigned long i;
+
+	bench_stop(check->scheme, &check->work);
+	for (i = 0; i < check->work.nr; i++)
+		check->work.pass.objs[i].state = 0;
+}
+
+static int all_rounds(struct bench_check *check)
+{
+	struct twheel_bench_check req;
+	struct rnd_state rnd;
+	u64 lead = LEAD_MIN;
+	unsigned int round;
+	int ret = 0;
+
+	for (round = 0; !ret && round < ROUNDS; round++) {
+		req = *check->req;
+		rnd = check->work.rnd;
+		while ((ret = one_round(check, lead)) == -ETIME && lead < LEAD_MAX) {
+			forget_round(check);
+			*check->req = req;
+			check->work.rnd = rnd;
+			lead *= 2;
+		}
+	}
+	return ret;
+}
+
+/**
+ * bench_check_run - try whether a scheme works
+ * @scheme:	the scheme; it has timers
+ * @req:	what to do; the answer is written to it
+ *
+ * Context: process; the caller stays on its CPU.
+ * Return: 0, -ENOMEM, -EINTR or -ETIME.
+ */
+int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req)
+{
+	struct bench_check check = { .scheme = scheme, .req = req };
+	int ret;
+
+	ret = bench_work_init(&check.work, req->nr_timers, false, req->seed);
+	if (ret)
+		return ret;
+	check.one.objs = check.work.pass.objs;
+	check.one.order = &check.order;
+	check.one.when = &check.when;
+	if (scheme->setup)
+		ret = scheme->setup(req->nr_timers);
+	if (ret)
+		goto out_work;
+	bench_fire.check = &check;
+	ret = bench_batches(&check.work, scheme->init, NULL);
+	if (!ret) {
+		ret = all_rounds(&check);
+		bench_stop(scheme, &check.work);
+	}
+	bench_fire.check = NULL;
+	if (scheme->teardown)
+		scheme->teardown();
+out_work:
+	bench_work_destroy(&check.work);
+	return ret;
+}

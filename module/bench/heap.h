@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel_bench: timers in a binary heap
+ */
+#ifndef _TWHEEL_BENCH_HEAP_H
+#define _TWHEEL_BENCH_HEAP_H
+
+#include <linux/hrtimer.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+/* Index of a timer that is not in the heap. */
+#define BENCH_HEAP_NOWHERE	(~0UL)
+
+/**
+ * struct bench_heap_node - a timer
+ * @index:	where its entry is in the heap, or %BENCH_HEAP_NOWHERE. Written
+ *		under the heap's lock, read without it to see whether it is armed
+ * @function:	called in softirq context when the timer is due
+ */
+struct bench_heap_node {
+	unsigned long	index;
+	void		(*function)(struct bench_heap_node *node);
+};
+
+/**
+ * struct bench_heap_entry - a timer's place in the heap
+ * @deadline:	when it is due, in nanoseconds. Kept here and not in the timer,
+ *		which is elsewhere in memory: a comparison costs no cache miss
+ * @node:	the timer
+ */
+struct bench_heap_entry {
+	u64			deadline;
+	struct bench_heap_node	*node;
+};
+
+/**
+ * struct bench_heap - a heap, and the hrtimer that expires it
+ * @lock:	for all that follows
+ * @entry:	the heap: none is due before its parent, at half its index
+ * @nr:		number of entries
+ * @max:	number of entries that there is room for
+ * @slack:	by how many nanoseconds a timer may be late, so that those that are
+ *		due at about the same time take one interrupt
+ * @programmed:	what the hrtimer waits for, in nanoseconds; %KTIME_MAX: nothing
+ * @expiring:	the hrtimer's function is running, and will program it
+ * @hrtimer:	comes when the first entry is due, or earlier
+ */
+struct bench_heap {
+	/* Protects all that follows. Taken in process and in softirq context. */
+	spinlock_t		lock;
+	struct bench_heap_entry	*entry;
+	unsigned long		nr;
+	unsigned long		max;
+	u64			slack;
+	u64			programmed;
+	bool			expiring;
+	struct hrtimer		hrtimer;
+};
+
+int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack);
+void bench_heap_destroy(struct bench_heap *heap);
+int bench_heap_arm(struct bench_heap *heap, struct bench_heap_node *node, u64 deadline);
+int bench_heap_cancel(struct bench_heap *heap, struct bench_heap_node *node);
+
+/**
+ * bench_heap_pending - is a timer armed?
+ * @node:	the timer
+ *
+ * Return: true if it is.
+ */
+static inline bool bench_heap_pending(const struct bench_heap_node *node)
+{
+	/* Pairs with the WRITE_ONCE()s in heap.c. */
+	return READ_ONCE(node->index) != BENCH_HEAP_NOWHERE;
+}
+
+#endif /* _TWHEEL_BENCH_HEAP_H */

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: a measured run of one scheme
+ *
+ * The clock is read around chunks of operations, with interrupts on, and what
+ * reading it costs is taken off. Between the chunks others may run.
+ *
+ * Expiry is timed from the first to the last callback. Some schemes have work to
+ * do before the first one, and are idle between some; so the CPU time is taken as
+ * well. The kernel's own account of it is too coarse, or wrong when softirqs that
+ * interrupted the idle loop are interrupted. So the run keeps the CPU busy
+ * meanwhile, by looking at the clock all the time: the gaps in which it could not
+ * are what others took, the scheme and the interrupts among them.
+ */
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/smp.h>
+
+#include "bench.h"
+
+/* How long before a burst arming begins: so many times what it took before. */
+#define LEAD_FACTOR	2
+#define LEAD_MIN	(10 * NSEC_PER_MSEC)
+#define LEAD_TRIES	5
+
+/* How late a callback may be before it is taken for lost: for each timer, and all. */
+#define LATE_EACH	(100 * NSEC_PER_USEC)
+#define LATE_ALL	(10 * NSEC_PER_SEC)
+
+/**
+ * struct run - a run
+ * @scheme:	the scheme
+ * @req:	what was asked for, and the answer
+ * @work:	the objects
+ * @clock_ps:	what reading the clock costs, in picoseconds
+ * @add_ns:	what arming all timers took
+ */
+struct run {
+	const struct bench_scheme	*scheme;
+	struct twheel_bench_run		*req;
+	struct bench_work		work;
+	u64				clock_ps;
+	u64				add_ns;
+};
+
+/* A gap between two looks at the clock that is shorter than this is no gap. */
+#define GAP_MIN		(1 * NSEC_PER_USEC)
+#define GAP_READS	4
+
+struct bench_fire bench_fire;
+
+/**
+ * bench_clock_ps - measure what reading the clock costs
+ *
+ * Context: process.
+ * Return: picoseconds; the least that was seen.
+ */
+u64 bench_clock_ps(void)
+{
+	const unsigned int rounds = 32, reads = 256;
+	u64 best = U64_MAX, start, end;
+	unsigned int i, j;
+
+	for (i = 0; i < rounds; i++) {
+		start = ktime_get_ns();
+		for (j = 0; j < reads; j++)
+			end = ktime_get_ns();
+		best = min(best, end - start);
+	}
+	return best * 1000 / reads;
+}
+
+/**
+ * bench_batches - do an operation with all objects
+ * @work:	the objects
+ * @op:		the operation; NULL does nothing
+ * @found:	gets the number of timers that were found armed, or NULL
+ *
+ * Context: process.
+ * Return: 0 or -EINTR.
+ */
+int bench_batches(const struct bench_work *work, bench_batch *op, unsigned long *found)
+{
+	unsigned long from, to, armed = 0;
+	int ret;
+
+	for (from = 0; op && from < work->nr; from = to) {
+		to = min(from + BENCH_CHUNK, work->nr);
+		armed += op(&work->pass, from, to);
+		ret = bench_pause();
+		if (ret)
+			return ret;
+	}
+	if (found)
+		*found = armed;
+	return 0;
+}
+
+/**
+ * bench_stop - disarm all timers and wait for their callbacks, come what may
+ * @scheme:	the scheme
+ * @work:	the objects
+ *
+ * Context: process.
+ */
+void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work)
+{
+	unsigned long from, to;
+
+	for (from = 0; scheme->stop && from < work->nr; from = to) {
+		to = min(from + BENCH_CHUNK, work->nr);
+		scheme->stop(&work->pass, from, to);
+		cond_resched();
+	}
+}
+
+/* As bench_batches(), with the clock running. */
+static int measure(const struct run *run, bench_batch *op, u64 *ns, unsigned long *found)
+{
+	const struct bench_work *work = &run->work;
+	unsigned long from, to, chunks = 0;
+	u64 start, sum = 0;
+	int ret;
+
+	*found = 0;
+	for (from = 0; from < work->nr; from = to) {
+		to = min(from + BENCH_CHUNK, work->nr);
+		start = ktime_get_ns();
+		*found += op(&work->pass, from, to);
+		sum += ktime_get_ns() - start;
+		chunks++;
+		ret = bench_pause();
+		if (ret)
+			return ret;
+	}
+	*ns = sum - min(sum, div_u64(chunks * run->clock_ps, 1000));
+	return 0;
+}
+
+/* Notes what is wrong. Returns 1, which ends the run. */
+static int fault(struct run *run, u32 workload, u32 what, u64 expected, u64 found)
+{
+	run->req->fault = what;
+	run->req->fault_workload = workload;
+	run->req->fault_expected = expected;
+	run->req->fault_found = found;
+	return 1;
+}
+
+/* Are the counts of @workload as they should be? Returns 0, 1 if not, or -EINTR. */
+static int verify(struct run *run, u32 workload, u64 begun, unsigned long found,
+		  unsigned long expected, unsigned long expected_pending)
+{
+	const struct bench_work *work = &run->work;
+	unsigned long pending;
+	u64 now, end;
+	int ret;
+
+	ret = bench_batches(work, run->scheme->pending, &pending);
+	if (ret)
+		return ret;
+	now = ktime_get_ns();
+	end = workload == TWHEEL_BENCH_EXPIRE ? work->quiet : work->earliest;
+	if (now >= end)
+		return fault(run, workload, TWHEEL_BENCH_TOO_SLOW,
+			     end - min(begun, end), now - begun);
+	if (bench_fire.count)
+		return fault(run, workload, TWHEEL_BENCH_WRONG_FIRED, 0, bench_fire.count);
+	if (found != expected)
+		return fault(run, workload, TWHEEL_BENCH_WRONG_VERDICT, expected, found);
+	if (pending != expected_pending)
+		return fault(run, workload, TWHEEL_BENCH_WRONG_PENDING, expected_pending, pending);
+	return 0;
+}
+
+static bool asked_for(const struct run *run, u32 workload)
+{
+	return run->req->workloads & BIT(workload);
+}
+
+static void report(struct run *run, u32 workload, u64 time_ns, u64 cpu_ns)
+{
+	struct twheel_bench_result *result = &run->req->result[workload];
+
+	if (!asked_for(run, workload))
+		return;
+	result->ops = run->work.nr;
+	result->time_ns = time_ns;
+	result->cpu_ns = cpu_ns;
+}
+
+/*
+ * A workload of one operation on every timer: @prepare sets the deadlines, and
+ * @expected and @pending timers are armed before and after. Returns 0, 1 after a
+ * fault, or -EINTR.
+ */
+static int run_simple(struct run *run, u32 workload, int (*prepare)(struct bench_work *work),
+		      bench_batch *op, unsigned long expected, unsigned long pending)
+{
+	unsigned long found;
+	u64 begun, ns;
+	int ret;
+
+	ret = bench_work_shuffle(&run->work);
+	if (ret)
+		return ret;
+	begun = ktime_get_ns();
+	if (prepare) {
+		ret = prepare(&run->work);
+		if (!ret)
+			ret = bench_batches(&run->work, run->scheme->convert, NULL);
+		if (ret)
+			return ret;
+	}
+	ret = measure(run, op, &ns, &found);
+	if (!ret)
+		ret = verify(run, workload, begun, found, expected, pending);
+	if (ret)
+		return ret;
+	if (workload == TWHEEL_BENCH_ADD)
+		run->add_ns = ns;
+	report(run, workload, ns, 0);
+	return 0;
+}
+
+/* Sleeps until some time. Returns 0 or -EINTR. */
+static int sleep_until(u64 when)
+{
+	ktime_t expires = ns_to_ktime(when);
+
+	while (ktime_get_ns() < when) {
+		set_current_state(TASK_KILLABLE);
+		schedule_hrtimeout_range(&expires, 0, HRTIMER_MODE_ABS);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/*
+ * Keeps the CPU busy until the callbacks have come, or until @limit. Any other
+ * thread goes before this one. Returns 0 or -EINTR, and in @taken how long others
+ * had the CPU.
+ */
+static int spin(const struct run *run, u64 limit, u64 *taken)
+{
+	u64 gap = max_t(u64, GAP_MIN, GAP_READS * div_u64(run->clock_ps, 1000));
+	u64 start = ktime_get_ns(), last = start, own = 0, now;
+	int nice = task_nice(current), ret = 0;
+
+	set_user_nice(current, MAX_NICE);
+	while (!ret && last < limit && !completion_done(&bench_fire.done)) {
+		ret = bench_pause();
+		now = ktime_get_ns();
+		if (now - last < gap)
+			own += now - last;
+		last = now;
+	}
+	*taken = ktime_get_ns() - start - own;
+	set_user_nice(current, nice);
+	return ret;
+}
+
+/* Arms all timers for a time that is far enough away to be done by then. */
+static int arm_burst(struct run *run)
+{
+	u64 lead = LEAD_MIN + LEAD_FACTOR * run->add_ns, begun, ns;
+	struct bench_work *work = &run->work;
+	unsigned long found;
+	unsigned int tries;
+	int ret;
+
+	ret = bench_work_shuffle(work);
+	for (tries = 0; !ret && tries < LEAD_TRIES; tries++, lead *= LEAD_FACTOR) {
+		ret = sleep_until(bench_burst_start(lead));
+		begun = ktime_get_ns();
+		if (!ret)
+			ret = bench_work_burst(work, begun + lead, run->scheme->align);
+		if (!ret)
+			ret = bench_batches(work, run->scheme->convert, NULL);
+		if (ret)
+			break;
+		bench_fire.expected = work->nr;
+		reinit_completion(&bench_fire.done);
+		ret = measure(run, run->scheme->add, &ns, &found);
+		if (!ret)
+			ret = verify(run, TWHEEL_BENCH_EXPIRE, begun, found, 0, work->nr);
+		if (ret <= 0 || run->req->fault != TWHEEL_BENCH_TOO_SLOW)
+			break;
+		bench_stop(run->scheme, work);
+		bench_fire.count = 0;
+		if (tries < LEAD_TRIES - 1) {
+			run->req->fault = TWHEEL_BENCH_OK;
+			ret = 0;
+		}
+	}
+	return ret;
+}
+
+/* Waits until nothing of the last callback runs any more. */
+static void settle(const struct run *run)
+{
+	struct bench_pass last = run->work.pass;
+	u32 first = 0;
+
+	last.objs = bench_fire.last_obj;
+	last.order = &first;
+	run->scheme->stop(&last, 0, 1);
+}
+
+static int run_expire(struct run *run)
+{
+	struct bench_fire *fire = &bench_fire;
+	struct bench_work *work = &run->work;
+	u64 limit, taken;
+	int ret;
+
+	ret = arm_burst(run);
+	if (ret)
+		return ret;
+	/* timer_list may be an eighth late. */
+	limit = work->earliest + (work->earliest - ktime_get_ns()) / 8 +
+		LATE_ALL + work->nr * LATE_EACH;
+	ret = sleep_until(work->quiet);
+	if (!ret)
+		ret = spin(run, limit, &taken);
+	if (ret)
+		return ret;
+	if (completion_done(&fire->done))
+		settle(run);
+	if (fire->count != work->nr)
+		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_WRONG_FIRED,
+			     work->nr, fire->count);
+	if (fire->first < work->earliest)
+		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_FIRED_EARLY,
+			     work->earliest, fire->first);
+	report(run, TWHEEL_BENCH_EXPIRE, fire->last - fire->first, taken);
+	return 0;
+}
+
+static int run_workload(struct run *run, u32 workload)
+{
+	const struct bench_scheme *scheme = run->scheme;
+	unsigned long nr = run->work.nr;
+
+	switch (workload) {
+	case TWHEEL_BENCH_ADD:
+		return run_simple(run, workload, bench_work_timeouts, scheme->add, 0, nr);
+	case TWHEEL_BENCH_REARM_LATER:
+		return run_simple(run, workload, bench_work_later, scheme->rearm, nr, nr);
+	case TWHEEL_BENCH_REARM_EARLIER:
+		return run_simple(run, workload, bench_work_earlier, scheme->rearm, nr, nr);
+	case TWHEEL_BENCH_CANCEL:
+		return run_simple(run, workload, NULL, scheme->cancel, nr, 0);
+	case TWHEEL_BENCH_EXPIRE:
+		return run_expire(run);
+	case TWHEEL_BENCH_RMW:
+		return run_simple(run, workload, NULL, scheme->rmw, 0, 0);
+	}
+	return 0;
+}
+
+/* All workloads of the scheme, in their order, up to the last that is asked for. */
+static int run_life(struct run *run)
+{
+	u32 workload;
+	int ret = 0;
+
+	for (workload = 0; !ret && run->req->workloads >> workload; workload++) {
+		if (!(run->scheme->workloads & BIT(workload)))
+			continue;
+		if (workload == TWHEEL_BENCH_EXPIRE && !asked_for(run, workload))
+			continue;
+		ret = run_workload(run, workload);
+	}
+	/* After a fault nobody knows what is still armed. */
+	if (ret || run->req->workloads < BIT(TWHEEL_BENCH_CANCEL))
+		bench_stop(run->scheme, &run->work);
+	return ret;
+}
+
+/**
+ * bench_run - measure a scheme
+ * @scheme:	the scheme
+ * @req:	what to do; the answer is written to it
+ *
+ * Context: process; the caller stays on its CPU.
+ * Return: 0, -ENOMEM or -EINTR.
+ */
+int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req)
+{
+	struct run run = { .scheme = scheme, .req = req };
+	int ret;
+
+	ret = bench_work_init(&run.work, req->nr_timers, req->order == TWHEEL_BENCH_RANDOM,
+			      req->seed);
+	if (ret)
+		return ret;
+	if (scheme->setup)
+		ret = scheme->setup(req->nr_timers);
+	if (ret)
+		goto out_work;
+	memset(&bench_fire, 0, sizeof(bench_fire));
+	init_completion(&bench_fire.done);
+	/* No deadline is set yet. */
+	run.work.earliest = U64_MAX;
+	run.clock_ps = bench_clock_ps();
+	req->cpu = smp_processor_id();
+	ret = bench_batches(&run.work, scheme->init, NULL);
+	if (!ret)
+		ret = run_life(&run);
+	if (ret > 0) {
+		memset(req->result, 0, sizeof(req->result));
+		ret = 0;
+	}
+	if (scheme->teardown)
+		scheme->teardown();
+out_work:
+	bench_work_destroy(&run.work);
+	return ret;
+}

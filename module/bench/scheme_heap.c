@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: the binary heap
+ */
+#include "bench.h"
+
+static struct bench_heap heap;
+
+static void fired(struct bench_heap_node *node)
+{
+	bench_fired(container_of(node, struct bench_obj, heap));
+}
+
+/* As late as the wheel may be, the heap may be too. */
+static int setup(unsigned long nr_timers)
+{
+	return bench_heap_init(&heap, nr_timers, 1ULL << twheel_tick_shift());
+}
+
+static void teardown(void)
+{
+	bench_heap_destroy(&heap);
+}
+
+static __always_inline int init_one(struct bench_obj *obj, u64 when)
+{
+	obj->heap.index = BENCH_HEAP_NOWHERE;
+	obj->heap.function = fired;
+	return 0;
+}
+
+static __always_inline int arm_one(struct bench_obj *obj, u64 when)
+{
+	return bench_heap_arm(&heap, &obj->heap, when);
+}
+
+static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
+{
+	return bench_heap_cancel(&heap, &obj->heap);
+}
+
+static __always_inline int pending_one(struct bench_obj *obj, u64 when)
+{
+	return bench_heap_pending(&obj->heap);
+}
+
+DEFINE_BENCH_BATCH(init);
+DEFINE_BENCH_BATCH(arm);
+DEFINE_BENCH_BATCH(cancel);
+DEFINE_BENCH_BATCH(pending);
+
+/* All callbacks come from one hrtimer. It starts again when a timer is armed. */
+static unsigned long stop(const struct bench_pass *pass, unsigned long from, unsigned long to)
+{
+	unsigned long found = cancel(pass, from, to);
+
+	hrtimer_cancel(&heap.hrtimer);
+	heap.programmed = KTIME_MAX;
+	return found;
+}
+
+const struct bench_scheme bench_scheme_heap = {
+	.name		= "heap",
+	.object_size	= sizeof(struct bench_heap_node),
+	.workloads	= BENCH_TIMER_WORKLOADS,
+	.setup		= setup,
+	.teardown	= teardown,
+	.init		= init,
+	.add		= arm,
+	.rearm		= arm,
+	.cancel		= cancel,
+	.pending	= pending,
+	.stop		= stop,
+};

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: the objects of a run, in which order they come, and when they are
+ * due. All of it is made before the clock is started, and is the same for every
+ * scheme that is run with the same seed.
+ */
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+
+#define TIMEOUT_MIN	(60 * NSEC_PER_SEC)
+#define TIMEOUT_SPREAD	(60 * NSEC_PER_SEC)
+#define LATER		(30 * NSEC_PER_SEC)
+
+/*
+ * Timers that are measured expiring are due within this time: short enough that
+ * all have come due when the first callback comes, in any scheme, and long enough
+ * that a million of them have different deadlines.
+ */
+#define BURST_SPREAD	(500 * NSEC_PER_USEC)
+
+/*
+ * Where in time a burst is: some ticks after the wheel has come to a slot of its
+ * second level, where timers are until shortly before they are due. So the wheel
+ * has to cascade them once, as it has to with the timers of any user, and that is
+ * just before they expire. Were it in the slot's first tick, they would not be
+ * cascaded.
+ */
+#define BURST_TICK	4
+
+/* How long before that slot the burst is taken to begin, in ticks. */
+#define BURST_MARGIN	1
+
+/**
+ * bench_alloc - get zeroed memory, in large pages if possible
+ * @nr:		number of elements
+ * @size:	size of each
+ *
+ * Return: the memory, to be freed by kvfree(), or NULL.
+ */
+void *bench_alloc(size_t nr, size_t size)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	size_t bytes = array_size(nr, size);
+
+	if (bytes >= PMD_SIZE)
+		return vmalloc_huge(bytes, gfp);
+	/* Contiguous memory is in the kernel's own large pages. */
+	return kvmalloc(bytes, gfp);
+}
+
+/**
+ * bench_seed - start a sequence of random numbers
+ * @rnd:	the generator
+ * @seed:	any number
+ */
+void bench_seed(struct rnd_state *rnd, u64 seed)
+{
+	/* The generator takes seeds that are close for almost the same. */
+	seed = (seed + 1) * 0x9e3779b97f4a7c15ULL;
+	seed ^= seed >> 29;
+	prandom_seed_state(rnd, seed * 0xbf58476d1ce4e5b9ULL);
+}
+
+/**
+ * bench_work_init - make the objects and arrays of a run
+ * @work:	filled in
+ * @nr:		number of objects
+ * @random:	whether they are to be taken in random order
+ * @seed:	for what is random
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM or -EINTR. If it is not 0, there is nothing to free.
+ */
+int bench_work_init(struct bench_work *work, unsigned long nr, bool random, u64 seed)
+{
+	struct bench_pass *pass = &work->pass;
+	unsigned long i;
+
+	memset(work, 0, sizeof(*work));
+	work->nr = nr;
+	work->random = random;
+	bench_seed(&work->rnd, seed);
+	pass->objs = bench_alloc(nr, sizeof(*pass->objs));
+	pass->order = bench_alloc(nr, sizeof(*pass->order));
+	pass->when = bench_alloc(nr, sizeof(*pass->when));
+	work->deadline = bench_alloc(nr, sizeof(*work->deadline));
+	if (!pass->objs || !pass->order || !pass->when || !work->deadline) {
+		bench_work_destroy(work);
+		return -ENOMEM;
+	}
+	for (i = 0; i < nr; i++)
+		pass->order[i] = i;
+	return 0;
+}
+
+/**
+ * bench_work_destroy - free the objects and arrays of a run
+ * @work:	the work
+ *
+ * Context: process.
+ */
+void bench_work_destroy(struct bench_work *work)
+{
+	kvfree(work->deadline);
+	kvfree(work->pass.when);
+	kvfree(work->pass.order);
+	kvfree(work->pass.objs);
+}
+
+static u32 random_below(struct bench_work *work, u32 limit)
+{
+	return mul_u32_u32(prandom_u32_state(&work->rnd), limit) >> 32;
+}
+
+/**
+ * bench_work_shuffle - put the objects in another order, if it is to be random
+ * @work:	the work
+ *
+ * Return: 0 or -EINTR.
+ */
+int bench_work_shuffle(struct bench_work *work)
+{
+	u32 *order = work->pass.order;
+	unsigned long i;
+	u32 other;
+	int ret;
+
+	if (!work->random)
+		return 0;
+	for (i = work->nr - 1; i; i--) {
+		other = random_below(work, i + 1);
+		swap(order[i], order[other]);
+		if (i % BENCH_CHUNK)
+			continue;
+		ret = bench_pause();
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * Gives each object the deadline that @next makes of its last one, and of a random
+ * number and of now, in the order in which the objects come.
+ */
+static __always_inline int
+set_deadlines(struct bench_work *work, u64 now, u64 (*next)(u64 last, u64 now, u32 random))
+{
+	const u32 *order = work->pass.order;
+	u64 earliest = U64_MAX, *deadline;
+	unsigned long k;
+	int ret;
+
+	for (k = 0; k < work->nr; k++) {
+		deadline = &work->deadline[order[k]];
+		*deadline = next(*deadline, now, prandom_u32_state(&work->rnd));
+		earliest = min(earliest, *deadline);
+		work->pass.when[k] = *deadline;
+		if (k % BENCH_CHUNK)
+			continue;
+		ret = bench_pause();
+		if (ret)
+			return ret;
+	}
+	work->earliest = earliest;
+	return 0;
+}
+
+static __always_inline u64 timeout(u64 last, u64 now, u32 random)
+{
+	return now + TIMEOUT_MIN + mul_u64_u32_shr(TIMEOUT_SPREAD, random, 32);
+}
+
+static __always_inline u64 later(u64 last, u64 now, u32 random)
+{
+	return last + LATER;
+}
+
+static __always_inline u64 earlier(u64 last, u64 now, u32 random)
+{
+	return now + (last - now) / 2;
+}
+
+static __always_inline u64 burst(u64 last, u64 now, u32 random)
+{
+	return now + (mul_u32_u32(random, BURST_SPREAD) >> 32);
+}
+
+/**
+ * bench_work_timeouts - set deadlines as of new timeouts
+ * @work:	the work
+ *
+ * Return: 0 or -EINTR.
+ */
+int bench_work_timeouts(struct bench_work *work)
+{
+	return set_deadlines(work, ktime_get_ns(), timeout);
+}
+
+/**
+ * bench_work_later - move all deadlines to later
+ * @work:	the work
+ *
+ * Return: 0 or -EINTR.
+ */
+int bench_work_later(struct bench_work *work)
+{
+	return set_deadlines(work, ktime_get_ns(), later);
+}
+
+/**
+ * bench_work_earlier - move all deadlines to earlier
+ * @work:	the work
+ *
+ * Return: 0 or -EINTR.
+ */
+int bench_work_earlier(struct bench_work *work)
+{
+	return set_deadlines(work, ktime_get_ns(), earlier);
+}
+
+/**
+ * bench_burst_start - when to begin arming timers for a burst
+ * @lead:	how long before the burst, in nanoseconds
+ *
+ * What is armed for the other side of a slot of the wheel's third level is cascaded
+ * twice. Which it is would depend on the time at which the run is made, so it is
+ * always the near side, unless @lead is too long.
+ *
+ * Return: now, or the time to wait for, in nanoseconds.
+ */
+u64 bench_burst_start(u64 lead)
+{
+	u64 near = 1ULL << (twheel_tick_shift() + TWHEEL_BITS);
+	u64 far = near << TWHEEL_BITS;
+	u64 now = ktime_get_ns();
+
+	if (lead + 2 * near < far && now % far + lead + 2 * near >= far)
+		return round_up(now, far);
+	return now;
+}
+
+/**
+ * bench_work_burst - set deadlines that are all at about the same time
+ * @work:	the work
+ * @start:	not before this, in nanoseconds
+ * @align:	of the scheme
+ *
+ * Return: 0 or -EINTR.
+ */
+int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
+{
+	u64 tick = 1ULL << twheel_tick_shift();
+	u64 slot = round_up(start, tick << TWHEEL_BITS);
+	u64 when = slot + BURST_TICK * tick;
+	unsigned long k;
+	int ret;
+
+	work->quiet = slot - BURST_MARGIN * tick;
+	/* No deadline lies on a tick's edge: that tick would be one of its own. */
+	ret = set_deadlines(work, when + 1, burst);
+	if (ret || !align)
+		return ret;
+	when = align(when + BURST_SPREAD);
+	for (k = 0; k < work->nr; k++)
+		work->pass.when[k] = when;
+	work->quiet = when - (BURST_TICK + BURST_MARGIN) * tick;
+	return 0;
+}

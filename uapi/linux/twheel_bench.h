@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * twheel_bench: timer schemes compared, through /dev/twheel_bench
+ */
+#ifndef _UAPI_LINUX_TWHEEL_BENCH_H
+#define _UAPI_LINUX_TWHEEL_BENCH_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: General rules
+ *
+ * The device runs the same work on several timer schemes and tells how long each
+ * took. A run happens inside the ioctl, on the CPU that the caller is on; bind
+ * the caller to a CPU to choose it. One run at a time, for the whole system. A
+ * fatal signal ends a run. Nothing of a run is left when the ioctl returns.
+ *
+ * Opening the device takes CAP_SYS_ADMIN: a run fills memory and keeps a CPU
+ * busy for as long as it was asked to.
+ *
+ * Every ioctl takes the address of one structure. The structure's size is part
+ * of the ioctl number. Structures grow at their end only: a kernel that knows a
+ * longer one takes the missing tail as zero, and a kernel that knows a shorter
+ * one accepts a longer one whose unknown tail is zero. On an error nothing has
+ * been written to the structure.
+ *
+ * An errno means the same for the whole device:
+ *
+ *  - ENOTTY: no such ioctl
+ *  - EFAULT: the structure is not accessible
+ *  - E2BIG: the structure is longer than this kernel knows, and its tail is
+ *    not zero
+ *  - EINVAL: the structure is shorter than it ever was, a reserved field is
+ *    not zero, or a number is out of range
+ *  - EOPNOTSUPP: an order or a workload that this kernel or this scheme does
+ *    not know
+ *  - ENOENT: there is no scheme of this index
+ *  - EBUSY: another run is going on
+ *  - ENOMEM: there is not enough memory for so many timers
+ *  - EINTR: a fatal signal ended the run
+ *  - ETIME: the machine is too slow for a check of so many timers
+ *  - EPERM: open() without CAP_SYS_ADMIN
+ */
+
+#define TWHEEL_BENCH_IOC_MAGIC	't'
+
+/* Limits on what can be asked for. */
+#define TWHEEL_BENCH_MAX_TIMERS		16777216
+#define TWHEEL_BENCH_MAX_CHECK_TIMERS	65536
+#define TWHEEL_BENCH_NAME_SIZE		16
+
+/**
+ * enum twheel_bench_workload - what is measured
+ * @TWHEEL_BENCH_ADD: timers are armed, with timeouts random in 60 to 120 s
+ * @TWHEEL_BENCH_REARM_LATER: each pending timer is moved 30 s later
+ * @TWHEEL_BENCH_REARM_EARLIER: each pending timer is moved to half the time that
+ *	remains
+ * @TWHEEL_BENCH_CANCEL: each pending timer is cancelled
+ * @TWHEEL_BENCH_EXPIRE: timers that come due within half a millisecond expire.
+ *	The time is that from the first to the last callback
+ * @TWHEEL_BENCH_RMW: a word of each object is read, changed and written: what
+ *	touching the memory alone costs. Done by the scheme "limit" only
+ * @TWHEEL_BENCH_NR_WORKLOADS: the number of workloads
+ *
+ * A run lives through those of them that its scheme knows in this order, up to
+ * the last one asked for, so that the figures of one do not depend on which
+ * others were asked for. @TWHEEL_BENCH_EXPIRE arms the timers anew, and is left
+ * out if it is not asked for.
+ */
+enum twheel_bench_workload {
+	TWHEEL_BENCH_ADD = 0,
+	TWHEEL_BENCH_REARM_LATER = 1,
+	TWHEEL_BENCH_REARM_EARLIER = 2,
+	TWHEEL_BENCH_CANCEL = 3,
+	TWHEEL_BENCH_EXPIRE = 4,
+	TWHEEL_BENCH_RMW = 5,
+	TWHEEL_BENCH_NR_WORKLOADS = 6,
+};
+
+/**
+ * enum twheel_bench_order - the order in which a workload takes the objects
+ * @TWHEEL_BENCH_SEQUENTIAL: as they lie in memory
+ * @TWHEEL_BENCH_RANDOM: at random, in another order for every workload
+ */
+enum twheel_bench_order {
+	TWHEEL_BENCH_SEQUENTIAL = 0,
+	TWHEEL_BENCH_RANDOM = 1,
+};
+
+/**
+ * enum twheel_bench_fault - what a run found to be wrong
+ * @TWHEEL_BENCH_OK: nothing
+ * @TWHEEL_BENCH_WRONG_VERDICT: an operation found another number of pending
+ *	timers than there should be
+ * @TWHEEL_BENCH_WRONG_PENDING: after a workload another number of timers is
+ *	pending than should be
+ * @TWHEEL_BENCH_WRONG_FIRED: another number of callbacks came than should
+ * @TWHEEL_BENCH_FIRED_EARLY: the first callback came before the first deadline;
+ *	expected and found are nanoseconds
+ * @TWHEEL_BENCH_TOO_SLOW: timers came due while a workload was measured that
+ *	should find them pending: too many timers for this machine. Expected is
+ *	the time that there was, found the time that it took, in nanoseconds
+ */
+enum twheel_bench_fault {
+	TWHEEL_BENCH_OK = 0,
+	TWHEEL_BENCH_WRONG_VERDICT = 1,
+	TWHEEL_BENCH_WRONG_PENDING = 2,
+	TWHEEL_BENCH_WRONG_FIRED = 3,
+	TWHEEL_BENCH_FIRED_EARLY = 4,
+	TWHEEL_BENCH_TOO_SLOW = 5,
+};
+
+/**
+ * struct twheel_bench_info - the answer to TWHEEL_BENCH_IOC_INFO
+ * @tick_ns: length of the wheel's tick in nanoseconds
+ * @jiffy_ns: length of the kernel's jiffy, the tick of timer_list
+ * @clock_ps: what one reading of the clock costs, in picoseconds. It has
+ *	been taken off all the times that a run reports
+ * @nr_schemes: number of schemes
+ * @stride: bytes from one object to the next, the same for all schemes
+ *
+ * All fields are written by the kernel; they are ignored on the way in.
+ */
+struct twheel_bench_info {
+	__aligned_u64 tick_ns;
+	__aligned_u64 jiffy_ns;
+	__aligned_u64 clock_ps;
+	__u32 nr_schemes;
+	__u32 stride;
+};
+
+/**
+ * struct twheel_bench_scheme - the argument of TWHEEL_BENCH_IOC_SCHEME
+ * @index: in: 0 to the number of schemes - 1
+ * @object_size: out: bytes that one timer takes in its owner's object
+ * @workloads: out: bit w is set if the scheme knows workload w
+ * @checked: out: 1 if the scheme has timers, so that TWHEEL_BENCH_IOC_CHECK can
+ *	be asked of it
+ * @name: out: ends with a zero
+ */
+struct twheel_bench_scheme {
+	__u32 index;
+	__u32 object_size;
+	__u32 workloads;
+	__u32 checked;
+	char name[TWHEEL_BENCH_NAME_SIZE];
+};
+
+/**
+ * struct twheel_bench_check - the argument of TWHEEL_BENCH_IOC_CHECK
+ * @seed: in: two runs of the same seed and number of timers do the same
+ * @scheme: in: index of the scheme
+ * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_CHECK_TIMERS
+ * @ops: out: operations done
+ * @expected: out: expiries that there should have been
+ * @fired: out: expiries that there were
+ * @checksum: out: of the (timer, deadline) of all expiries, in any order
+ * @early: out: expiries before their deadline
+ * @stray: out: expiries of timers that were not armed
+ * @missing: out: expiries that did not come
+ * @left: out: timers that were pending at the end
+ * @wrong: out: operations that told something else of their timer than is true
+ *
+ * A sequence of adds, re-arms to later and to earlier, cancels and expiries with
+ * short timeouts, compared with a plain model. All is well if @fired equals
+ * @expected, if @early to @wrong are zero, and if every scheme has the same
+ * @fired and @checksum for the same @seed and @nr_timers.
+ */
+struct twheel_bench_check {
+	__aligned_u64 seed;
+	__u32 scheme;
+	__u32 nr_timers;
+	__aligned_u64 ops;
+	__aligned_u64 expected;
+	__aligned_u64 fired;
+	__aligned_u64 checksum;
+	__aligned_u64 early;
+	__aligned_u64 stray;
+	__aligned_u64 missing;
+	__aligned_u64 left;
+	__aligned_u64 wrong;
+};
+
+/**
+ * struct twheel_bench_result - what a workload took
+ * @ops: operations; 0 if the workload was not asked for
+ * @time_ns: nanoseconds for all of them
+ * @cpu_ns: %TWHEEL_BENCH_EXPIRE only: CPU time in nanoseconds, from shortly before
+ *	the timers come due until the last callback has come. It includes what the
+ *	scheme does before the first callback, and all other interrupts and
+ *	threads of that time; it does not include pauses
+ */
+struct twheel_bench_result {
+	__aligned_u64 ops;
+	__aligned_u64 time_ns;
+	__aligned_u64 cpu_ns;
+};
+
+/**
+ * struct twheel_bench_run - the argument of TWHEEL_BENCH_IOC_RUN
+ * @seed: in: of the timeouts and of the random order
+ * @scheme: in: index of the scheme
+ * @order: in: one of enum twheel_bench_order
+ * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_TIMERS
+ * @workloads: in: bit w asks for workload w; at least one
+ * @cpu: out: the CPU that it ran on
+ * @fault: out: one of enum twheel_bench_fault. If it is not %TWHEEL_BENCH_OK
+ *	there are no results
+ * @fault_workload: out: where that was, one of enum twheel_bench_workload
+ * @reserved: in: 0
+ * @fault_expected: out: what should have been
+ * @fault_found: out: what was
+ * @result: out: by workload
+ */
+struct twheel_bench_run {
+	__aligned_u64 seed;
+	__u32 scheme;
+	__u32 order;
+	__u32 nr_timers;
+	__u32 workloads;
+	__u32 cpu;
+	__u32 fault;
+	__u32 fault_workload;
+	__u32 reserved;
+	__aligned_u64 fault_expected;
+	__aligned_u64 fault_found;
+	struct twheel_bench_result result[TWHEEL_BENCH_NR_WORKLOADS];
+};
+
+/* What the module and this machine are like. Returns 0. */
+#define TWHEEL_BENCH_IOC_INFO	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb0, struct twheel_bench_info)
+
+/* Describes a scheme. Returns 0. Error: ENOENT. */
+#define TWHEEL_BENCH_IOC_SCHEME	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb1, struct twheel_bench_scheme)
+
+/* Tries whether a scheme works. Returns 0. Errors: all. */
+#define TWHEEL_BENCH_IOC_CHECK	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb2, struct twheel_bench_check)
+
+/* Measures a scheme. Returns 0. Errors: all. */
+#define TWHEEL_BENCH_IOC_RUN	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb3, struct twheel_bench_run)
+
+#endif /* _UAPI_LINUX_TWHEEL_BENCH_H */
