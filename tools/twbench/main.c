@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twbench: compare timer schemes in the kernel
+ *
+ * The command line, and what comes after what.
+ */
+#define _GNU_SOURCE
+#include <argp.h>
+#include <err.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "twbench.h"
+
+/**
+ * struct options - the command line, as it was given
+ * @setup:	what needs no device to understand
+ * @schemes:	names of schemes, or NULL for all
+ * @json:	where to write JSON, or NULL
+ * @csv:	where to write CSV, or NULL
+ * @list:	only tell what there is
+ */
+struct options {
+	struct setup	*setup;
+	char		*schemes;
+	const char	*json;
+	const char	*csv;
+	bool		list;
+};
+
+const char *const workload_names[TWHEEL_BENCH_NR_WORKLOADS] = {
+	[TWHEEL_BENCH_ADD]		= "add",
+	[TWHEEL_BENCH_REARM_LATER]	= "rearm_later",
+	[TWHEEL_BENCH_REARM_EARLIER]	= "rearm_earlier",
+	[TWHEEL_BENCH_CANCEL]		= "cancel",
+	[TWHEEL_BENCH_EXPIRE]		= "expire",
+	[TWHEEL_BENCH_RMW]		= "rmw",
+};
+
+const char *const order_names[2] = {
+	[TWHEEL_BENCH_SEQUENTIAL]	= "sequential",
+	[TWHEEL_BENCH_RANDOM]		= "random",
+};
+
+const char *argp_program_version = "twbench " TWHEEL_VERSION;
+
+/**
+ * allocate - get zeroed memory, or exit
+ * @nr:		number of elements
+ * @size:	size of each
+ */
+void *allocate(size_t nr, size_t size)
+{
+	void *memory = calloc(nr, size);
+
+	if (!memory && nr)
+		errx(EXIT_FAILED, "out of memory");
+	return memory;
+}
+
+/* The position of @word among @names, or exits, telling what there is. */
+static uint32_t find_name(const char *kind, const char *word, const char *const *names,
+			  uint32_t nr)
+{
+	char all[512] = "";
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(names[i], word))
+			return i;
+	for (i = 0; i < nr; i++) {
+		strncat(all, i ? ", " : "", sizeof(all) - strlen(all) - 1);
+		strncat(all, names[i], sizeof(all) - strlen(all) - 1);
+	}
+	errx(EXIT_USAGE, "no %s '%s'; there are: %s", kind, word, all);
+}
+
+static uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 0);
+	if (end == text || *text == '-' || errno)
+		errx(EXIT_USAGE, "%s '%s' is not a number", what, text);
+	if (*end == 'k' || *end == 'M') {
+		/* What is that large is out of range anyway. */
+		if (number < UINT64_MAX / 1000000)
+			number *= *end == 'k' ? 1000 : 1000000;
+		end++;
+	}
+	if (*end)
+		errx(EXIT_USAGE, "%s '%s' is not a number", what, text);
+	if (number < min || number > max)
+		errx(EXIT_USAGE, "%s %s is not in %llu to %llu", what, text,
+		     (unsigned long long)min, (unsigned long long)max);
+	return number;
+}
+
+static void parse_sizes(struct setup *setup, char *list)
+{
+	char *word;
+
+	setup->nr_sizes = 0;
+	setup->sizes = allocate(strlen(list) + 1, sizeof(*setup->sizes));
+	for (word = strtok(list, ","); word; word = strtok(NULL, ","))
+		setup->sizes[setup->nr_sizes++] =
+			parse_number("number of timers", word, 1, TWHEEL_BENCH_MAX_TIMERS);
+	if (!setup->nr_sizes)
+		errx(EXIT_USAGE, "no number of timers given");
+}
+
+static void parse_orders(struct setup *setup, char *list)
+{
+	uint32_t order;
+	char *word;
+
+	setup->nr_orders = 0;
+	for (word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+		order = find_name("order", word, order_names, ARRAY_SIZE(order_names));
+		if (setup->nr_orders == ARRAY_SIZE(setup->orders))
+			errx(EXIT_USAGE, "too many orders given");
+		setup->orders[setup->nr_orders++] = order;
+	}
+	if (!setup->nr_orders)
+		errx(EXIT_USAGE, "no order given");
+}
+
+static void parse_workloads(struct setup *setup, char *list)
+{
+	char *word;
+
+	/* It is there to be compared with, whatever the others do. */
+	setup->workloads = 1U << TWHEEL_BENCH_RMW;
+	for (word = strtok(list, ","); word; word = strtok(NULL, ","))
+		setup->workloads |= 1U << find_name("workload", word, workload_names,
+						    TWHEEL_BENCH_NR_WORKLOADS);
+}
+
+enum { OPTION_LANE = 256, OPTION_SEED, OPTION_JSON, OPTION_CSV };
+
+static const struct argp_option options[] = {
+	{ "timers", 'n', "LIST", 0, "numbers of timers, as 500 or 10k or 1M [10k,100k,1M]", 0 },
+	{ "scheme", 's', "LIST", 0, "schemes to compare [all]", 0 },
+	{ "workload", 'w', "LIST", 0, "workloads [all]", 0 },
+	{ "order", 'o', "LIST", 0, "order of the objects: random, sequential [random]", 0 },
+	{ "rounds", 'r', "N", 0, "measure everything N times [5, or 3 above 200k timers]", 0 },
+	{ "cpu", 'c', "N", 0, "the CPU to run on [the last one allowed]", 0 },
+	{ "seed", OPTION_SEED, "N", 0, "seed of timeouts and orders [1]", 0 },
+	{ "lane", OPTION_LANE, "NAME", 0,
+	  "what this machine is: exact (a nanosecond is an instruction), native, guest, ... [guest]",
+	  0 },
+	{ "json", OPTION_JSON, "FILE", 0, "write all figures as JSON; - is standard output", 0 },
+	{ "csv", OPTION_CSV, "FILE", 0, "write all figures as CSV; - is standard output", 0 },
+	{ "list", 'l', NULL, 0, "list schemes, workloads and orders", 0 },
+	{ .doc = "All schemes are first tried for doing the same, then measured in rounds.",
+	  .group = 1 },
+	{ .doc = "Times are per operation; for expire, from the first to the last callback.",
+	  .group = 2 },
+	{ .doc = "cpu: CPU time of that, and of what had to be done just before.",
+	  .group = 3 },
+	{ .doc = "Exit codes: 0 all went well, 1 something failed, 2 a wrong command line.",
+	  .group = 4 },
+	{ 0 },
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+	struct setup *setup = opts->setup;
+
+	switch (key) {
+	case 'n':
+		parse_sizes(setup, arg);
+		break;
+	case 's':
+		opts->schemes = arg;
+		break;
+	case 'w':
+		parse_workloads(setup, arg);
+		break;
+	case 'o':
+		parse_orders(setup, arg);
+		break;
+	case 'r':
+		setup->rounds = parse_number("number of rounds", arg, 1, 10000);
+		break;
+	case 'c':
+		setup->cpu = parse_number("CPU", arg, 0, CPU_SETSIZE - 1);
+		break;
+	case OPTION_SEED:
+		setup->seed = parse_number("seed", arg, 0, UINT64_MAX);
+		break;
+	case OPTION_LANE:
+		setup->lane = arg;
+		break;
+	case OPTION_JSON:
+		opts->json = arg;
+		break;
+	case OPTION_CSV:
+		opts->csv = arg;
+		break;
+	case 'l':
+		opts->list = true;
+		break;
+	case ARGP_KEY_ARG:
+		errx(EXIT_USAGE, "there is no argument '%s' (--help shows the options)", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options	= options,
+	.parser		= parse_option,
+	.doc		= "Compare timer schemes in the kernel, through /dev/twheel_bench.",
+};
+
+static void choose_schemes(struct setup *setup, char *list)
+{
+	uint32_t nr = setup->info.nr_schemes, i;
+	const char **names = allocate(nr, sizeof(*names));
+	char *word;
+
+	for (i = 0; i < nr; i++) {
+		names[i] = setup->schemes[i].name;
+		setup->chosen[i] = !list;
+	}
+	for (word = list ? strtok(list, ",") : NULL; word; word = strtok(NULL, ","))
+		setup->chosen[find_name("scheme", word, names, nr)] = true;
+	free(names);
+}
+
+static void print_list(const struct setup *setup)
+{
+	uint32_t i;
+
+	printf("schemes:");
+	for (i = 0; i < setup->info.nr_schemes; i++)
+		printf(" %s", setup->schemes[i].name);
+	printf("\nworkloads:");
+	for (i = 0; i < TWHEEL_BENCH_NR_WORKLOADS; i++)
+		printf(" %s", workload_names[i]);
+	printf("\norders: %s %s\n", order_names[0], order_names[1]);
+}
+
+/* Binds this program to a CPU: the one asked for, or the last one allowed. */
+static void bind_cpu(struct setup *setup)
+{
+	cpu_set_t set;
+	int cpu;
+
+	if (setup->cpu < 0) {
+		if (sched_getaffinity(0, sizeof(set), &set))
+			err(EXIT_FAILED, "sched_getaffinity");
+		for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &set))
+				setup->cpu = cpu;
+	}
+	CPU_ZERO(&set);
+	CPU_SET(setup->cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		err(EXIT_FAILED, "cannot run on CPU %d", setup->cpu);
+}
+
+static void describe_machine(struct setup *setup)
+{
+	const char *key = "model name";
+	struct utsname uts;
+	char line[256];
+	char *value;
+	FILE *file;
+
+	if (!uname(&uts))
+		snprintf(setup->kernel, sizeof(setup->kernel), "%s", uts.release);
+	snprintf(setup->cpu_model, sizeof(setup->cpu_model), "unknown");
+	file = fopen("/proc/cpuinfo", "r");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		value = strchr(line, ':');
+		if (strncmp(line, key, strlen(key)) || !value)
+			continue;
+		value += 1 + strspn(value + 1, " ");
+		value[strcspn(value, "\n")] = 0;
+		snprintf(setup->cpu_model, sizeof(setup->cpu_model), "%s", value);
+		break;
+	}
+	fclose(file);
+}
+
+static FILE *open_report(const char *name)
+{
+	FILE *file;
+
+	if (!name)
+		return NULL;
+	if (!strcmp(name, "-"))
+		return stdout;
+	file = fopen(name, "w");
+	if (!file)
+		err(EXIT_FAILED, "%s", name);
+	return file;
+}
+
+static void close_report(const char *name, FILE *file)
+{
+	if (ferror(file) || (file == stdout ? fflush(file) : fclose(file)))
+		err(EXIT_FAILED, "%s", name);
+}
+
+static void measure_all(const struct setup *setup, FILE *out, struct records *records)
+{
+	size_t i, j, first;
+
+	for (i = 0; i < setup->nr_sizes; i++) {
+		for (j = 0; j < setup->nr_orders; j++) {
+			first = records->nr;
+			measure(setup, setup->sizes[i], setup->orders[j], records);
+			table_print(out, setup, records->record + first, records->nr - first);
+		}
+	}
+	if (!records->nr)
+		errx(EXIT_USAGE, "none of the chosen schemes knows the chosen workloads");
+}
+
+static void compare(const struct options *opts, const struct setup *setup)
+{
+	/* Opened first: it would be a pity to have measured in vain. */
+	FILE *json = open_report(opts->json), *csv = open_report(opts->csv);
+	FILE *out = json == stdout || csv == stdout ? stderr : stdout;
+	struct records records = { 0 };
+
+	table_header(out, setup);
+	device_check(setup, out);
+	measure_all(setup, out, &records);
+	if (json) {
+		report_json(json, setup, &records);
+		close_report(opts->json, json);
+	}
+	if (csv) {
+		report_csv(csv, setup, &records);
+		close_report(opts->csv, csv);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t default_sizes[] = { 10000, 100000, 1000000 };
+	struct setup setup = {
+		.sizes		= default_sizes,
+		.nr_sizes	= ARRAY_SIZE(default_sizes),
+		.orders		= { TWHEEL_BENCH_RANDOM },
+		.nr_orders	= 1,
+		.workloads	= (1U << TWHEEL_BENCH_NR_WORKLOADS) - 1,
+		.seed		= 1,
+		.cpu		= -1,
+		.lane		= "guest",
+	};
+	struct options opts = { .setup = &setup };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	argp_err_exit_status = EXIT_USAGE;
+	/* In messages, whatever the path was. */
+	argv[0] = "twbench";
+	argp_parse(&argp, argc, argv, 0, NULL, &opts);
+	describe_machine(&setup);
+	device_open(&setup);
+	if (opts.list) {
+		print_list(&setup);
+		return EXIT_SUCCESS;
+	}
+	choose_schemes(&setup, opts.schemes);
+	bind_cpu(&setup);
+	compare(&opts, &setup);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twbench: rounds and statistics
+ */
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "twbench.h"
+
+/**
+ * rounds_of - how many rounds to run
+ * @setup:	what was asked for
+ * @size:	number of timers
+ *
+ * If nothing was: fewer, if a round takes long.
+ */
+unsigned int rounds_of(const struct setup *setup, uint32_t size)
+{
+	if (setup->rounds)
+		return setup->rounds;
+	return size <= 200000 ? 5 : 3;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Computes what is to be known of the values, which keep their order. */
+static void summarise(struct samples *samples)
+{
+	unsigned int nr = samples->nr;
+	double *sorted;
+
+	if (!nr)
+		return;
+	sorted = allocate(nr, sizeof(*sorted));
+	memcpy(sorted, samples->value, nr * sizeof(*sorted));
+	qsort(sorted, nr, sizeof(*sorted), compare);
+	samples->median = (sorted[(nr - 1) / 2] + sorted[nr / 2]) / 2;
+	samples->min = sorted[0];
+	samples->max = sorted[nr - 1];
+	free(sorted);
+}
+
+static uint32_t workloads_of(const struct setup *setup, uint32_t scheme)
+{
+	uint32_t known = setup->schemes[scheme].workloads;
+
+	return setup->chosen[scheme] ? known & setup->workloads : 0;
+}
+
+/* Makes the records of a table, by workload and then by scheme. Returns their number. */
+static size_t make_records(const struct setup *setup, uint32_t size, uint32_t order,
+			   struct record *record)
+{
+	unsigned int rounds = rounds_of(setup, size);
+	uint32_t workload, scheme;
+	size_t nr = 0;
+
+	for (workload = 0; workload < TWHEEL_BENCH_NR_WORKLOADS; workload++) {
+		for (scheme = 0; scheme < setup->info.nr_schemes; scheme++) {
+			if (!(workloads_of(setup, scheme) & 1U << workload))
+				continue;
+			record[nr++] = (struct record) {
+				.scheme		= setup->schemes[scheme].name,
+				.workload	= workload,
+				.size		= size,
+				.order		= order,
+				.time.value	= allocate(rounds, sizeof(double)),
+				.cpu.value	= allocate(rounds, sizeof(double)),
+				.has_cpu	= workload == TWHEEL_BENCH_EXPIRE,
+			};
+		}
+	}
+	return nr;
+}
+
+static void add_sample(struct samples *samples, uint64_t ns, uint64_t ops)
+{
+	samples->value[samples->nr++] = (double)ns / ops;
+}
+
+/* Enters the results of a run into the records of its scheme. */
+static void take_results(const struct setup *setup, const struct twheel_bench_run *run,
+			 struct record *record, size_t nr)
+{
+	const char *scheme = setup->schemes[run->scheme].name;
+	const struct twheel_bench_result *result;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (strcmp(record[i].scheme, scheme))
+			continue;
+		result = &run->result[record[i].workload];
+		if (!result->ops)
+			errx(EXIT_FAILED, "%s: no result for %s", scheme,
+			     workload_names[record[i].workload]);
+		add_sample(&record[i].time, result->time_ns, result->ops);
+		if (record[i].has_cpu)
+			add_sample(&record[i].cpu, result->cpu_ns, result->ops);
+	}
+}
+
+static void one_round(const struct setup *setup, struct record *record, size_t nr,
+		      unsigned int round)
+{
+	uint32_t scheme;
+
+	for (scheme = 0; scheme < setup->info.nr_schemes; scheme++) {
+		struct twheel_bench_run run = {
+			.seed		= setup->seed + round,
+			.scheme		= scheme,
+			.order		= record->order,
+			.nr_timers	= record->size,
+			.workloads	= workloads_of(setup, scheme),
+		};
+
+		if (!run.workloads)
+			continue;
+		device_run(setup, &run);
+		take_results(setup, &run, record, nr);
+	}
+}
+
+/**
+ * measure - measure all that was chosen, for one number of timers
+ * @setup:	what was chosen
+ * @size:	number of timers
+ * @order:	order of the objects
+ * @records:	the results are added to these
+ *
+ * Every scheme has its turn in each round, so that what changes with time on a
+ * busy machine changes for all.
+ */
+void measure(const struct setup *setup, uint32_t size, uint32_t order, struct records *records)
+{
+	size_t most = (size_t)setup->info.nr_schemes * TWHEEL_BENCH_NR_WORKLOADS, nr, i;
+	unsigned int round;
+	struct record *record;
+
+	records->record = realloc(records->record,
+				  (records->nr + most) * sizeof(*records->record));
+	if (!records->record)
+		errx(EXIT_FAILED, "out of memory");
+	record = records->record + records->nr;
+	nr = make_records(setup, size, order, record);
+	for (round = 0; nr && round < rounds_of(setup, size); round++)
+		one_round(setup, record, nr, round);
+	for (i = 0; i < nr; i++) {
+		summarise(&record[i].time);
+		summarise(&record[i].cpu);
+	}
+	records->nr += nr;
+}
