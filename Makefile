@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What a user types; `make help` lists it. The modules themselves are built by Kbuild.
+
+MAKEFLAGS += --no-print-directory
+PREFIX ?= /usr/local
+V ?= 0
+export TWHEEL_CACHE ?= $(CURDIR)/build/cache
+
+# The running kernel's build directory, else the newest installed, else a cached one.
+BUILDS := $(shell ls -d /usr/src/linux-headers-*-$(shell dpkg --print-architecture \
+	2> /dev/null) 2> /dev/null | sort -V)
+KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
+	$(lastword $(BUILDS)) $(wildcard $(TWHEEL_CACHE)/kernels/6.12/build))
+
+# Called for each directory; they have their own ideas of where below build/ to write.
+LIB = $(MAKE) -C tools/lib PREFIX=$(PREFIX) O=$(CURDIR)/build/lib
+TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
+
+all: modules tools tests ## build everything (the default); KDIR= for another kernel
+
+modules: ## build twheel.ko and twheel_bench.ko for KDIR
+	@tools/deps build
+	@tools/build-modules "$(KDIR)" V=$(V)
+
+tools: ## build the library and the command-line tools
+	@tools/deps build
+	@+$(LIB)
+	@+$(TWBENCH)
+
+tests: ## build the test programs
+	@tools/deps build
+	@tools/fetch-source
+	@+$(MAKE) -C selftests
+
+run: ## compare the timer schemes, in a guest that counts instructions
+	@tools/deps --install build kernel vm
+	@+$(MAKE) -s tools
+	@tools/run-comparison
+
+check: ## run every test, here and in guests
+	@tools/deps --install build kernel vm check
+	@tools/check/run
+
+shell: ## an interactive guest, with twheel.ko loaded
+	@tools/deps --install build kernel vm
+	@+$(MAKE) -s tools tests
+	@tools/vm/run --shell -- insmod twheel.ko
+
+lint: ## run the checkers of style and of types
+	@tools/deps --install build kernel check
+	@tools/check/lint
+
+modules_install: modules ## install the modules for KDIR (as root)
+	@tools/build-modules --install "$(KDIR)"
+
+install: tools ## install the library and the tools below PREFIX
+	@+$(LIB) install
+	install -D -m 755 build/tools/twbench $(DESTDIR)$(PREFIX)/bin/twbench
+
+uninstall: ## remove what install has installed
+	@+$(LIB) uninstall
+	$(RM) $(DESTDIR)$(PREFIX)/bin/twbench
+
+clean: ## remove what was built; kernels stay in build/cache
+	@if [ -d build ]; then \
+		find build -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +; \
+	fi
+
+distclean: ## remove all of build/
+	$(RM) -r build
+
+help: ## list the targets
+	@sed -nE 's/^([a-z_]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	while IFS='|' read -r target what; do \
+		printf '  %-16s %s\n' "$$target" "$$what"; \
+	done
+
+.PHONY: all modules tools tests run check shell lint modules_install install \
+	uninstall clean distclean help

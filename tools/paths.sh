@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Sourced by the scripts of this tree: where things are, and how to give up.
+# Everything generated is under $BUILD. $CACHE holds what is costly to get (unpacked
+# kernels); TWHEEL_CACHE moves it, so that several clones can share one.
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=$TOP/build
+CACHE=${TWHEEL_CACHE:-$BUILD/cache}
+case $CACHE in
+/*) ;;
+*) CACHE=$TOP/$CACHE ;;
+esac
+export TOP BUILD CACHE
+
+# depmod, insmod and their like are not in every user's PATH.
+PATH=$PATH:/usr/sbin:/sbin
+
+die() {
+	echo "${0##*/}: $*" >&2
+	exit "${DIE_STATUS:-1}"
+}
