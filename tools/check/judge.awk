@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Judge the log of a run of tests, strictly: whatever is not a test that ran to its end
+# and passed, or a skip that is allowed, is a failure.  For each program, the log has
+#
+#	#@ begin PROGRAM
+#	... one or more TAP 13 documents ...
+#	#@ fault PROGRAM LINE		(if the kernel complained meanwhile)
+#	#@ end PROGRAM STATUS
+#
+# Variables:
+#	guest		where the tests ran
+#	expected	names of the programs that have to be in the log
+#	allowed		file with allowed skips, lines of "GUEST PROGRAM PATTERN"
+#	counts		file that gets a line "PASSED FAILED SKIPPED"
+
+BEGIN {
+	nr_allowed = 0
+	while (allowed != "" && (getline line < allowed) > 0)
+		if (line !~ /^[ \t]*(#|$)/)
+			allow(line)
+}
+
+/^#@ begin / {
+	if (program != "")
+		end_program("cut off by the next program")
+	begin_program($3)
+	next
+}
+
+/^#@ fault / && program != "" {
+	sub(/^#@ fault [^ ]* */, "")
+	problem("kernel: " $0)
+	next
+}
+
+/^#@ end / && $3 == program {
+	end_program($4 == "0" ? "" : "exit status " $4)
+	next
+}
+
+program == "" { next }
+
+{ output[nr_output++] = $0 }
+
+/^TAP version 13$/ {
+	end_document()
+	in_document = 1
+	nr_documents++
+	next
+}
+
+/^1\.\.[0-9]+/ { plan($0); next }
+/^(not )?ok([ \t]|$)/ { result($0); next }
+/^Bail out!/ { problem($0); next }
+
+END {
+	if (program != "")
+		end_program("cut off")
+	nr = split(expected, names, " ")
+	for (i = 1; i <= nr; i++)
+		if (!(names[i] in seen)) {
+			begin_program(names[i])
+			problem("has not run")
+			report()
+		}
+	print passed + 0, failed + 0, skipped + 0 >> counts
+}
+
+function allow(line,    field) {
+	split(line, field, /[ \t]+/)
+	allowed_guest[nr_allowed] = field[1]
+	allowed_program[nr_allowed] = field[2]
+	sub(/^[^ \t]+[ \t]+[^ \t]+[ \t]+/, "", line)
+	allowed_pattern[nr_allowed++] = line
+}
+
+function is_allowed(text,    i) {
+	for (i = 0; i < nr_allowed; i++)
+		if ((allowed_guest[i] == "*" || allowed_guest[i] == guest) &&
+		    allowed_program[i] == program && text ~ allowed_pattern[i])
+			return 1
+	return 0
+}
+
+function begin_program(name) {
+	program = name
+	split("", output)
+	nr_output = nr_documents = in_document = 0
+	ok = not_ok = skips = nr_problems = 0
+	planned = -1
+	nr_results = 0
+	if (name in seen)
+		problem("ran twice")
+	seen[name] = 1
+}
+
+function problem(text) {
+	problems[nr_problems++] = text
+}
+
+function plan(line,    n) {
+	if (!in_document)
+		problem("plan outside of a TAP document: " line)
+	if (planned >= 0)
+		problem("second plan: " line)
+	n = line
+	sub(/^1\.\./, "", n)
+	planned = n + 0
+	if (planned)
+		return
+	# 1..0 skips everything, and has to say why.
+	if (line ~ /# *[Ss][Kk][Ii][Pp]/)
+		skip(line)
+	else
+		problem("no tests planned")
+}
+
+function skip(text) {
+	if (is_allowed(text))
+		skips++
+	else
+		problem("skip that is not allowed: " text)
+}
+
+function result(line,    number) {
+	if (!in_document)
+		problem("result outside of a TAP document: " line)
+	nr_results++
+	number = line
+	sub(/^(not )?ok[ \t]*/, "", number)
+	if (number + 0 != nr_results)
+		problem("expected number " nr_results ": " line)
+	if (line ~ /^not ok/) {
+		not_ok++
+		failures[not_ok] = line
+	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|TODO)/) {
+		skip(line)
+	} else {
+		ok++
+	}
+}
+
+function end_document() {
+	if (in_document) {
+		if (planned < 0)
+			problem("no plan")
+		else if (planned != nr_results)
+			problem(planned " tests planned, " nr_results " seen")
+	}
+	in_document = nr_results = 0
+	planned = -1
+}
+
+function end_program(why) {
+	end_document()
+	if (!nr_documents)
+		problem("no TAP output")
+	# A failed test explains an exit status of 1, and nothing else.
+	if (why != "" && !(why == "exit status 1" && not_ok))
+		problem(why explain(why))
+	report()
+}
+
+function explain(why,    status) {
+	status = why
+	if (!sub(/^exit status /, "", status))
+		return ""
+	if (status + 0 == 124 || status + 0 == 143)
+		return " (out of time)"
+	if (status + 0 > 128)
+		return " (killed by signal " status - 128 ")"
+	return ""
+}
+
+function report(    i, bad) {
+	bad = not_ok + nr_problems
+	passed += ok
+	failed += bad
+	skipped += skips
+	printf "%-5s %-8s %-28s %d passed%s%s\n", bad ? "FAIL" : "ok", guest,
+		program, ok, bad ? ", " bad " failed" : "",
+		skips ? ", " skips " skipped" : ""
+	if (bad) {
+		for (i = nr_output > 100 ? nr_output - 100 : 0; i < nr_output; i++)
+			print "      | " output[i]
+		for (i = 1; i <= not_ok; i++)
+			print "      " failures[i]
+		for (i = 0; i < nr_problems; i++)
+			print "      " problems[i]
+	}
+	fflush()
+	program = ""
+}

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The judge's own tests: it has to see through every way of not passing.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+
+mkdir -p "$BUILD"
+tmp=$(mktemp -d "$BUILD/judge.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+echo 'g p may be skipped' > "$tmp/allowed"
+number=0
+
+# A program's log, of lines and an exit status.
+log() {
+	echo "#@ begin p"
+	printf '%s\n' "${@:1:$#-1}"
+	echo "#@ end p ${!#}"
+}
+
+# What the judge makes of a log, which is given as for log(), or in $tmp/log.
+expect() {
+	local name=$1 counts=$2 got
+
+	shift 2
+	[ $# = 0 ] || log "$@" > "$tmp/log"
+	: > "$tmp/counts"
+	awk -f "$TOP/tools/check/judge.awk" -v guest=g -v counts="$tmp/counts" \
+		-v allowed="$tmp/allowed" -v expected="$programs" \
+		"$tmp/log" > "$tmp/report"
+	got=$(cat "$tmp/counts")
+	number=$((number + 1))
+	if [ "$got" = "$counts" ]; then
+		echo "ok $number $name"
+	else
+		sed 's/^/# /' "$tmp/report"
+		echo "not ok $number $name: '$got' instead of '$counts'"
+	fi
+}
+
+programs=p
+tap='TAP version 13'
+echo "$tap"
+
+# passed, failed, skipped
+expect "all passed" "2 0 0" "$tap" 1..2 'ok 1 a' 'ok 2' 0
+expect "one failed" "1 1 0" "$tap" 1..2 'ok 1 a' 'not ok 2 b' 1
+expect "failed with status 0" "1 1 0" "$tap" 1..2 'ok 1 a' 'not ok 2 b' 0
+expect "plan at the end" "1 0 0" "$tap" 'ok 1 a' 1..1 0
+expect "no plan" "1 1 0" "$tap" 'ok 1 a' 0
+expect "fewer than planned" "2 1 0" "$tap" 1..3 'ok 1 a' 'ok 2 b' 0
+expect "more than planned" "2 1 0" "$tap" 1..1 'ok 1 a' 'ok 2 b' 0
+expect "two plans" "2 1 0" "$tap" 1..2 1..2 'ok 1 a' 'ok 2 b' 0
+expect "a number twice" "3 1 0" "$tap" 1..3 'ok 1 a' 'ok 1 a' 'ok 3 b' 0
+expect "status without a failed test" "1 1 0" "$tap" 1..1 'ok 1 a' 1
+expect "killed" "1 1 0" "$tap" 1..1 'ok 1 a' 139
+expect "failed and killed" "1 2 0" "$tap" 1..2 'ok 1 a' 'not ok 2 b' 139
+expect "bailed out" "1 1 0" "$tap" 1..1 'ok 1 a' 'Bail out! no' 0
+expect "nothing planned" "0 1 0" "$tap" 1..0 0
+expect "no output" "0 1 0" '' 0
+expect "no version line" "1 3 0" 1..1 'ok 1 a' 0
+expect "skip that is allowed" "1 0 1" \
+	"$tap" 1..2 'ok 1 a' 'ok 2 # SKIP may be skipped' 0
+expect "skip that is not allowed" "1 1 0" \
+	"$tap" 1..2 'ok 1 a' 'ok 2 b # SKIP for no reason' 0
+expect "skip, lower case" "0 1 0" "$tap" 1..1 'ok 1 a # skip this' 0
+expect "expected failure" "0 1 0" "$tap" 1..1 'ok 1 a # XFAIL known' 0
+expect "all skipped, allowed" "0 0 1" "$tap" '1..0 # SKIP may be skipped' 0
+expect "all skipped, not allowed" "0 1 0" "$tap" '1..0 # SKIP whatever' 0
+expect "two documents" "2 0 0" "$tap" 1..1 'ok 1 a' "$tap" 1..1 'ok 1 b' 0
+expect "first of two documents cut off" "2 1 0" \
+	"$tap" 1..2 'ok 1 a' "$tap" 1..1 'ok 1 b' 0
+expect "kernel fault" "1 1 0" "$tap" 1..1 'ok 1 a' '#@ fault p BUG: x' 0
+expect "what only looks like results" "1 0 0" \
+	"$tap" 1..1 '    not ok 1 nested' 'ok 1 a' '# not ok 2' 0
+
+log "$tap" 1..1 'ok 1 a' 0 > "$tmp/whole"
+head -n 3 "$tmp/whole" > "$tmp/log"
+expect "cut off before the result" "0 2 0"
+head -n 4 "$tmp/whole" > "$tmp/log"
+expect "cut off after the result" "1 1 0"
+: > "$tmp/log"
+expect "empty log" "0 1 0"
+cat "$tmp/whole" "$tmp/whole" > "$tmp/log"
+expect "a program twice" "2 1 0"
+cp "$tmp/whole" "$tmp/log"
+programs='p q'
+expect "a program missing" "1 1 0"
+echo "1..$number"
