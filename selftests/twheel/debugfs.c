@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The numbers in debugfs are those of what was done, the files agree with each
+ * other, and an idle wheel does nothing.
+ */
+#include "twheel_test.h"
+
+/* A wheel wakes up once for each level at most, and has less than this many. */
+#define LEVELS 10
+
+static const char * const keys[] = {
+	"pending", "adds", "cancels", "rearms", "expiries", "cascades", "ticks",
+	"empty_ticks",
+};
+
+#define KEYS ARRAY_SIZE(keys)
+
+struct numbers {
+	__u64 pending;
+	__u64 adds;
+	__u64 cancels;
+	__u64 rearms;
+	__u64 expiries;
+	__u64 ticks;
+};
+
+static void look(struct numbers *numbers)
+{
+	numbers->pending = total("pending");
+	numbers->adds = total("adds");
+	numbers->cancels = total("cancels");
+	numbers->rearms = total("rearms");
+	numbers->expiries = total("expiries");
+	numbers->ticks = total("ticks");
+}
+
+FIXTURE(debugfs)
+{
+	int fd;
+	int n;
+	int cpu[64];
+	struct numbers before;
+};
+
+FIXTURE_SETUP(debugfs)
+{
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	self->n = cpus(self->cpu, 64);
+	ASSERT_LT(0, self->n);
+	look(&self->before);
+}
+
+FIXTURE_TEARDOWN(debugfs)
+{
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* Has exactly this happened since the test began? */
+static void expect_since(struct __test_metadata *_metadata, FIXTURE_DATA(debugfs) * self,
+			 __u64 pending, __u64 adds, __u64 cancels, __u64 rearms,
+			 __u64 expiries)
+{
+	struct numbers now;
+
+	look(&now);
+	EXPECT_EQ(pending, now.pending - self->before.pending);
+	EXPECT_EQ(adds, now.adds - self->before.adds);
+	EXPECT_EQ(cancels, now.cancels - self->before.cancels);
+	EXPECT_EQ(rearms, now.rearms - self->before.rearms);
+	EXPECT_EQ(expiries, now.expiries - self->before.expiries);
+}
+
+TEST_F(debugfs, all_keys_are_there)
+{
+	const char *key;
+	size_t i;
+
+	for (i = 0; i < KEYS; i++) {
+		key = keys[i];
+		EXPECT_NE(POISON, total(key)) TH_LOG("no %s", key ?: "");
+	}
+	EXPECT_NE(POISON, total("contexts"));
+	EXPECT_NE(POISON, total("chunks"));
+	EXPECT_LE(1, total("contexts"));
+}
+
+TEST_F(debugfs, only_to_look_at)
+{
+	const char * const files[] = { "totals", "cpus", "lateness" };
+	struct stat st;
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), DEBUGFS "/twheel/%s", files[i]);
+		ASSERT_EQ(0, stat(path, &st)) TH_LOG("no %s", path);
+		EXPECT_EQ(0444, st.st_mode & 0777);
+	}
+}
+
+TEST_F(debugfs, counts_of_what_was_done)
+{
+	enum { N = 1000 };
+	__u64 handles[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		/* From all CPUs: the totals are their sum. */
+		if (!(i % 100))
+			ASSERT_EQ(0, pin(self->cpu[i / 100 % self->n]));
+		ASSERT_EQ(0, tw_add(self->fd, HOUR + i, 0, i, &handles[i]));
+	}
+	expect_since(_metadata, self, N, N, 0, 0, 0);
+	/* To later and to earlier, from another CPU than before. */
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING,
+			  tw_rearm(self->fd, handles[i], i & 1 ? 2 * HOUR : HOUR / 2, 0));
+	expect_since(_metadata, self, N, N, 0, 300, 0);
+	for (i = 0; i < 400; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+	expect_since(_metadata, self, N - 400, N, 400, 300, 0);
+	for (i = 0; i < 200; i++)
+		ASSERT_EQ(0, tw_add(self->fd, i * 20 * USEC, 0, i, NULL));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 200));
+	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
+	/* What is refused counts for nothing. */
+	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handles[0]));
+	EXPECT_EQ(-EINVAL, tw_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
+	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
+	/* Close is a cancel of the rest. */
+	ASSERT_EQ(0, close(self->fd));
+	expect_since(_metadata, self, 0, N + 200, N, 300, 200);
+	self->fd = tw_open(0);
+	ASSERT_GE(self->fd, 0);
+}
+
+/* A line of "cpus" as numbers; returns how many there are. */
+static int split(char *line, __u64 *numbers, int most)
+{
+	char *word, *end, *rest = line;
+	int n = 0;
+
+	while ((word = strsep(&rest, "\n "))) {
+		if (!*word)
+			continue;
+		if (n == most)
+			return -1;
+		numbers[n++] = strtoull(word, &end, 10);
+		if (*end)
+			return -1;
+	}
+	return n;
+}
+
+TEST_F(debugfs, cpus_add_up_to_totals)
+{
+	char heading[512], line[512], *word, *rest = heading;
+	__u64 sum[32] = { }, numbers[32];
+	char names[32][32];
+	int i, columns = 0, lines = 0;
+	size_t key, found = 0;
+	FILE *file;
+
+	for (i = 0; i < self->n * 20; i++) {
+		ASSERT_EQ(0, pin(self->cpu[i % self->n]));
+		ASSERT_EQ(0, tw_add(self->fd, i & 1 ? HOUR : 0, 0, i, NULL));
+	}
+	ASSERT_EQ(true, tw_wait_events(self->fd, self->n * 10));
+	file = fopen(DEBUGFS "/twheel/cpus", "r");
+	ASSERT_NE(NULL, file);
+	ASSERT_NE(NULL, fgets(heading, sizeof(heading), file));
+	while ((word = strsep(&rest, "\n "))) {
+		if (!*word)
+			continue;
+		ASSERT_GT(32, columns);
+		snprintf(names[columns++], sizeof(names[0]), "%s", word);
+	}
+	ASSERT_LT(0, columns);
+	EXPECT_STREQ("cpu", names[0]);
+	while (fgets(line, sizeof(line), file)) {
+		ASSERT_EQ(columns, split(line, numbers, 32)) TH_LOG("%s", line);
+		for (i = 1; i < columns; i++)
+			sum[i] += numbers[i];
+		lines++;
+	}
+	fclose(file);
+	EXPECT_LE(self->n, lines);
+	for (i = 1; i < columns; i++) {
+		for (key = 0; key < KEYS; key++) {
+			if (strcmp(names[i], keys[key]))
+				continue;
+			found++;
+			EXPECT_EQ(total(keys[key]), sum[i]) TH_LOG("%s", keys[key]);
+		}
+	}
+	EXPECT_EQ(KEYS, found);
+}
+
+TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
+{
+	__u64 sum = 0, count, bound, last = 0, expiries;
+	char name[64], *end;
+	FILE *file;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, tw_add(self->fd, i * 10 * USEC, 0, i, NULL));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 1000));
+	expiries = total("expiries");
+	EXPECT_EQ(1000, expiries - self->before.expiries);
+	file = fopen(DEBUGFS "/twheel/lateness", "r");
+	ASSERT_NE(NULL, file);
+	while (fscanf(file, "%63[^:]: %llu\n", name, &count) == 2) {
+		bound = strtoull(name, &end, 10);
+		/* The last may have no bound. */
+		if (*end)
+			bound = strcmp(name, "inf") ? 0 : ~0ULL;
+		else
+			EXPECT_EQ(0, bound & (bound - 1)) TH_LOG("bound %s", name);
+		EXPECT_LT(last, bound) TH_LOG("bound %s", name);
+		last = bound;
+		sum += count;
+	}
+	EXPECT_NE(0, feof(file));
+	fclose(file);
+	EXPECT_EQ(expiries, sum);
+}
+
+/* The wheels' ticks during a time in which nothing is done. */
+static __u64 ticks_in(__u64 ns)
+{
+	__u64 before = total("ticks");
+
+	sleep_ns(ns);
+	return total("ticks") - before;
+}
+
+TEST_F(debugfs, an_idle_wheel_sleeps)
+{
+	ASSERT_EQ(0, self->before.pending) TH_LOG("somebody else uses the wheels");
+	/* Of a timer that was cancelled a wheel may still take notice, once. */
+	EXPECT_GE(self->n, ticks_in(2 * SEC));
+}
+
+TEST_F(debugfs, a_far_timer_costs_next_to_nothing)
+{
+	ASSERT_EQ(0, self->before.pending) TH_LOG("somebody else uses the wheels");
+	ASSERT_EQ(0, tw_add(self->fd, 500 * MSEC, 0, 1, NULL));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	EXPECT_GE(LEVELS + self->n, total("ticks") - self->before.ticks);
+	/* One that is not due at all. */
+	ASSERT_EQ(0, tw_add(self->fd, 500 * SEC, 0, 1, NULL));
+	EXPECT_GE(LEVELS + self->n, ticks_in(SEC));
+}
+
+/* A burst is worked off in portions of what the module was told. */
+TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
+{
+	enum { N = 20000 };
+	__u64 ticks, budget = file_number(PARAMETERS "budget"), deadline = now_ns() + SEC;
+	int i;
+
+	ASSERT_NE(POISON, budget);
+	ASSERT_LT(0, budget);
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, NULL));
+	ticks = total("ticks");
+	ASSERT_EQ(true, tw_wait_events(self->fd, N));
+	EXPECT_EQ(N, total("expiries") - self->before.expiries);
+	/* If the adding took longer than that, some went before. */
+	if (now_ns() > deadline && ticks == self->before.ticks)
+		EXPECT_LE(N / budget, total("ticks") - ticks);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the scripts need of the device: not a test of its own.
+ *
+ *	exercise use N		use N timers in every way, leave some, and end
+ *	exercise hold N		arm N timers, print "holding", and stay until killed
+ *	exercise info		print "TICK_NS MAX_TIMERS"
+ *	exercise fill		print how many timers the context takes
+ */
+#include "twheel_test.h"
+
+static int fail(const char *what, int ret)
+{
+	printf("# exercise: %s: %d\n", what, ret);
+	return 1;
+}
+
+static int use(int fd, unsigned int n)
+{
+	__u64 *handles = calloc(n, sizeof(*handles));
+	struct twheel_event events[64];
+	unsigned int i;
+	int ret;
+
+	if (!handles)
+		return fail("calloc", n);
+	for (i = 0; i < n; i++) {
+		ret = tw_add(fd, i % 4 ? HOUR : i * USEC, 0, i, &handles[i]);
+		if (ret)
+			return fail("add", ret);
+	}
+	for (i = 1; i < n; i += 4) {
+		ret = tw_rearm(fd, handles[i], i & 4 ? MSEC : 2 * HOUR, 0);
+		if (ret != TWHEEL_WAS_PENDING)
+			return fail("rearm", ret);
+	}
+	for (i = 2; i < n; i += 4) {
+		ret = tw_cancel(fd, handles[i]);
+		if (ret != TWHEEL_WAS_PENDING)
+			return fail("cancel", ret);
+	}
+	for (i = 0; i < n / 4;) {
+		if (!tw_wait(fd))
+			return fail("expired", i);
+		ret = tw_read(fd, events, 64);
+		if (ret < 1)
+			return fail("read", ret);
+		i += ret;
+	}
+	free(handles);
+	/* The rest is what close is for. */
+	return 0;
+}
+
+static int hold(int fd, unsigned int n)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		ret = tw_add(fd, i & 1 ? HOUR : 0, 0, i, NULL);
+		if (ret)
+			return fail("add", ret);
+	}
+	printf("holding\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static int fill(int fd)
+{
+	unsigned int n = 0;
+	int ret;
+
+	while (!(ret = tw_add(fd, HOUR, 0, n, NULL)))
+		n++;
+	if (ret != -ENOSPC)
+		return fail("add", ret);
+	printf("%u\n", n);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int n = argc > 2 ? atoi(argv[2]) : 0;
+	const char *what = argc > 1 ? argv[1] : "";
+	int fd = tw_open(0);
+	struct twheel_info info;
+
+	if (fd < 0)
+		return fail("open", fd);
+	if (!strcmp(what, "use"))
+		return use(fd, n);
+	if (!strcmp(what, "hold"))
+		return hold(fd, n);
+	if (!strcmp(what, "fill"))
+		return fill(fd);
+	if (!strcmp(what, "info") && !tw_info(fd, &info)) {
+		printf("%llu %llu\n", info.tick_ns, info.max_timers);
+		return 0;
+	}
+	return fail("usage: exercise use|hold|info|fill", argc);
+}

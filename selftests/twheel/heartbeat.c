@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A server as there are many: an epoll loop, a timeout for each connection, a
+ * re-arm at each message. Who falls silent is found out, and nobody else.
+ */
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "twheel_test.h"
+
+#define CONNECTIONS	1000
+#define TIMEOUT		(400 * MSEC)
+#define ROUNDS		8
+
+/**
+ * struct connection - what the server knows of a connection
+ * @handle:	its timer; 0 when it has timed out
+ * @least:	its deadline, or up to a moment before
+ * @most:	its deadline, or up to a moment after
+ * @messages:	messages received
+ */
+struct connection {
+	__u64		handle;
+	__u64		least;
+	__u64		most;
+	unsigned int	messages;
+};
+
+FIXTURE(heartbeat)
+{
+	int fd;
+	int epoll;
+	int server;
+	pid_t clients;
+	struct connection *connections;
+};
+
+/* The silence of a connection begins after so many messages. */
+static unsigned int messages_of(unsigned int connection)
+{
+	return connection % 10 ? ROUNDS : 1 + connection / 10 % (ROUNDS - 1);
+}
+
+/* All clients: a message is the connection's number. */
+static void clients(int socket)
+{
+	unsigned int round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < CONNECTIONS; i++)
+			if (round < messages_of(i) && write(socket, &i, sizeof(i)) != sizeof(i))
+				_exit(1);
+		sleep_ns(100 * MSEC);
+	}
+	_exit(0);
+}
+
+FIXTURE_SETUP(heartbeat)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int sockets[2];
+
+	self->connections = calloc(CONNECTIONS, sizeof(*self->connections));
+	ASSERT_NE(NULL, self->connections);
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
+	self->server = sockets[0];
+	self->epoll = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_GE(self->epoll, 0);
+	event.data.fd = self->fd;
+	ASSERT_EQ(0, epoll_ctl(self->epoll, EPOLL_CTL_ADD, self->fd, &event));
+	event.data.fd = self->server;
+	ASSERT_EQ(0, epoll_ctl(self->epoll, EPOLL_CTL_ADD, self->server, &event));
+	self->clients = fork();
+	ASSERT_GE(self->clients, 0);
+	if (!self->clients)
+		clients(sockets[1]);
+	ASSERT_EQ(0, close(sockets[1]));
+}
+
+FIXTURE_TEARDOWN(heartbeat)
+{
+	int status;
+
+	EXPECT_EQ(0, close(self->server));
+	EXPECT_EQ(0, close(self->epoll));
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(self->clients, waitpid(self->clients, &status, 0));
+	EXPECT_EQ(0, status);
+	free(self->connections);
+}
+
+/* A message: the connection is alive. Returns false when the clients have gone. */
+static bool heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self)
+{
+	struct connection *connection;
+	unsigned int number;
+	ssize_t size = recv(self->server, &number, sizeof(number), 0);
+
+	if (!size)
+		return false;
+	ASSERT_EQ(sizeof(number), size);
+	ASSERT_GT(CONNECTIONS, number);
+	connection = &self->connections[number];
+	connection->messages++;
+	connection->least = now_ns() + TIMEOUT;
+	ASSERT_LE(0, connection->handle ?
+		     tw_rearm(self->fd, connection->handle, TIMEOUT, 0) :
+		     tw_add(self->fd, TIMEOUT, 0, number, &connection->handle));
+	connection->most = now_ns() + TIMEOUT;
+	return true;
+}
+
+/* Timeouts: of connections that have not been heard of for that long. */
+static unsigned int timeouts(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self)
+{
+	struct connection *connection;
+	struct twheel_event events[16];
+	int i, n = tw_read(self->fd, events, ARRAY_SIZE(events));
+
+	ASSERT_LT(0, n);
+	for (i = 0; i < n; i++) {
+		EXPECT_EVENT_OK(&events[i]);
+		ASSERT_GT(CONNECTIONS, events[i].user_data);
+		connection = &self->connections[events[i].user_data];
+		ASSERT_EQ(connection->handle, events[i].handle);
+		EXPECT_LE(connection->least, events[i].deadline);
+		EXPECT_GE(connection->most, events[i].deadline);
+		connection->handle = 0;
+	}
+	return n;
+}
+
+TEST_F_TIMEOUT(heartbeat, epoll_server, 60)
+{
+	unsigned int i, timed_out = 0, expected = 0;
+	struct epoll_event events[4];
+	bool connected = true;
+	int n, k;
+
+	while (connected || tw_nr_timers(self->fd)) {
+		n = epoll_wait(self->epoll, events, ARRAY_SIZE(events), GUARD_MS);
+		ASSERT_LT(0, n);
+		for (k = 0; k < n; k++) {
+			if (events[k].data.fd == self->fd) {
+				timed_out += timeouts(_metadata, self);
+				continue;
+			}
+			connected = heartbeat(_metadata, self);
+			if (!connected)
+				ASSERT_EQ(0, epoll_ctl(self->epoll, EPOLL_CTL_DEL, self->server,
+						       NULL));
+		}
+	}
+	for (i = 0; i < CONNECTIONS; i++) {
+		EXPECT_EQ(0, self->connections[i].handle);
+		EXPECT_EQ(messages_of(i), self->connections[i].messages);
+		expected++;
+	}
+	/* More only if the machine stood still for so long that they were silent. */
+	EXPECT_LE(expected, timed_out);
+	printf("# %u connections, %u timeouts\n", expected, timed_out);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The in-kernel API: the tests of twheel_test.ko, which run when it is loaded, and
+# what takes a script: CPUs that go, and the modules' dependence on each other.
+
+cd "$(dirname "$0")" || exit
+. ./tap.sh
+
+TEST=$DEBUGFS/twheel_test
+CPU=/sys/devices/system/cpu/cpu1/online
+
+load_test() {
+	modprobe twheel_test && [ -r "$TEST/results" ]
+}
+
+unload_refused() {
+	if unload; then
+		wrong "unloaded while another module uses it"
+		return
+	fi
+	is_there
+}
+
+# A number of the last line of the hotplug file.
+hotplug() {
+	tr ' ' '\n' < "$TEST/hotplug" | sed -n "s/^$1=//p"
+}
+
+# Waits until the near ones have fired.
+fired() {
+	i=0
+
+	while [ "$(hotplug fired)" != "$(hotplug near)" ]; do
+		i=$((i + 1))
+		[ $i -lt 250 ] || wrong "$(cat "$TEST/hotplug")" || return
+		sleep 0.1
+	done
+}
+
+# gone N MS: arms timers on a CPU, takes it away, and brings it back.
+gone() {
+	echo "arm 1 $1 $2" > "$TEST/hotplug" || return
+	echo 0 > $CPU || return
+	if ! fired; then
+		echo 1 > $CPU
+		return 1
+	fi
+	echo cancel > "$TEST/hotplug"
+	echo 1 > $CPU
+	echo "# $(cat "$TEST/hotplug")"
+	[ "$(hotplug armed)" = "$1" ] && [ "$(hotplug early)" = 0 ] &&
+		[ "$(hotplug twice)" = 0 ] && [ "$(hotplug pending)" = 0 ] &&
+		[ "$(hotplug cancelled)" = "$(hotplug far)" ]
+}
+
+# The CPU that has come back is as good as before.
+back() {
+	echo "arm 1 1000 100" > "$TEST/hotplug" && fired && echo cancel > "$TEST/hotplug" &&
+		[ "$(hotplug early)" = 0 ] && [ "$(hotplug pending)" = 0 ]
+}
+
+unload_test() {
+	rmmod twheel_test || return
+	[ ! -e "$TEST" ] || return
+	[ "$(total pending)" = 0 ] || wrong "timers are left"
+}
+
+# The results as they are, with a number of ours.
+pass_on_results() {
+	while read -r line; do
+		case $line in
+		"# "*) echo "$line" ;;
+		ok\ * | not\ ok\ *)
+			tap_number=$((tap_number + 1))
+			echo "$line" | sed "s/ok [0-9]*/ok $tap_number/"
+			;;
+		esac
+		case $line in
+		"not ok "*) tap_failed=$((tap_failed + 1)) ;;
+		esac
+	done < /tmp/results
+}
+
+is_loaded || load "$@"
+echo "TAP version 13"
+tap "twheel_test.ko is loaded" load_test
+if [ "$tap_failed" != 0 ]; then
+	echo "Bail out! no results"
+	exit 1
+fi
+cat "$TEST/results" > /tmp/results
+echo "1..$((7 + $(grep -c 'ok [0-9]' /tmp/results)))"
+pass_on_results
+tap "twheel.ko stays while another module uses it" unload_refused
+tap "a CPU goes away with timers armed" gone 3000 800
+tap "a CPU goes away while they fire" gone 3000 60
+tap "a CPU goes away with timers of one moment" gone 3000 1
+tap "a CPU that has come back" back
+tap "twheel_test.ko is unloaded" unload_test
+tap_end

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many timers: all fire once, or none after they were cancelled; what nobody reads
+ * waits; the limit on their number.
+ */
+#include "twheel_test.h"
+
+#define N	100000
+#define BATCH	1024
+
+FIXTURE(many)
+{
+	int fd;
+	__u64 *handles;
+	__u64 *deadlines;
+	unsigned char *seen;
+	struct twheel_event *events;
+	__u64 seq;
+};
+
+FIXTURE_SETUP(many)
+{
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	self->handles = calloc(N, sizeof(*self->handles));
+	self->deadlines = calloc(N, sizeof(*self->deadlines));
+	self->seen = calloc(N, sizeof(*self->seen));
+	self->events = calloc(BATCH, sizeof(*self->events));
+	ASSERT_NE(NULL, self->handles);
+	ASSERT_NE(NULL, self->deadlines);
+	ASSERT_NE(NULL, self->seen);
+	ASSERT_NE(NULL, self->events);
+	self->seq = 0;
+	random_seed();
+}
+
+FIXTURE_TEARDOWN(many)
+{
+	free(self->handles);
+	free(self->deadlines);
+	free(self->seen);
+	free(self->events);
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* Reads up to a batch of events; returns how many. */
+static int read_batch(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
+{
+	const struct twheel_event *event;
+	int i, count = tw_read(self->fd, self->events, BATCH);
+
+	for (i = 0; i < count; i++) {
+		event = &self->events[i];
+		ASSERT_GT(N, event->user_data);
+		EXPECT_EVENT_OK(event);
+		ASSERT_EQ(self->handles[event->user_data], event->handle);
+		ASSERT_EQ(self->deadlines[event->user_data], event->deadline);
+		ASSERT_EQ(0, self->seen[event->user_data]++);
+		ASSERT_EQ(self->seq++, event->seq);
+	}
+	if (count < 0)
+		EXPECT_EQ(-EAGAIN, count);
+	return count < 0 ? 0 : count;
+}
+
+/* Reads until there is nothing; returns how many events. */
+static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
+{
+	int count, sum = 0;
+
+	while ((count = read_batch(_metadata, self)))
+		sum += count;
+	return sum;
+}
+
+TEST_F_TIMEOUT(many, all_fire_once, 120)
+{
+	__u64 i, left = N;
+
+	for (i = 0; i < N; i++) {
+		self->deadlines[i] = now_ns() + random_below(2 * SEC);
+		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+		if (!(i & 1023))
+			left -= drain(_metadata, self);
+	}
+	while (left) {
+		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%llu of %u never fired", left, N);
+		left -= drain(_metadata, self);
+	}
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, tw_nr_events(self->fd));
+}
+
+/* A burst at one moment, and a reader that comes when all is over. */
+TEST_F_TIMEOUT(many, unread_events_wait, 120)
+{
+	__u64 i, handle, deadline = now_ns() + 200 * MSEC;
+
+	for (i = 0; i < N; i++) {
+		self->deadlines[i] = deadline;
+		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, &self->handles[i]));
+	}
+	EXPECT_EQ(N, tw_nr_timers(self->fd));
+	ASSERT_EQ(true, tw_wait_events(self->fd, N));
+	EXPECT_EQ(N, tw_nr_timers(self->fd));
+	/* More come while they wait, and go again. */
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, &handle));
+	ASSERT_EQ(true, tw_wait_events(self->fd, N + 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handle));
+	for (i = 0; i < N; i += 9973)
+		EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, self->handles[i]));
+	EXPECT_EQ(N, drain(_metadata, self));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_F_TIMEOUT(many, all_cancelled_none_fires, 120)
+{
+	struct twheel_event event;
+	__u64 i, pending = total("pending");
+
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, tw_add(self->fd, 30 * SEC + random_below(HOUR), 0, i,
+				    &self->handles[i]));
+	EXPECT_EQ(N, tw_nr_timers(self->fd));
+	EXPECT_EQ(pending + N, total("pending"));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, self->handles[i]));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(pending, total("pending"));
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	for (i = 0; i < N; i += 997)
+		EXPECT_EQ(-ENOENT, tw_state(self->fd, self->handles[i]));
+}
+
+/* Cancelled while they come due: each is either cancelled or read. */
+TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
+{
+	enum { SOME = 20000 };
+	__u64 i, deadline = now_ns() + SEC, cancelled = 0, taken_back = 0, read = 0;
+	int ret;
+
+	for (i = 0; i < SOME; i++) {
+		self->deadlines[i] = deadline + random_below(200 * MSEC);
+		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+	}
+	while (now_ns() < deadline)
+		sleep_ns(MSEC);
+	for (i = 0; i < SOME; i++) {
+		if (!(i % 512) && i)
+			read += read_batch(_metadata, self);
+		ret = tw_cancel(self->fd, self->handles[i]);
+		if (self->seen[i]) {
+			ASSERT_EQ(-ENOENT, ret);
+			continue;
+		}
+		ASSERT_LE(0, ret);
+		/* To be found out if an event comes of it all the same. */
+		self->seen[i]++;
+		cancelled += ret == TWHEEL_WAS_PENDING;
+		taken_back += ret == TWHEEL_WAS_EXPIRED;
+	}
+	read += drain(_metadata, self);
+	printf("# %llu cancelled, %llu taken back, %llu read\n", cancelled, taken_back, read);
+	EXPECT_EQ(SOME, cancelled + taken_back + read);
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	sleep_ns(250 * MSEC);
+	EXPECT_EQ(0, drain(_metadata, self));
+}
+
+FIXTURE(limit)
+{
+	int fd;
+	__u64 saved;
+};
+
+FIXTURE_SETUP(limit)
+{
+	self->saved = file_number(PARAMETERS "max_timers");
+	ASSERT_NE(POISON, self->saved);
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(limit)
+{
+	EXPECT_EQ(0, file_write(PARAMETERS "max_timers", self->saved));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+TEST_F(limit, of_timers)
+{
+	enum { LIMIT = 1000 };
+	__u64 handles[LIMIT], handle = 0, pending;
+	struct tw_view before, after;
+	struct twheel_event event;
+	struct twheel_info info;
+	int i, other;
+
+	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", LIMIT));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_EQ(LIMIT, info.max_timers);
+	ASSERT_EQ(0, tw_add(self->fd, 1, ABS, 0, &handles[0]));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	for (i = 1; i < LIMIT; i++)
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+
+	/* Full: refused, and nothing changes; everything else works. */
+	pending = total("pending");
+	ASSERT_EQ(0, tw_look(self->fd, handles[1], handles[0], &before));
+	EXPECT_EQ(LIMIT, before.info.nr_timers);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, i, &handle));
+	EXPECT_EQ(0, handle);
+	ASSERT_EQ(0, tw_look(self->fd, handles[1], handles[0], &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_EQ(pending, total("pending"));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[5], 2 * HOUR, 0));
+
+	/* The limit is each context's own. */
+	other = tw_open(O_NONBLOCK);
+	ASSERT_GE(other, 0);
+	EXPECT_EQ(0, tw_add(other, HOUR, 0, 1, &handle));
+	EXPECT_EQ(0, close(other));
+
+	/* A cancel makes room for one. */
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[2]));
+	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 2, &handles[2]));
+	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 3, &handle));
+
+	/* So does a delivery. */
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 4, &handles[0]));
+	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 5, &handle));
+	EXPECT_EQ(LIMIT, tw_nr_timers(self->fd));
+}
+
+TEST_F(limit, lowered_below_what_is_there)
+{
+	__u64 handles[10], handle;
+	int i;
+
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 5));
+	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
+	}
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[5]));
+	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+	for (i = 6; i < 10; i++)
+		EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[i]));
+}
+
+TEST_F(limit, of_none)
+{
+	__u64 handle;
+
+	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 0));
+	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+#
+# Sourced by the scripts of this directory: TAP, and the module.
+
+tap_number=0
+tap_failed=0
+DEBUGFS=/sys/kernel/debug
+
+tap_plan() {
+	echo "TAP version 13"
+	echo "1..$1"
+}
+
+# A test: tap NAME COMMAND... passes if the command does.
+tap() {
+	tap_name=$1
+	shift
+	tap_number=$((tap_number + 1))
+	if "$@"; then
+		echo "ok $tap_number $tap_name"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_number $tap_name"
+	fi
+}
+
+tap_end() {
+	echo "# Totals: pass:$((tap_number - tap_failed)) fail:$tap_failed"
+	[ "$tap_failed" = 0 ]
+}
+
+# Says why a test fails, and is false.
+wrong() {
+	echo "# $*"
+	return 1
+}
+
+load() {
+	modprobe twheel "$@" 2> /dev/null
+}
+
+unload() {
+	rmmod twheel 2> /dev/null
+}
+
+is_loaded() {
+	grep -q '^twheel ' /proc/modules
+}
+
+# Is all of the module there, or all of it gone?
+is_there() {
+	is_loaded || wrong "not in /proc/modules" || return
+	[ -c /dev/twheel ] || wrong "no /dev/twheel" || return
+	for file in totals cpus lateness; do
+		[ -r "$DEBUGFS/twheel/$file" ] || wrong "no $file in debugfs" || return
+	done
+}
+
+is_gone() {
+	! is_loaded || wrong "in /proc/modules" || return
+	[ ! -e /dev/twheel ] || wrong "/dev/twheel is left" || return
+	[ ! -e "$DEBUGFS/twheel" ] || wrong "debugfs/twheel is left" || return
+	[ ! -e /sys/module/twheel ] || wrong "/sys/module/twheel is left" || return
+	[ ! -e /sys/class/misc/twheel ] || wrong "the device is left" || return
+}
+
+# A number of debugfs's totals.
+total() {
+	sed -n "s/^$1: //p" "$DEBUGFS/twheel/totals"
+}
+
+parameter() {
+	cat "/sys/module/twheel/parameters/$1"
+}

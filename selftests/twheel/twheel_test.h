@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the twheel selftests: the device's calls as functions, and what the
+ * tests ask of the system.
+ *
+ * A call returns what ioctl() or read() returned, or -errno. The structures are
+ * poisoned before each call and checked after it: -EPROTO says that the kernel
+ * wrote where it must not.
+ */
+#ifndef _TWHEEL_TEST_H
+#define _TWHEEL_TEST_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "kselftest_harness.h"
+
+#define DEVICE		"/dev/twheel"
+#define DEBUGFS		"/sys/kernel/debug"
+#define PARAMETERS	"/sys/module/twheel/parameters/"
+
+#define USEC		1000ULL
+#define MSEC		1000000ULL
+#define SEC		1000000000ULL
+#define HOUR		(3600 * SEC)
+
+#define POISON		0xa5a5a5a5a5a5a5a5ULL
+
+/* Hang guard: nothing that works takes that long, however slow the machine. */
+#define GUARD_MS	25000
+
+#define ABS		TWHEEL_TIME_ABS
+
+static inline __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline void sleep_ns(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+static inline int tw_open(int flags)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static inline int tw_ioctl(int fd, unsigned int cmd, void *arg)
+{
+	int ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static inline int tw_info(int fd, struct twheel_info *info)
+{
+	memset(info, 0xa5, sizeof(*info));
+	return tw_ioctl(fd, TWHEEL_IOC_INFO, info);
+}
+
+/* Adds a timer. @handle is not written on an error. */
+static inline int tw_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64 *handle)
+{
+	struct twheel_timer_add add = {
+		.time		= time,
+		.user_data	= user_data,
+		.handle		= POISON,
+		.flags		= flags,
+		.clock		= CLOCK_MONOTONIC,
+	};
+	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_ADD, &add);
+
+	if (add.time != time || add.user_data != user_data || add.flags != flags ||
+	    add.clock != CLOCK_MONOTONIC)
+		return -EPROTO;
+	if (ret < 0)
+		return add.handle == POISON ? ret : -EPROTO;
+	if (!add.handle || add.handle == POISON)
+		return -EPROTO;
+	if (handle)
+		*handle = add.handle;
+	return ret;
+}
+
+static inline int tw_cancel(int fd, __u64 handle)
+{
+	struct twheel_timer_cancel cancel = { .handle = handle };
+	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
+
+	if (cancel.handle != handle || cancel.flags || cancel.reserved)
+		return -EPROTO;
+	return ret;
+}
+
+static inline int tw_rearm(int fd, __u64 handle, __u64 time, __u32 flags)
+{
+	struct twheel_timer_rearm rearm = { .handle = handle, .time = time, .flags = flags };
+	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &rearm);
+
+	if (rearm.handle != handle || rearm.time != time || rearm.flags != flags ||
+	    rearm.reserved)
+		return -EPROTO;
+	return ret;
+}
+
+static inline int tw_query(int fd, __u64 handle, struct twheel_timer_query *query)
+{
+	struct twheel_timer_query poison;
+	int ret;
+
+	memset(query, 0xa5, sizeof(*query));
+	query->handle = handle;
+	query->flags = 0;
+	poison = *query;
+	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
+	if (query->handle != handle || query->flags)
+		return -EPROTO;
+	if (ret < 0 && memcmp(query, &poison, sizeof(poison)))
+		return -EPROTO;
+	return ret;
+}
+
+/* A timer's state, or -errno. */
+static inline int tw_state(int fd, __u64 handle)
+{
+	struct twheel_timer_query query;
+	int ret = tw_query(fd, handle, &query);
+
+	return ret ? ret : (int)query.state;
+}
+
+/* Reads up to @n events. Returns their number, or -errno. */
+static inline int tw_read(int fd, struct twheel_event *events, int n)
+{
+	ssize_t ret;
+
+	memset(events, 0xa5, n * sizeof(*events));
+	ret = read(fd, events, n * sizeof(*events));
+	if (ret < 0)
+		return -errno;
+	return ret % sizeof(*events) ? -EPROTO : ret / (ssize_t)sizeof(*events);
+}
+
+/* Waits for an event. Returns whether one came within the guard. */
+static inline bool tw_wait(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, GUARD_MS) == 1 && pollfd.revents == POLLIN;
+}
+
+/* Is there an event now? */
+static inline bool tw_ready(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static inline __u64 tw_nr_timers(int fd)
+{
+	struct twheel_info info;
+
+	return tw_info(fd, &info) ? POISON : info.nr_timers;
+}
+
+static inline __u64 tw_nr_events(int fd)
+{
+	struct twheel_info info;
+
+	return tw_info(fd, &info) ? POISON : info.nr_events;
+}
+
+/* Waits until @n events are there to read. Returns whether that came true. */
+static inline bool tw_wait_events(int fd, __u64 n)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (tw_nr_events(fd) != n) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC);
+	}
+	return true;
+}
+
+/* The first fault of an event of a one-shot timer that was just read, or NULL. */
+static inline const char *tw_event_fault(const struct twheel_event *event)
+{
+	if (event->fired < event->deadline)
+		return "fired before its deadline";
+	if (now_ns() < event->fired)
+		return "fired in the future";
+	if (event->overruns)
+		return "overruns of a one-shot timer";
+	if (event->reason != TWHEEL_REASON_DEADLINE)
+		return "wrong reason";
+	return NULL;
+}
+
+#define EXPECT_EVENT_OK(event) do {					\
+	const struct twheel_event *__event = (event);			\
+	const char *__fault = tw_event_fault(__event);			\
+									\
+	EXPECT_EQ(NULL, __fault)					\
+		TH_LOG("%s: handle %llx deadline %llu fired %llu",	\
+		       __fault, __event->handle, __event->deadline,	\
+		       __event->fired);					\
+} while (0)
+
+/*
+ * What a program can see of a context with a pending and an expired timer, to show
+ * that a refused call has changed nothing.
+ */
+struct tw_view {
+	struct twheel_info		info;
+	struct twheel_timer_query	pending;
+	struct twheel_timer_query	expired;
+};
+
+static inline int tw_look(int fd, __u64 pending, __u64 expired, struct tw_view *view)
+{
+	int ret;
+
+	ret = tw_info(fd, &view->info);
+	if (!ret)
+		ret = tw_query(fd, pending, &view->pending);
+	if (!ret)
+		ret = tw_query(fd, expired, &view->expired);
+	/* This one runs. */
+	view->pending.remaining = 0;
+	return ret;
+}
+
+/* Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. */
+static __u64 random_state;
+
+static inline __u64 random_u64(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 2685821657736338717ULL;
+}
+
+static inline __u64 random_below(__u64 n)
+{
+	return random_u64() % n;
+}
+
+/* 1 to 2^@bits - 1, every order of magnitude alike. */
+static inline __u64 random_magnitude(unsigned int bits)
+{
+	unsigned int shift = random_below(bits);
+
+	return (1ULL << shift) + random_below(1ULL << shift);
+}
+
+static inline __u64 random_seed(void)
+{
+	const char *seed = getenv("TWHEEL_SEED");
+
+	random_state = seed ? strtoull(seed, NULL, 0) : now_ns() | 1;
+	printf("# seed %llu\n", random_state);
+	fflush(stdout);
+	return random_state;
+}
+
+/* The number in a file, or POISON. */
+static inline __u64 file_number(const char *path)
+{
+	__u64 number = POISON;
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return POISON;
+	if (fscanf(file, "%llu", &number) != 1)
+		number = POISON;
+	fclose(file);
+	return number;
+}
+
+static inline int file_write(const char *path, __u64 number)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return -errno;
+	fprintf(file, "%llu", number);
+	return fclose(file) ? -errno : 0;
+}
+
+/* A number of debugfs's totals, or POISON. */
+static inline __u64 total(const char *key)
+{
+	__u64 number, found = POISON;
+	char name[64];
+	FILE *file;
+
+	/* Harmless if it is mounted. */
+	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
+	file = fopen(DEBUGFS "/twheel/totals", "r");
+	if (!file)
+		return POISON;
+	while (fscanf(file, "%63[^:]: %llu\n", name, &number) == 2)
+		if (!strcmp(name, key))
+			found = number;
+	fclose(file);
+	return found;
+}
+
+/* Waits until a total has a value. Returns whether that came true. */
+static inline bool wait_total(const char *key, __u64 value)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (total(key) != value) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC);
+	}
+	return true;
+}
+
+static inline int pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+/* The CPUs that this process may run on. Returns how many. */
+static inline int cpus(int *list, int most)
+{
+	cpu_set_t set;
+	int cpu, n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	for (cpu = 0; cpu < CPU_SETSIZE && n < most; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			list[n++] = cpu;
+	return n;
+}
+
+#endif /* _TWHEEL_TEST_H */

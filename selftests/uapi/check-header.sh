@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The UAPI header must compile alone, whoever includes it: every language and word
+# size gives the same layout and the same ioctl numbers. Prints TAP.
+
+cd "$(dirname "$0")/../.." || exit
+number=0
+failed=0
+
+# What must hold wherever the header is used, in terms that C90 has: an array of
+# negative size is an error.
+expectations() {
+	cat <<-'EOT'
+	#include <linux/twheel.h>
+	#include <linux/twheel.h>
+
+	#define JOIN_(a, b) a ## b
+	#define JOIN(a, b) JOIN_(a, b)
+	#define HOLDS(condition) \
+		extern char JOIN(holds_, __LINE__)[(condition) ? 1 : -1]
+	#define AT(type, field, offset) \
+		HOLDS(__builtin_offsetof(struct type, field) == (offset))
+
+	HOLDS(sizeof(struct twheel_info) == 48);
+	HOLDS(sizeof(struct twheel_timer_add) == 32);
+	HOLDS(sizeof(struct twheel_timer_cancel) == 16);
+	HOLDS(sizeof(struct twheel_timer_rearm) == 24);
+	HOLDS(sizeof(struct twheel_timer_query) == 40);
+	HOLDS(sizeof(struct twheel_event) == 48);
+	AT(twheel_info, event_size, 40);
+	AT(twheel_info, reserved, 44);
+	AT(twheel_timer_add, handle, 16);
+	AT(twheel_timer_add, clock, 28);
+	AT(twheel_timer_cancel, reserved, 12);
+	AT(twheel_timer_rearm, reserved, 20);
+	AT(twheel_timer_query, state, 32);
+	AT(twheel_timer_query, flags, 36);
+	AT(twheel_event, seq, 32);
+	AT(twheel_event, reason, 44);
+	HOLDS(TWHEEL_IOC_INFO == 0x803074a0);
+	HOLDS(TWHEEL_IOC_TIMER_ADD == 0xc02074a1);
+	HOLDS(TWHEEL_IOC_TIMER_CANCEL == 0x401074a2);
+	HOLDS(TWHEEL_IOC_TIMER_REARM == 0x401874a3);
+	HOLDS(TWHEEL_IOC_TIMER_QUERY == 0xc02874a4);
+	HOLDS(TWHEEL_WAS_PENDING == 0 && TWHEEL_WAS_EXPIRED == 1);
+	HOLDS(TWHEEL_STATE_PENDING == 1 && TWHEEL_STATE_EXPIRED == 2);
+	HOLDS(TWHEEL_REASON_DEADLINE == 0);
+	HOLDS(TWHEEL_TIME_ABS == 1);
+	HOLDS(TWHEEL_TIME_MAX == 0x7fffffffffffffffULL);
+	EOT
+}
+
+result() {
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $number $2"
+	fi
+}
+
+# compiles NAME COMPILER FLAG...
+compiles() {
+	name=$1
+	shift
+	output=$(expectations | "$@" -Wall -Wextra -Werror -Iuapi -fsyntax-only - 2>&1)
+	status=$?
+	if [ "$output" ]; then
+		echo "$output" | sed 's/^/# /'
+	fi
+	result $status "$name"
+}
+
+# With each type and bit of it that is not for both word sizes.
+portable_types() {
+	! sed -e 's|/\*.*\*/||; /\/\*/,/\*\//d' uapi/linux/twheel.h |
+		grep -nE '\b(long|int|short|char|size_t|time_t|bool|__packed|__u64)\b|: *[0-9]+;'
+}
+
+# The kernel's own headers, for the compilations that are not for this machine.
+asm=$(gcc -print-file-name=include)
+for dir in "/usr/include/$(gcc -print-multiarch)" /usr/include; do
+	if [ -e "$dir/asm/ioctl.h" ]; then
+		asm=$dir
+		break
+	fi
+done
+
+echo "TAP version 13"
+echo "1..8"
+compiles "C90" gcc -x c -std=c90
+compiles "C11" gcc -x c -std=c11 -pedantic
+compiles "GNU C" gcc -x c
+compiles "C++98" g++ -x c++ -std=c++98
+compiles "C++17" g++ -x c++ -std=c++17 -pedantic
+compiles "C11, 32 bits" gcc -x c -std=c11 -m32 -idirafter "$asm"
+compiles "C11, 32-bit pointers on 64 bits" gcc -x c -std=c11 -mx32 -idirafter "$asm"
+portable_types | sed 's/^/# /' > "${TMPDIR:-/tmp}/types.$$"
+cat "${TMPDIR:-/tmp}/types.$$"
+[ ! -s "${TMPDIR:-/tmp}/types.$$" ]
+result $? "only types that are the same everywhere"
+rm -f "${TMPDIR:-/tmp}/types.$$"
+[ $failed = 0 ]
