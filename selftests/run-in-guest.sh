@@ -8,9 +8,12 @@
 # Longer than any program should take: the judge wants to know which one hung.
 LIMIT=${LIMIT:-240}
 
-# The kernel's log since this program began.
+# What the kernel has complained of since this program began.
 faults() {
-	dmesg | sed -n "/twheel-test: $1 begins\$/,\$p" | splat-scan
+	dmesg | awk -v mark="twheel-test: $1 begins" \
+		'index($0, mark) { found = 1 } found
+		 END { if (!found) print "BUG: the kernel log lacks the mark of the test" }' |
+		splat-scan
 }
 
 run() {
@@ -54,5 +57,6 @@ while read -r program <&3; do
 	loaded || insmod twheel.ko
 	run "$program" in_directory "$program"
 done 3< /tmp/list
+loaded || insmod twheel.ko
 run unload single rmmod twheel
 echo "twheel-test: end" > /dev/kmsg

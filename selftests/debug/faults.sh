@@ -3,4 +3,4 @@
 #
 # Every call with its nth allocation or copy failing.
 
-cd "$(dirname "$0")" && exec ./fail_nth "$(modprobe -D twheel | sed 's/^insmod //')"
+cd "$(dirname "$0")" && exec ./fail_nth "$(modinfo -n twheel)"

@@ -11,10 +11,13 @@ cd "$(dirname "$0")/../twheel" || exit
 SECONDS_LONG=${TORTURE_SECONDS:-30}
 SECONDS_SHORT=$(((SECONDS_LONG + 9) / 10))
 POINTS=8
+MODULES=/twheel/inject
 operations=0
 
-parameters() {
-	modprobe twheel && cd /sys/module/twheel/parameters && [ -e inject_points ] &&
+# The modules built with injection points take the place of the others.
+load_injectable() {
+	unload
+	insmod $MODULES/twheel.ko && cd /sys/module/twheel/parameters &&
 		[ "$(wc -w < inject_hits)" = $POINTS ]
 }
 
@@ -30,7 +33,7 @@ result() {
 # torture SECONDS POINTS YIELD: loading the module fails if its account is wrong.
 torture() {
 	set_points "$2" "$3" || return
-	modprobe twheel_torture seconds="$1" || return
+	insmod $MODULES/twheel_torture.ko seconds="$1" || return
 	operations=$((operations + $(result operations)))
 	echo "# $(result operations) operations, $(result armings) armings:" \
 	     "$(result fired) fired, $(result cancelled) cancelled;" \
@@ -52,7 +55,7 @@ all_hit() {
 }
 
 tap_plan $((POINTS + 4))
-tap "the module has injection points" parameters
+tap "the module has injection points" load_injectable
 tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
 tap "every point delays" all_hit
 tap "yields at all points" torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 1
@@ -62,6 +65,6 @@ while [ $point -lt $((POINTS - 1)) ]; do
 	point=$((point + 1))
 done
 tap "no delays" torture "$SECONDS_SHORT" 0 0
-set_points 0 0
+unload
 echo "# $operations operations tortured"
 tap_end

@@ -52,6 +52,20 @@ ok "files come back"
 
 expect "warning of the kernel" 125 -- \
 	'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg'
+# shellcheck disable=SC2016 # the guest's shell expands these
+expect "warning while a test runs" 125 -- '
+	mkdir selftests/own
+	for name in good bad; do
+		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
+			> selftests/own/$name
+		echo own/$name
+	done > selftests/list
+	echo "echo \"<4>WARNING: CPU: 0 PID: 1 at nowhere\" > /dev/kmsg" >> selftests/own/bad
+	chmod +x selftests/own/*
+	selftests/run-in-guest.sh own'
+grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
+	! grep -q '^#@ fault own/good' "$tmp/output"
+ok "it is charged to that test"
 expect "kernel that panics" 125 -- 'echo c > /proc/sysrq-trigger'
 expect "guest that ends early" 126 -- 'reboot -f'
 expect "guest that hangs" 124 --timeout 15 -- 'sleep 1000'
