@@ -41,6 +41,14 @@ check: ## run every test, here and in guests
 	@tools/deps --install build kernel vm check
 	@tools/check/run
 
+check-debug: ## run the tests on kernels with KASAN, lockdep and KCSAN (builds them, once)
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/run debug
+
+torture: ## torture the timers on these kernels, for T= seconds each (3600)
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/torture "$(or $(T),3600)"
+
 shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools tests
@@ -70,10 +78,10 @@ distclean: ## remove all of build/
 	$(RM) -r build
 
 help: ## list the targets
-	@sed -nE 's/^([a-z_]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -nE 's/^([a-z_-]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	while IFS='|' read -r target what; do \
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools tests run check shell lint modules_install install \
+.PHONY: all modules tools tests run check check-debug torture shell lint modules_install install \
 	uninstall clean distclean help

@@ -69,12 +69,16 @@ struct twheel_context *twheel_context_create(void)
 
 static void block_free(struct twheel_block *block)
 {
+	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
+}
+
+/* A callback may still run for a timer that was cancelled long ago. */
+static void block_stop(struct twheel_block *block)
+{
 	size_t i;
 
-	/* A callback may still run for a timer that was cancelled long ago. */
 	for (i = 0; i < TWHEEL_BLOCK_TIMERS; i++)
 		twheel_cancel_sync(&block->timers[i].timer);
-	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
 /**
@@ -88,10 +92,13 @@ void twheel_context_destroy(struct twheel_context *ctx)
 	struct twheel_block *block;
 	unsigned long number;
 
+	/* Until all are stopped one that expires is linked to others in the events. */
 	xa_for_each(&ctx->blocks, number, block) {
-		block_free(block);
+		block_stop(block);
 		cond_resched();
 	}
+	xa_for_each(&ctx->blocks, number, block)
+		block_free(block);
 	xa_destroy(&ctx->blocks);
 	kfree(ctx);
 	atomic_dec(&nr_contexts);

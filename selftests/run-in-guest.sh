@@ -3,7 +3,7 @@
 #
 # Run all kselftests in the guest, in /twheel.  The output is for tools/check/judge.awk,
 # which also says what the lines "#@" mean.
-# usage: run-in-guest.sh DIRECTORY
+# usage: run-in-guest.sh DIRECTORY...
 
 # Longer than any program should take: the judge wants to know which one hung.
 LIMIT=${LIMIT:-240}
@@ -51,12 +51,42 @@ in_directory() {
 	(cd "selftests/${1%/*}" && exec timeout -k 5 "$LIMIT" "./${1##*/}")
 }
 
+# Without high resolution, every lateness would be that of the kernel's tick.
+high_resolution() {
+	grep -q 'hres_active *: 1' /proc/timer_list
+}
+
+# Memory that nothing points to any more, since the tests began. kmemleak wants to see it
+# twice before it says so, and some seconds old.
+no_leaks() {
+	sleep 6
+	echo scan > "$KMEMLEAK"
+	sleep 6
+	echo scan > "$KMEMLEAK"
+	leaks=$(sed 's/^/# /' "$KMEMLEAK")
+	[ -z "$leaks" ] || ! echo "$leaks"
+}
+
+KMEMLEAK=/sys/kernel/debug/kmemleak
+if [ -e "$KMEMLEAK" ]; then
+	echo clear > "$KMEMLEAK"
+fi
+if [ -e /sys/kernel/debug/kcsan ]; then
+	echo on > /sys/kernel/debug/kcsan
+fi
+
+run clock single high_resolution
 run load single insmod twheel.ko
-grep "^$1/" selftests/list > /tmp/list
+for directory; do
+	grep "^$directory/" selftests/list
+done > /tmp/list
 while read -r program <&3; do
 	loaded || insmod twheel.ko
 	run "$program" in_directory "$program"
 done 3< /tmp/list
 loaded || insmod twheel.ko
 run unload single rmmod twheel
+if [ -e "$KMEMLEAK" ]; then
+	run leaks single no_leaks
+fi
 echo "twheel-test: end" > /dev/kmsg
