@@ -13,9 +13,9 @@
  *
  * No wake-up is lost:
  *
- *	expiry					reader or poll
+ *	expiry					reader, or poll
  *	announce(): nr_events++			puts itself on @wait
- *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait())
+ *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait(), smp_mb())
  *	looks whether somebody is on @wait	looks at nr_events
  */
 #include <linux/poll.h>
@@ -154,6 +154,14 @@ static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 	return total;
 }
 
+/* Who does not want to wait does not wait for another reader's page fault, either. */
+static int lock_reader(struct twheel_context *ctx, bool nonblock)
+{
+	if (nonblock)
+		return mutex_trylock(&ctx->read_lock) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(&ctx->read_lock) ? -ERESTARTSYS : 0;
+}
+
 /**
  * twheel_events_read - read(2) of a context
  * @ctx:	the context
@@ -163,7 +171,7 @@ static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
  * Context: process; may sleep.
  * Return: the number of bytes, a multiple of the size of an event; or
  * * %-EINVAL	- the buffer is too small for one
- * * %-EAGAIN	- there is none, and @nonblock
+ * * %-EAGAIN	- there is none, or another reader is at work, and @nonblock
  * * %-EFAULT	- the buffer is bad; no event is lost
  * * %-ERESTARTSYS - a signal came
  */
@@ -181,9 +189,9 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 			if (ret)
 				return ret;
 		}
-		ret = mutex_lock_interruptible(&ctx->read_lock);
+		ret = lock_reader(ctx, nonblock);
 		if (ret)
-			return -ERESTARTSYS;
+			return ret;
 		ret = deliver(ctx, to);
 		mutex_unlock(&ctx->read_lock);
 		/* 0: another reader was faster, or the events were taken back. */
@@ -203,5 +211,7 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 __poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait)
 {
 	poll_wait(file, &ctx->wait, wait);
+	/* Pairs with wq_has_sleeper(). poll_wait() itself has no barrier before 6.13. */
+	smp_mb();
 	return nr_events(ctx) ? EPOLLIN | EPOLLRDNORM : 0;
 }

@@ -23,7 +23,7 @@
  * of the ioctl number. Structures grow at their end only: a kernel that knows a
  * longer one takes the missing tail as zero, and a kernel that knows a shorter
  * one accepts a longer one whose unknown tail is zero. On an error nothing has
- * changed, and nothing has been written to the structure.
+ * changed, and but for EFAULT nothing has been written to the structure.
  *
  * An errno means the same for the whole device:
  *
@@ -37,10 +37,12 @@
  *  - EOPNOTSUPP: a flag, or a value of a known field, that this kernel does
  *    not know
  *  - ENOENT: the handle names no timer of this context: it was never given
- *    out, it was cancelled, or its event has been delivered
+ *    out, it was cancelled, or a read() has delivered its event, or is about
+ *    to. Should that read() fail with EFAULT, the event is read by a later one
  *  - ENOSPC: the context has as many timers as its limit allows
  *  - ENOMEM: there is no memory for another timer
- *  - EAGAIN: read() on a non-blocking file, and no event is there
+ *  - EAGAIN: read() on a non-blocking file, and no event is there, or another
+ *    read() is taking them
  *  - EINTR: a signal came before a blocking read() had an event
  */
 
