@@ -33,7 +33,7 @@ round() {
 	is_gone || wrong "round $1"
 }
 
-# What is lost in each round would add up to some 6 MB.
+# What is lost in each round would add up to some 14 MB; the kernel's caches come and go by 3.
 again_and_again() {
 	i=0
 
@@ -43,11 +43,11 @@ again_and_again() {
 			before=$(available)
 		fi
 		i=$((i + 1))
-		round $i 2000 || return
+		round $i 5000 || return
 	done
 	after=$(available)
 	echo "# $before kB available after 10 rounds, $after kB after $ROUNDS"
-	[ $((${before:-$after} - after)) -lt 3000 ] || wrong "memory is lost" || return
+	[ $((${before:-$after} - after)) -lt 7000 ] || wrong "memory is lost" || return
 	if grep -q twheel /proc/slabinfo /proc/vmallocinfo 2> /dev/null; then
 		grep twheel /proc/slabinfo /proc/vmallocinfo
 		return 1

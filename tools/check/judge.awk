@@ -182,8 +182,9 @@ function report(    i, bad) {
 		program, ok, bad ? ", " bad " failed" : "",
 		skips ? ", " skips " skipped" : ""
 	if (bad) {
-		for (i = nr_output > 100 ? nr_output - 100 : 0; i < nr_output; i++)
-			print "      | " output[i]
+		for (i = 0; i < nr_output; i++)
+			if (output[i] !~ /^(ok|$)|^# +(RUN|OK) /)
+				print "      | " output[i]
 		for (i = 1; i <= not_ok; i++)
 			print "      " failures[i]
 		for (i = 0; i < nr_problems; i++)
