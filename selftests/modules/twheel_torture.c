@@ -196,9 +196,9 @@ static void torture_shared(void)
  * The earlier of the two deadlines may fire until it is known that the timer was
  * pending, and that no callback is on its way for an arming before that.
  */
-static void private_arm(struct victim *v)
+static void private_arm(struct victim *v, u64 deadline)
 {
-	u64 deadline = draw_deadline(), old = v->allowed;
+	u64 old = v->allowed;
 
 	WRITE_ONCE(v->allowed, min(old, deadline));
 	if (!twheel_rearm(&v->timer, deadline))
@@ -208,22 +208,49 @@ static void private_arm(struct victim *v)
 		WRITE_ONCE(v->allowed, deadline);
 }
 
+static void private_stop(struct victim *v)
+{
+	if (twheel_cancel_sync(&v->timer))
+		atomic_long_inc(&v->cancelled);
+	if (atomic_read(&v->running))
+		FAULT("a callback runs on after twheel_cancel_sync()");
+	WRITE_ONCE(v->allowed, U64_MAX);
+}
+
+/*
+ * Arms a timer, goes to another CPU, and stops the timer in the moment in which it
+ * leaves the wheel: then its callback is about to be called.
+ */
+static void duel(struct victim *v)
+{
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	u64 end;
+
+	private_arm(v, ktime_get_ns());
+	/* If the CPU goes in this moment, there is no duel. */
+	if (cpu >= nr_cpu_ids || set_cpus_allowed_ptr(current, cpumask_of(cpu)))
+		return;
+	end = ktime_get_ns() + 5 * NSEC_PER_MSEC;
+	while (twheel_pending(&v->timer) && ktime_get_ns() < end)
+		cpu_relax();
+	private_stop(v);
+}
+
 static void torture_private(struct victim *v)
 {
-	switch (get_random_u32() % 8) {
+	switch (get_random_u32() % 64) {
 	case 0:
+		duel(v);
+		break;
+	case 1 ... 8:
 		if (twheel_cancel(&v->timer))
 			atomic_long_inc(&v->cancelled);
 		break;
-	case 1:
-		if (twheel_cancel_sync(&v->timer))
-			atomic_long_inc(&v->cancelled);
-		if (atomic_read(&v->running))
-			FAULT("a callback runs on after twheel_cancel_sync()");
-		WRITE_ONCE(v->allowed, U64_MAX);
+	case 9 ... 16:
+		private_stop(v);
 		break;
 	default:
-		private_arm(v);
+		private_arm(v, draw_deadline());
 	}
 }
 
