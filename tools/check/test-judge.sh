@@ -67,6 +67,9 @@ expect "skip that is not allowed" "1 1 0" \
 expect "skip, lower case" "0 1 0" "$tap" 1..1 'ok 1 a # skip this' 0
 expect "expected failure" "0 1 0" "$tap" 1..1 'ok 1 a # XFAIL known' 0
 expect "all skipped, allowed" "0 0 1" "$tap" '1..0 # SKIP may be skipped' 0
+expect "all skipped, allowed, and told by the status" "0 0 1" \
+	"$tap" '1..0 # SKIP may be skipped' 4
+expect "the status of a skip without one" "1 1 0" "$tap" 1..1 'ok 1 a' 4
 expect "all skipped, not allowed" "0 1 0" "$tap" '1..0 # SKIP whatever' 0
 expect "two documents" "2 0 0" "$tap" 1..1 'ok 1 a' "$tap" 1..1 'ok 1 b' 0
 expect "first of two documents cut off" "2 1 0" \
