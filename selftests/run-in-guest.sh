@@ -72,6 +72,8 @@ if [ -e "$KMEMLEAK" ]; then
 	echo clear > "$KMEMLEAK"
 fi
 if [ -e /sys/kernel/debug/kcsan ]; then
+	# It watches one access out of so many; races last a few instructions only.
+	echo 100 > /sys/module/kcsan/parameters/skip_watch
 	echo on > /sys/kernel/debug/kcsan
 fi
 

@@ -30,10 +30,13 @@ result() {
 	cat "/sys/module/twheel_torture/parameters/$1"
 }
 
-# torture SECONDS POINTS YIELD: loading the module fails if its account is wrong.
+# torture SECONDS POINTS YIELD [PARAMETER...]: loading the module fails if its account is
+# wrong.
 torture() {
 	set_points "$2" "$3" || return
-	insmod $MODULES/twheel_torture.ko seconds="$1" || return
+	seconds=$1
+	shift 3
+	insmod $MODULES/twheel_torture.ko seconds="$seconds" "$@" || return
 	operations=$((operations + $(result operations)))
 	echo "# $(result operations) operations, $(result armings) armings:" \
 	     "$(result fired) fired, $(result cancelled) cancelled;" \
@@ -54,7 +57,7 @@ all_hit() {
 	done
 }
 
-tap_plan $((POINTS + 4))
+tap_plan $((POINTS + 5))
 tap "the module has injection points" load_injectable
 tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
 tap "every point delays" all_hit
@@ -65,6 +68,7 @@ while [ $point -lt $((POINTS - 1)) ]; do
 	point=$((point + 1))
 done
 tap "no delays" torture "$SECONDS_SHORT" 0 0
+tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
 unload
 echo "# $operations operations tortured"
 tap_end
