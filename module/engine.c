@@ -321,7 +321,8 @@ EXPORT_SYMBOL_GPL(twheel_add);
  * @timer:	the timer
  * @expires:	when, as for twheel_add()
  *
- * To a later time than before this costs a store, whatever the distance.
+ * To a later time than before this only stores the deadline, under the base's lock,
+ * whatever the distance.
  *
  * Context: process or softirq, with interrupts on.
  * Return:
