@@ -100,7 +100,7 @@ static long run_add(struct command *command)
 	ut = twheel_timer_reserve(ctx);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
-	add->handle = ut->handle;
+	add->handle = twheel_timer_handle(ut);
 	ret = respond(command, sizeof(*add));
 	if (ret) {
 		spin_lock_bh(&ctx->lock);

@@ -57,7 +57,6 @@ struct twheel_context *twheel_context_create(void)
 	if (!ctx)
 		return NULL;
 	spin_lock_init(&ctx->lock);
-	INIT_HLIST_HEAD(&ctx->free);
 	INIT_LIST_HEAD(&ctx->events);
 	init_waitqueue_head(&ctx->wait);
 	mutex_init(&ctx->read_lock);
@@ -70,6 +69,18 @@ struct twheel_context *twheel_context_create(void)
 static void block_free(struct twheel_block *block)
 {
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
+}
+
+/* Expiry stops to link timers into the events, and those that are linked leave. */
+static void close_events(struct twheel_context *ctx)
+{
+	struct twheel_user_timer *ut, *next;
+
+	spin_lock_bh(&ctx->lock);
+	ctx->closing = true;
+	list_for_each_entry_safe(ut, next, &ctx->events, node.link)
+		twheel_events_unqueue(ctx, ut);
+	spin_unlock_bh(&ctx->lock);
 }
 
 /* A callback may still run for a timer that was cancelled long ago. */
@@ -92,13 +103,12 @@ void twheel_context_destroy(struct twheel_context *ctx)
 	struct twheel_block *block;
 	unsigned long number;
 
-	/* Until all are stopped one that expires is linked to others in the events. */
+	close_events(ctx);
 	xa_for_each(&ctx->blocks, number, block) {
 		block_stop(block);
+		block_free(block);
 		cond_resched();
 	}
-	xa_for_each(&ctx->blocks, number, block)
-		block_free(block);
 	xa_destroy(&ctx->blocks);
 	kfree(ctx);
 	atomic_dec(&nr_contexts);
@@ -116,11 +126,18 @@ static struct twheel_block *block_create(struct twheel_context *ctx, u64 number)
 		return NULL;
 	block = page_address(pages);
 	block->ctx = ctx;
+	block->number = number;
 	for (i = 0; i < TWHEEL_BLOCK_TIMERS; i++) {
 		twheel_timer_init(&block->timers[i].timer, twheel_user_expired);
-		block->timers[i].handle = TWHEEL_GENERATION_ONE | number << TWHEEL_SLOT_BITS | i;
+		block->timers[i].node.generation = 1;
 	}
 	return block;
+}
+
+static void add_free(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	ut->node.next = ctx->free;
+	ctx->free = &ut->node;
 }
 
 static void add_to_free(struct twheel_context *ctx, struct twheel_block *block)
@@ -129,7 +146,7 @@ static void add_to_free(struct twheel_context *ctx, struct twheel_block *block)
 
 	spin_lock_bh(&ctx->lock);
 	while (i--)
-		hlist_add_head(&block->timers[i].timer.node.spill, &ctx->free);
+		add_free(ctx, &block->timers[i]);
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -138,7 +155,7 @@ static bool has_free(struct twheel_context *ctx)
 	bool has;
 
 	spin_lock_bh(&ctx->lock);
-	has = !hlist_empty(&ctx->free);
+	has = ctx->free;
 	spin_unlock_bh(&ctx->lock);
 	return has;
 }
@@ -182,10 +199,10 @@ static struct twheel_user_timer *take_free(struct twheel_context *ctx)
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->nr_timers >= twheel_max_timers())
 		return ERR_PTR(-ENOSPC);
-	if (hlist_empty(&ctx->free))
+	if (!ctx->free)
 		return NULL;
-	ut = hlist_entry(ctx->free.first, struct twheel_user_timer, timer.node.spill);
-	hlist_del(&ut->timer.node.spill);
+	ut = container_of(ctx->free, struct twheel_user_timer, node);
+	ctx->free = ut->node.next;
 	ctx->nr_timers++;
 	return ut;
 }
@@ -230,13 +247,29 @@ struct twheel_user_timer *twheel_timer_reserve(struct twheel_context *ctx)
 void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
-	ut->state = TWHEEL_FREE;
-	ut->handle += TWHEEL_GENERATION_ONE;
+	ut->node.state = TWHEEL_FREE;
+	ut->node.generation++;
 	ctx->nr_timers--;
 	/* The generation has wrapped: the timer is never used again. */
-	if (unlikely(ut->handle < TWHEEL_GENERATION_ONE))
+	if (unlikely(!ut->node.generation))
 		return;
-	hlist_add_head(&ut->timer.node.spill, &ctx->free);
+	add_free(ctx, ut);
+}
+
+/**
+ * twheel_timer_handle - what names a timer
+ * @ut:		the timer
+ *
+ * Context: any; the handle changes when the timer is released.
+ * Return: the handle.
+ */
+u64 twheel_timer_handle(const struct twheel_user_timer *ut)
+{
+	const struct twheel_block *block = twheel_block_of(ut);
+	u64 handle = ut->node.generation;
+
+	handle = handle << TWHEEL_INDEX_BITS | block->number << TWHEEL_SLOT_BITS;
+	return handle | (ut - block->timers);
 }
 
 /**
@@ -259,9 +292,9 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 	if (!block || index >= TWHEEL_BLOCK_TIMERS)
 		return NULL;
 	ut = &block->timers[array_index_nospec(index, TWHEEL_BLOCK_TIMERS)];
-	if (ut->handle != handle)
+	if (ut->node.generation != handle >> TWHEEL_INDEX_BITS)
 		return NULL;
-	if (ut->state != TWHEEL_PENDING && ut->state != TWHEEL_EXPIRED)
+	if (ut->node.state != TWHEEL_PENDING && ut->node.state != TWHEEL_EXPIRED)
 		return NULL;
 	return ut;
 }

@@ -24,17 +24,17 @@
  */
 #define TWHEEL_BLOCK_ORDER	3
 #define TWHEEL_BLOCK_BYTES	(PAGE_SIZE << TWHEEL_BLOCK_ORDER)
-#define TWHEEL_SLOT_BITS	9
+#define TWHEEL_SLOT_BITS	10
 #define TWHEEL_INDEX_BITS	32
-#define TWHEEL_GENERATION_ONE	(1ULL << TWHEEL_INDEX_BITS)
 
 /**
  * struct twheel_context - an open of /dev/twheel
- * @lock:	guards what follows, up to @blocks, and every timer's @state,
- *		@user_data, @handle and @fired. Taken with softirqs off, in process
+ * @lock:	guards what follows, up to @blocks, and every timer; the engine
+ *		wants calls for one timer to be serialised. Taken with softirqs off, in process
  *		context and by the timers' callbacks. Outside of the engine's locks
- * @free:	timers that are not in use, the last one freed first
+ * @free:	timers that are not in use, the last one freed first, by @timer.node.next
  * @events:	timers that have expired, in this order, by @timer.node.link
+ * @closing:	the last close has come: nothing expires any more
  * @nr_timers:	timers in use
  * @nr_events:	length of @events; read without @lock by poll
  * @seq:	number of the next event; written with @read_lock held as well
@@ -47,8 +47,9 @@
  */
 struct twheel_context {
 	spinlock_t		lock;
-	struct hlist_head	free;
+	struct twheel_node	*free;
 	struct list_head	events;
+	bool			closing;
 	u64			nr_timers;
 	u64			nr_events;
 	u64			seq;
@@ -77,29 +78,42 @@ enum twheel_user_state {
 
 /**
  * struct twheel_user_timer - a timer of a context
- * @timer:	the engine's part; its deadline is the timer's
+ * @timer:	the engine's part; its deadline is the timer's. @timer.node.state is
+ *		an enum twheel_user_state, @timer.node.generation the upper half of the
+ *		handle that names the timer, or will name it when it is used next
+ * @node:	the same, as far as it is there when the timer has expired
+ * @fired:	when it expired, in nanoseconds; takes the place of what only an armed
+ *		timer has
  * @user_data:	the program's
- * @handle:	what names the timer, or will name it when it is used next
- * @fired:	when it expired, in nanoseconds
- * @state:	see enum twheel_user_state
  */
 struct twheel_user_timer {
-	struct twheel_timer	timer;
-	u64			user_data;
-	u64			handle;
-	u64			fired;
-	u32			state;
+	union {
+		struct twheel_timer		timer;
+		struct {
+			struct twheel_node	node;
+			u64			fired;
+		};
+	};
+	u64				user_data;
 };
 
 /**
  * struct twheel_block - a block of timers, aligned to its size
  * @ctx:	the context
+ * @number:	the block's number
  * @timers:	its timers
  */
 struct twheel_block {
 	struct twheel_context		*ctx;
+	u64				number;
 	struct twheel_user_timer	timers[];
 };
+
+/* The block that a timer is in. */
+static inline struct twheel_block *twheel_block_of(const struct twheel_user_timer *ut)
+{
+	return (struct twheel_block *)((unsigned long)ut & ~(TWHEEL_BLOCK_BYTES - 1));
+}
 
 #define TWHEEL_BLOCK_TIMERS \
 	min_t(size_t, 1 << TWHEEL_SLOT_BITS, \
@@ -112,6 +126,7 @@ void twheel_context_destroy(struct twheel_context *ctx);
 struct twheel_user_timer *twheel_timer_reserve(struct twheel_context *ctx);
 void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut);
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
+u64 twheel_timer_handle(const struct twheel_user_timer *ut);
 u64 twheel_max_timers(void);
 unsigned int twheel_nr_contexts(void);
 

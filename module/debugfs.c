@@ -33,11 +33,11 @@ struct column {
 	{ name, offsetof(struct twheel_snapshot, wheel.member), true }
 
 static const struct column columns[] = {
-	STAT("pending", entries),
+	{ "pending", offsetof(struct twheel_snapshot, pending), false },
 	COUNT(adds),
 	COUNT(cancels),
 	COUNT(rearms),
-	COUNT(expiries),
+	{ "expiries", offsetof(struct twheel_snapshot, expiries), false },
 	STAT("cascades", cascades),
 	COUNT(ticks),
 	COUNT(empty_ticks),
@@ -127,7 +127,7 @@ static int lateness_show(struct seq_file *m, void *unused)
 		if (i == TWHEEL_LATE_BUCKETS - 1)
 			seq_printf(m, "inf: %llu\n", sum[i]);
 		else
-			seq_printf(m, "%llu: %llu\n", 1ULL << i, sum[i]);
+			seq_printf(m, "%llu: %llu\n", 2ULL << i, sum[i]);
 	}
 	return 0;
 }

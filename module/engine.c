@@ -5,50 +5,45 @@
  * Where a timer lives
  * -------------------
  *
- * twheel_timer::node.owner names the CPU whose base the timer belongs to, armed
- * or not. Everything about a timer is decided under the lock of that base, and
- * @owner changes under that lock only. Who wants the lock reads @owner, takes
- * the lock and looks again: see lock_base().
+ * twheel_timer::node.owner names the CPU whose wheel the timer is on, or was last.
+ * A timer is armed on the wheel of the CPU that arms it. On its own CPU everything
+ * is done with plain loads and stores, between enter() and leave(), which keep the
+ * CPU's softirqs away; callbacks and cascading run in a softirq. So a timer that is
+ * pushed on by the CPU that armed it costs what writing its cache line costs.
  *
- * A timer is armed on the wheel of the CPU that arms it: the timer is taken over
- * from its old base first, if it is idle. This way only the own CPU ever has to
- * start a base's hrtimer. There are three cases in which a timer is filed on a
- * wheel of another CPU, and none of them starts an hrtimer over there:
+ * Another CPU takes the timer off the owner's wheel first (see wheel.c: the one
+ * atomic instruction decides between it and the owner's expiry), and then does what
+ * it wants with it on its own. There are two cases in which a timer gets onto a wheel
+ * from another CPU:
  *
- *  - a pending timer is moved to later, or little enough to earlier: storing the
- *    deadline is enough (see twheel_may_defer());
- *  - the timer's callback is running: it stays where it runs, so that two CPUs
- *    never run the callbacks of one timer at a time. The CPU is in tick(), which
- *    programs the hrtimer when it leaves;
- *  - a CPU is dead: its timers are moved to the wheel of the CPU that buries it.
+ *  - the timer's callback is running: it stays where it runs, so that two CPUs never
+ *    run the callbacks of one timer at a time. It is sent to the wheel's inbox, which
+ *    tick() empties when it has called its callbacks;
+ *  - a CPU is dead: its timers are moved by the CPU that buries it, to its own wheel.
  *
- * A pending timer that is moved to earlier from another CPU changes wheels. It
- * is %TWHEEL_IN_TRANSIT between the two locks: pending for everyone who looks,
- * but without an entry. Who gets the new base's lock first may cancel it or arm
- * it anew; the mover then finds that it is no longer in transit, and is done.
- *
- *	CPU 0, twheel_rearm()			CPU 1, twheel_cancel()
- *	lock(base 1)
- *	remove; in transit; owner = 0
- *	unlock(base 1)				lock(base 0)
- *						in transit -> nowhere
- *	lock(base 0)				unlock(base 0); was pending
- *	not in transit: done
- *
- * That is the order re-arm, cancel.
+ * All this rests on one rule for the callers: calls for one timer are serialised, as
+ * by the lock of the object that it belongs to. It is free for who has such a lock,
+ * and who has none cannot know what two calls at once come to. Expiry needs no
+ * serialising, and neither does twheel_cancel_sync() against the timer's callback.
  *
  * Callbacks
  * ---------
  *
- * tick() takes one due timer at a time out of the wheel, under the lock, notes it
- * in @running and calls its function without the lock. A timer whose callback is
- * about to be called, is running or has run is not pending: twheel_cancel() then
- * returns 0, and twheel_cancel_sync() waits until @running names another timer.
- * Only the address is compared after the callback, so a callback may free its
- * timer.
+ * tick() takes the nodes out of a chunk's cells one by one, and calls the functions of
+ * those that are due, with nothing locked. A timer whose callback is about to be
+ * called, is running or has run is not pending: twheel_cancel() then returns 0, and
+ * twheel_cancel_sync() waits until @running names another timer. Only the address is
+ * compared, so a callback may free its timer:
  *
- * tick() looks at no more than @twheel_budget entries, lets go of the lock every
- * PORTION of them, and has the hrtimer call again at once for the rest.
+ *	tick()					twheel_cancel_sync()
+ *	the cell is emptied
+ *	running = timer				place is 0: not pending any more
+ *	timer->place = 0 (release)		(acquire) running == timer: wait
+ *	callback
+ *	running = the next one (release)	(acquire) running is another: done
+ *
+ * tick() looks at no more than @budget entries, and has the hrtimer call again at
+ * once for the rest.
  *
  * Memory
  * ------
@@ -72,11 +67,11 @@
 #include "engine.h"
 #include "inject.h"
 
-/* Entries looked at with the lock held; enough to keep prefetched lines in use. */
-#define PORTION		64
+/* Chunks worked off between two looks at the clock. */
+#define PORTION		32
 
 /* With fewer free chunks than this, a page is added: each entry may need one. */
-#define CHUNKS_LOW	PORTION
+#define CHUNKS_LOW	(PORTION * TWHEEL_CHUNK_CELLS)
 
 #define TICK_SHIFT_MIN	14
 #define TICK_SHIFT_MAX	30
@@ -87,7 +82,7 @@ MODULE_PARM_DESC(tick_ns, "length of a tick in nanoseconds, 16384 to 1073741824,
 
 static unsigned int budget = 4096;
 module_param(budget, uint, 0444);
-MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1 (default 4096)");
+MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
 
 /* Each possible CPU's base. Constant between init and exit. */
 static DEFINE_PER_CPU(struct twheel_base *, bases);
@@ -99,49 +94,103 @@ static struct twheel_base *base_of(unsigned int cpu)
 	return per_cpu(bases, cpu);
 }
 
+/* The base that a timer belongs to; another CPU may just be burying it. */
+static struct twheel_base *owner_of(const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	return base_of(READ_ONCE(timer->node.owner));
+}
+
 static u64 now_tick(void)
 {
 	return ktime_get_ns() >> tick_shift;
 }
 
 /*
- * Locks the base that a timer belongs to. Softirqs are off.
+ * enter() and leave() enclose what is done to this CPU's base outside of tick(), and
+ * lock() and unlock() what tick() does to it. A softirq does not come while interrupts
+ * are off, and runs to its end before any task goes on: so to keep interrupts off is
+ * all that it takes, and cheaper than to keep off softirqs. With PREEMPT_RT a softirq
+ * is a thread that others interrupt, so there it takes a lock.
  */
-static struct twheel_base *lock_base(const struct twheel_timer *timer)
+#ifdef CONFIG_PREEMPT_RT
+static void lock(struct twheel_base *base)
 	__acquires(&base->lock)
+{
+	spin_lock_bh(&base->lock);
+}
+
+static void unlock(struct twheel_base *base)
+	__releases(&base->lock)
+{
+	spin_unlock_bh(&base->lock);
+}
+
+static struct twheel_base *enter(unsigned long *flags)
 {
 	struct twheel_base *base;
 
-	for (;;) {
-		/* Pairs with the WRITE_ONCE()s of @owner, under the lock. */
-		base = base_of(READ_ONCE(timer->node.owner));
-		twheel_inject(TWHEEL_POINT_LOCK);
-		spin_lock(&base->lock);
-		if (likely(timer->node.owner == base->cpu))
-			return base;
-		spin_unlock(&base->lock);
-	}
+	migrate_disable();
+	base = __this_cpu_read(bases);
+	lock(base);
+	*flags = 0;
+	return base;
 }
 
-/* Gives the wheel a page of chunks when few are left. */
-static void supply(struct twheel_base *base)
+static void leave(struct twheel_base *base, unsigned long flags)
 {
-	struct twheel_chunk *chunk;
-	struct page *page;
-	unsigned int i;
+	unlock(base);
+	migrate_enable();
+}
 
-	/* A hint: the answer may be old, and nothing depends on it. */
-	if (likely(data_race(base->wheel.stats.free) >= CHUNKS_LOW))
-		return;
+/* Lets the owner of a base finish what it has begun. */
+static void await(struct twheel_base *base)
+{
+	lock(base);
+	unlock(base);
+}
+#else
+static void lock(struct twheel_base *base) { }
+static void unlock(struct twheel_base *base) { }
+
+static __always_inline struct twheel_base *enter(unsigned long *flags)
+{
+	lockdep_assert(!in_hardirq());
+	local_irq_save(*flags);
+	return __this_cpu_read(bases);
+}
+
+static __always_inline void leave(struct twheel_base *base, unsigned long flags)
+{
+	local_irq_restore(flags);
+}
+
+static void await(struct twheel_base *base)
+{
+	cpu_relax();
+}
+#endif
+
+static noinline void supply_page(void)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	struct page *page;
+
 	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO);
 	if (!page)
 		return;
-	chunk = page_address(page);
-	spin_lock(&base->lock);
-	list_add(&page->lru, &base->pages);
-	for (i = 0; i < PAGE_SIZE / sizeof(*chunk); i++)
-		twheel_supply(&base->wheel, chunk + i);
-	spin_unlock(&base->lock);
+	base = enter(&flags);
+	twheel_supply(&base->wheel, page_address(page));
+	leave(base, flags);
+}
+
+/* Gives this CPU's wheel a page of chunks when few are left. */
+static __always_inline void supply(void)
+{
+	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
+	if (unlikely(data_race(raw_cpu_read(bases)->wheel.stats.free) < CHUNKS_LOW))
+		supply_page();
 }
 
 /* Sets the hrtimer to the next occupied slot. On the base's CPU only. */
@@ -149,12 +198,14 @@ static void program(struct twheel_base *base)
 {
 	u64 next = twheel_next(&base->wheel);
 
-	lockdep_assert_held(&base->lock);
-	base->programmed = next;
-	if (next == TWHEEL_NEVER)
+	if (next == TWHEEL_NEVER) {
+		base->programmed = TWHEEL_NEVER;
 		return;
+	}
+	next <<= tick_shift;
+	base->programmed = next;
 	/* What is overdue waits for the next softirq: this one has had its share. */
-	next = max(next << tick_shift, ktime_get_ns());
+	next = max(next, ktime_get_ns());
 	hrtimer_start(&base->hrtimer, ns_to_ktime(min(next, TWHEEL_EXPIRES_MAX)),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
@@ -163,7 +214,7 @@ static void program(struct twheel_base *base)
  * Files a timer that will be the first to come up. The wheel may have slept for
  * long: it is told the time, so that the timer is filed as finely as it can be.
  */
-static void file_first(struct twheel_base *base, struct twheel_timer *timer)
+static noinline void file_first(struct twheel_base *base, struct twheel_timer *timer)
 {
 	twheel_remove(&base->wheel, &timer->node);
 	twheel_forward(&base->wheel, now_tick());
@@ -171,90 +222,73 @@ static void file_first(struct twheel_base *base, struct twheel_timer *timer)
 	program(base);
 }
 
-/* Enters a timer that has no entry. */
-static void file(struct twheel_base *base, struct twheel_timer *timer)
+/* Files a timer that has no entry, on this CPU's wheel. */
+static __always_inline void file(struct twheel_base *base, struct twheel_timer *timer)
 {
-	u64 tick;
+	u64 time = twheel_file(&base->wheel, &timer->node);
 
-	lockdep_assert_held(&base->lock);
-	tick = twheel_file(&base->wheel, &timer->node);
-	if (tick < base->programmed && !base->expiring)
+	if (unlikely(time < base->programmed) && !base->expiring)
 		file_first(base, timer);
 }
 
-static void set_deadline(struct twheel_timer *timer, u64 expires)
+/* Is the timer's callback being called, or about to be? */
+static bool running(const struct twheel_base *base, const struct twheel_timer *timer)
 {
-	/* Pairs with the READ_ONCE()s in wheel.c. */
-	WRITE_ONCE(timer->node.deadline, min(expires, TWHEEL_EXPIRES_MAX));
+	/* Pairs with the stores in expire() and finish(). */
+	return smp_load_acquire(&base->running) == timer;
 }
 
 /*
- * Locks the base on which a timer is to be armed: its own if it is pending or its
- * callback runs there, else this CPU's.
+ * Has another CPU file a timer, if its callback is running there: then tick() is
+ * going to look into the inbox.
  */
-static struct twheel_base *lock_base_to_arm(struct twheel_timer *timer)
-	__acquires(&base->lock)
+static bool send(struct twheel_base *other, struct twheel_timer *timer)
 {
-	struct twheel_base *local = __this_cpu_read(bases);
-	struct twheel_base *base;
+	unsigned long flags;
+	bool sent;
 
-	supply(local);
-	for (;;) {
-		base = lock_base(timer);
-		if (base == local || twheel_pending(timer) || base->running == timer)
-			return base;
-		/* Idle: take it over. Pairs with the READ_ONCE() in lock_base(). */
-		WRITE_ONCE(timer->node.owner, local->cpu);
-		spin_unlock(&base->lock);
-		twheel_inject(TWHEEL_POINT_TAKE_OVER);
-	}
+	raw_spin_lock_irqsave(&other->wheel.lock, flags);
+	sent = running(other, timer);
+	if (sent)
+		twheel_send(&other->wheel, &timer->node);
+	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
+	return sent;
 }
 
-/* Moves a pending timer from @base, which is locked, to this CPU's. */
-static struct twheel_base *bring_here(struct twheel_base *base, struct twheel_timer *timer)
-	__must_hold(&base->lock)
-{
-	struct twheel_base *local = __this_cpu_read(bases);
-
-	/* Pairs with the READ_ONCE()s in twheel_pending() and lock_base(). */
-	WRITE_ONCE(timer->node.where, TWHEEL_IN_TRANSIT);
-	WRITE_ONCE(timer->node.owner, local->cpu);
-	spin_unlock(&base->lock);
-	twheel_inject(TWHEEL_POINT_TRANSIT);
-	spin_lock(&local->lock);
-	if (timer->node.owner == local->cpu && timer->node.where == TWHEEL_IN_TRANSIT)
-		file(local, timer);
-	return local;
-}
-
-/* Takes a pending timer's entry away, if it has one. */
-static void unfile(struct twheel_base *base, struct twheel_timer *timer)
-{
-	lockdep_assert_held(&base->lock);
-	if (timer->node.where == TWHEEL_IN_TRANSIT)
-		WRITE_ONCE(timer->node.where, TWHEEL_NOWHERE);
-	else
-		twheel_remove(&base->wheel, &timer->node);
-}
-
-/* Gives a pending timer another deadline. Returns the base that is locked then. */
-static struct twheel_base *move(struct twheel_base *base, struct twheel_timer *timer,
+/* Arms a timer that is not pending. */
+static __always_inline void arm(struct twheel_base *base, struct twheel_timer *timer,
 				u64 expires)
-	__must_hold(&base->lock)
 {
-	lockdep_assert_held(&base->lock);
-	base->counts.rearms++;
-	if (timer->node.where != TWHEEL_IN_TRANSIT &&
-	    twheel_may_defer(&base->wheel, &timer->node, expires)) {
-		set_deadline(timer, expires);
-		return base;
+	struct twheel_base *other;
+
+	timer->node.deadline = expires;
+	if (unlikely(timer->node.owner != base->cpu)) {
+		other = base_of(timer->node.owner);
+		if (running(other, timer) && send(other, timer))
+			return;
+		twheel_inject(TWHEEL_POINT_TAKE_OVER);
+		/* Pairs with the READ_ONCE() in owner_of(). */
+		WRITE_ONCE(timer->node.owner, base->cpu);
 	}
-	unfile(base, timer);
-	set_deadline(timer, expires);
-	if (base != __this_cpu_read(bases) && base->running != timer)
-		return bring_here(base, timer);
 	file(base, timer);
-	return base;
+}
+
+/* Takes a timer off its wheel, from any CPU. Returns 1 if it was pending, or 0. */
+static int take(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	int ret;
+
+	for (;;) {
+		base = owner_of(timer);
+		twheel_inject(TWHEEL_POINT_TAKE);
+		ret = twheel_try_take(&base->wheel, &timer->node);
+		if (ret >= 0)
+			break;
+		await(base);
+	}
+	twheel_inject(TWHEEL_POINT_TAKEN);
+	return ret;
 }
 
 /**
@@ -292,7 +326,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
  * The callback is called at @expires or up to one tick later, plus the delay of
  * the softirq; on the CPU that called this, as long as it is online.
  *
- * Context: process or softirq, with interrupts on.
+ * Context: process or softirq. Serialised with other calls for @timer. With
+ * PREEMPT_RT, preemptible.
  * Return:
  * * %0		- the timer is armed
  * * %-EBUSY	- it was armed already, and is unchanged
@@ -300,31 +335,57 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
 int twheel_add(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
-	int ret = -EBUSY;
+	unsigned long flags;
 
-	local_bh_disable();
-	base = lock_base_to_arm(timer);
-	if (!twheel_pending(timer)) {
-		set_deadline(timer, expires);
-		file(base, timer);
-		base->counts.adds++;
-		ret = 0;
-	}
-	spin_unlock(&base->lock);
-	local_bh_enable();
-	return ret;
+	if (twheel_pending(timer))
+		return -EBUSY;
+	supply();
+	base = enter(&flags);
+	arm(base, timer, min(expires, TWHEEL_EXPIRES_MAX));
+	base->counts.adds++;
+	leave(base, flags);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(twheel_add);
+
+/* Arms a timer for which there is more to do than to store a deadline. */
+static noinline int rearm(struct twheel_timer *timer, u64 expires)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int pending;
+
+	expires = min(expires, TWHEEL_EXPIRES_MAX);
+	supply();
+	base = enter(&flags);
+	if (likely(timer->node.owner == base->cpu)) {
+		pending = twheel_pending(timer);
+		if (pending)
+			twheel_remove(&base->wheel, &timer->node);
+	} else {
+		leave(base, flags);
+		pending = take(timer);
+		base = enter(&flags);
+	}
+	arm(base, timer, expires);
+	if (pending)
+		base->counts.rearms++;
+	else
+		base->counts.adds++;
+	leave(base, flags);
+	return pending;
+}
 
 /**
  * twheel_rearm - arm a timer, whether it is armed or not
  * @timer:	the timer
  * @expires:	when, as for twheel_add()
  *
- * To a later time than before this only stores the deadline, under the base's lock,
- * whatever the distance.
+ * To a later time than before this only stores the deadline, whatever the distance,
+ * if this is the CPU that armed the timer. If it is not, the timer changes CPUs.
  *
- * Context: process or softirq, with interrupts on.
+ * Context: process or softirq. Serialised with other calls for @timer. With
+ * PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its earlier deadline does not count any more
  * * %0		- it was not. Its callback may be running for an earlier arming
@@ -332,46 +393,32 @@ EXPORT_SYMBOL_GPL(twheel_add);
 int twheel_rearm(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
-	int pending;
+	unsigned long flags;
 
-	local_bh_disable();
-	base = lock_base_to_arm(timer);
-	pending = twheel_pending(timer);
-	if (pending) {
-		base = move(base, timer, expires);
-	} else {
-		set_deadline(timer, expires);
-		file(base, timer);
-		base->counts.adds++;
+	base = enter(&flags);
+	if (likely(timer->node.owner == base->cpu && twheel_may_defer(&timer->node, expires))) {
+		timer->node.deadline = expires;
+		base->counts.rearms++;
+		leave(base, flags);
+		return 1;
 	}
-	spin_unlock(&base->lock);
-	local_bh_enable();
-	return pending;
+	leave(base, flags);
+	return rearm(timer, expires);
 }
 EXPORT_SYMBOL_GPL(twheel_rearm);
 
-/*
- * Cancels. If @running is given and the callback runs, tells on which base instead
- * and returns -EAGAIN.
- */
-static int cancel(struct twheel_timer *timer, struct twheel_base **running)
+/* Cancels a timer that is on another CPU's wheel. */
+static noinline int cancel_remote(struct twheel_timer *timer)
 {
 	struct twheel_base *base;
-	int pending = 0;
+	unsigned long flags;
 
-	local_bh_disable();
-	base = lock_base(timer);
-	if (running && base->running == timer) {
-		*running = base;
-		pending = -EAGAIN;
-	} else if (twheel_pending(timer)) {
-		unfile(base, timer);
-		base->counts.cancels++;
-		pending = 1;
-	}
-	spin_unlock(&base->lock);
-	local_bh_enable();
-	return pending;
+	if (!take(timer))
+		return 0;
+	base = enter(&flags);
+	base->counts.cancels++;
+	leave(base, flags);
+	return 1;
 }
 
 /**
@@ -381,16 +428,35 @@ static int cancel(struct twheel_timer *timer, struct twheel_base **running)
  * Does not wait for a callback that is running: to free the timer afterwards, use
  * twheel_cancel_sync().
  *
- * Context: process or softirq, with interrupts on.
+ * Context: process or softirq. Serialised with other calls for @timer. With
+ * PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its callback will not be called
  * * %0		- it was not. Its callback may be about to be called, or running
  */
 int twheel_cancel(struct twheel_timer *timer)
 {
-	return cancel(timer, NULL);
+	struct twheel_base *base;
+	unsigned long flags;
+	int pending;
+
+	base = enter(&flags);
+	if (unlikely(timer->node.owner != base->cpu)) {
+		leave(base, flags);
+		return cancel_remote(timer);
+	}
+	pending = twheel_pending(timer);
+	if (likely(pending)) {
+		twheel_remove(&base->wheel, &timer->node);
+		base->counts.cancels++;
+	}
+	leave(base, flags);
+	return pending;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);
+
+/* Stands for a timer whose callback has been called, and is over. */
+#define NOBODY	((struct twheel_timer *)1)
 
 #ifdef CONFIG_PREEMPT_RT
 /*
@@ -411,14 +477,13 @@ static void callbacks_end(struct twheel_base *base)
 }
 
 static void let_waiters_in(struct twheel_base *base)
-	__must_hold(&base->lock)
 {
 	if (!atomic_read(&base->waiters))
 		return;
-	spin_unlock(&base->lock);
+	/* The callback is over. Pairs with running(). */
+	smp_store_release(&base->running, NOBODY);
 	spin_unlock(&base->expiry_lock);
 	spin_lock(&base->expiry_lock);
-	spin_lock(&base->lock);
 }
 
 static void wait_for_callback(struct twheel_base *base)
@@ -443,9 +508,9 @@ static void wait_for_callback(struct twheel_base *base)
  * twheel_cancel_sync - disarm a timer and wait for its callback
  * @timer:	the timer
  *
- * When this returns the timer is not armed and its callback not running, unless
- * somebody else arms it. A callback that arms its own timer is waited for and then
- * cancelled. The caller must not hold a lock that the callback takes:
+ * When this returns the timer is not armed and its callback not running. A callback
+ * that arms its own timer is waited for and then cancelled. The caller must not hold a
+ * lock that the callback takes:
  *
  *	CPU 0				CPU 1
  *	spin_lock_bh(&lock)		the timer expires
@@ -454,7 +519,8 @@ static void wait_for_callback(struct twheel_base *base)
  *
  * lockdep tells who does so. Not to be called by the timer's own callback.
  *
- * Context: process or softirq, with interrupts on.
+ * Context: process or softirq. Serialised with other calls for @timer, but not with
+ * those of the timer's own callback. With PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its callback has not been called for this
  *		  arming
@@ -462,8 +528,7 @@ static void wait_for_callback(struct twheel_base *base)
  */
 int twheel_cancel_sync(struct twheel_timer *timer)
 {
-	struct twheel_base *running;
-	int ret;
+	struct twheel_base *base;
 
 #ifdef CONFIG_LOCKDEP
 	local_bh_disable();
@@ -471,12 +536,20 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 	lock_map_release(&timer->map);
 	local_bh_enable();
 #endif
-	WARN_ON_ONCE(in_hardirq());
-	while ((ret = cancel(timer, &running)) < 0) {
+	for (;;) {
+		base = owner_of(timer);
+		/* While the callback runs, the timer is the callback's. */
+		if (!running(base, timer)) {
+			if (twheel_cancel(timer))
+				return 1;
+			/* Its CPU may have died meanwhile. */
+			base = owner_of(timer);
+			if (!running(base, timer))
+				return 0;
+		}
 		twheel_inject(TWHEEL_POINT_WAIT);
-		wait_for_callback(running);
+		wait_for_callback(base);
 	}
-	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_sync);
 
@@ -492,16 +565,8 @@ unsigned int twheel_tick_shift(void)
 }
 EXPORT_SYMBOL_GPL(twheel_tick_shift);
 
-static void count_expiry(struct twheel_base *base, u64 late)
+static __always_inline void call(struct twheel_timer *timer)
 {
-	base->counts.expiries++;
-	base->counts.late[min(fls64(late), TWHEEL_LATE_BUCKETS - 1)]++;
-}
-
-static void call(struct twheel_timer *timer)
-{
-	void (*function)(struct twheel_timer *timer) = timer->function;
-	int count = preempt_count();
 #ifdef CONFIG_LOCKDEP
 	/* A copy, because the callback may free the timer. */
 	struct lockdep_map map;
@@ -509,101 +574,128 @@ static void call(struct twheel_timer *timer)
 	lockdep_copy_map(&map, &timer->map);
 	lock_map_acquire(&map);
 #endif
-	function(timer);
+	/* Pairs with the WRITE_ONCE() of who reuses the timer's memory. */
+	READ_ONCE(timer->function)(timer);
 #ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
 #endif
-	if (WARN_ONCE(count != preempt_count(), "twheel: %pS changed preempt_count %08x to %08x\n",
-		      function, count, preempt_count()))
-		preempt_count_set(count);
 }
 
-/* Calls back a timer that has just been taken out of the wheel. */
-static void expire(struct twheel_base *base, struct twheel_timer *timer, u64 now)
-	__must_hold(&base->lock)
+/* Calls back a timer that has just come out of the wheel. */
+static __always_inline void expire(void *arg, struct twheel_node *node, u64 late)
 {
-	count_expiry(base, now - timer->node.deadline);
-	base->running = timer;
-	spin_unlock(&base->lock);
+	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
+	struct twheel_base *base = arg;
+
+	base->counts.late[__fls(late + base->behind)]++;
+	/* Pairs with running(): the callback before is over. */
+	smp_store_release(&base->running, timer);
+	twheel_leave(node);
+	unlock(base);
 	twheel_inject(TWHEEL_POINT_CALL);
 	call(timer);
 	twheel_inject(TWHEEL_POINT_CALLED);
-	spin_lock(&base->lock);
-	base->running = NULL;
 	let_waiters_in(base);
+	lock(base);
 }
 
 /*
- * Works off up to PORTION entries. Returns how many it looked at: less than that
- * means that nothing is due any more.
+ * Works off up to PORTION chunks, of one slot. Returns how many entries it looked at;
+ * 0 if nothing is due.
  */
 static unsigned int work_off(struct twheel_base *base, unsigned int most)
-	__must_hold(&base->lock)
 {
-	unsigned int left = min_t(unsigned int, most, PORTION), portion = left;
+	unsigned int chunks = min(most / TWHEEL_CHUNK_CELLS + 1, PORTION), n;
+	int count = preempt_count();
 	u64 now = ktime_get_ns();
-	struct twheel_node *node;
 
-	while ((node = twheel_expire(&base->wheel, now >> tick_shift, &left)))
-		expire(base, container_of(node, struct twheel_timer, node), now);
-	return portion - left;
+	if (!twheel_advance(&base->wheel, now >> tick_shift))
+		return 0;
+	/* One more, so that a sum with it has a logarithm. */
+	base->behind = now + 1 - base->wheel.now_ns;
+	n = twheel_expire(&base->wheel, chunks, expire, base);
+	if (n < chunks)
+		twheel_expire_spilled(&base->wheel, expire, base);
+	if (WARN_ONCE(count != preempt_count(),
+		      "twheel: a callback changed preempt_count from %08x to %08x\n",
+		      count, preempt_count()))
+		preempt_count_set(count);
+	return n * TWHEEL_CHUNK_CELLS + 1;
+}
+
+/* The callbacks are over: files what has come meanwhile, and programs the hrtimer. */
+static void finish(struct twheel_base *base)
+{
+	struct twheel_node *node;
+	unsigned long flags;
+
+	/* Who has seen a callback run and sends its timer does so before this, or not. */
+	raw_spin_lock_irqsave(&base->wheel.lock, flags);
+	smp_store_release(&base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
+	while ((node = twheel_unspill(&base->wheel, &base->wheel.inbox)))
+		twheel_cascade(&base->wheel, node);
+	base->expiring = false;
+	program(base);
 }
 
 /* The hrtimer's function: softirq context. */
 static enum hrtimer_restart tick(struct hrtimer *hrtimer)
 {
 	struct twheel_base *base = container_of(hrtimer, struct twheel_base, hrtimer);
-	unsigned int left = budget, portion;
-	u64 expiries;
+	unsigned int done = 0, n;
 
 	callbacks_begin(base);
-	spin_lock(&base->lock);
+	lock(base);
 	base->expiring = true;
 	base->counts.ticks++;
-	expiries = base->counts.expiries;
 	do {
-		spin_unlock(&base->lock);
-		supply(base);
-		spin_lock(&base->lock);
-		portion = work_off(base, left);
-		left -= portion;
-	} while (left && portion == PORTION);
-	if (base->counts.expiries == expiries)
+		unlock(base);
+		supply();
+		lock(base);
+		n = work_off(base, budget - done);
+		done += n;
+	} while (n && done < budget);
+	if (!base->running)
 		base->counts.empty_ticks++;
-	base->expiring = false;
-	program(base);
-	spin_unlock(&base->lock);
+	finish(base);
+	unlock(base);
 	callbacks_end(base);
 	return HRTIMER_NORESTART;
 }
 
-/* Moves a portion of a dead CPU's timers here. Returns whether there are more. */
-static bool bury_portion(struct twheel_base *dead)
+/* Files a dead CPU's timer here. */
+static void move_here(struct twheel_base *dead, struct twheel_base *live,
+		      struct twheel_node *node)
 {
-	struct twheel_base *live = __this_cpu_read(bases);
+	dead->wheel.stats.removed++;
+	/* Pairs with the READ_ONCE()s of @owner. */
+	WRITE_ONCE(node->owner, live->cpu);
+	file(live, container_of(node, struct twheel_timer, node));
+}
+
+/* Moves some of a dead CPU's timers here. Returns whether there may be more. */
+static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
+{
+	struct twheel *wheel = &dead->wheel;
+	struct twheel_chunk *chunk = twheel_chunk_get(wheel);
 	struct twheel_node *node;
-	struct twheel_timer *timer;
 	unsigned int i;
 
-	supply(live);
-	spin_lock(&dead->lock);
-	spin_lock_nested(&live->lock, SINGLE_DEPTH_NESTING);
-	for (i = 0; i < PORTION; i++) {
-		node = twheel_evict(&dead->wheel);
-		if (!node)
-			break;
-		timer = container_of(node, struct twheel_timer, node);
-		/* Pairs with the READ_ONCE() in lock_base(). */
-		WRITE_ONCE(node->owner, live->cpu);
-		file(live, timer);
+	if (chunk) {
+		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+			/* Pairs with the cmpxchg() in twheel_try_take(). */
+			node = xchg(&chunk->cell[i], NULL);
+			if (node)
+				move_here(dead, live, node);
+		}
+		twheel_chunk_put(wheel, chunk);
+		return true;
 	}
-	spin_unlock(&live->lock);
-	if (!node) {
-		twheel_reset(&dead->wheel, now_tick());
-		dead->programmed = TWHEEL_NEVER;
-	}
-	spin_unlock(&dead->lock);
-	return node;
+	node = twheel_unspill(wheel, &wheel->work_spill);
+	if (node)
+		move_here(dead, live, node);
+	return twheel_advance(wheel, TWHEEL_NEVER - 1);
 }
 
 /*
@@ -612,35 +704,45 @@ static bool bury_portion(struct twheel_base *dead)
  */
 static int cpu_dead(unsigned int cpu)
 {
-	struct twheel_base *dead = base_of(cpu);
+	struct twheel_base *dead = base_of(cpu), *live;
+	unsigned long flags;
+	unsigned int i;
 	bool more;
 
 	hrtimer_cancel(&dead->hrtimer);
 	do {
-		local_bh_disable();
-		more = bury_portion(dead);
-		local_bh_enable();
+		supply();
+		live = enter(&flags);
+		for (more = true, i = 0; more && i < PORTION; i++)
+			more = bury_some(dead, live);
+		leave(live, flags);
 		twheel_inject(TWHEEL_POINT_BURY);
 		cond_resched();
 	} while (more);
+	twheel_reset(&dead->wheel, now_tick());
+	dead->programmed = TWHEEL_NEVER;
 	return 0;
 }
 
 /**
  * twheel_engine_snapshot - read a base's numbers
  * @cpu:	a possible CPU
- * @snapshot:	where to write them
+ * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
  *
- * Context: process or softirq.
+ * Context: any.
  */
 void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 {
 	struct twheel_base *base = base_of(cpu);
+	unsigned int i;
 
-	spin_lock_bh(&base->lock);
-	snapshot->counts = base->counts;
-	snapshot->wheel = base->wheel.stats;
-	spin_unlock_bh(&base->lock);
+	data_race(snapshot->counts = base->counts);
+	data_race(snapshot->wheel = base->wheel.stats);
+	snapshot->expiries = 0;
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		snapshot->expiries += snapshot->counts.late[i];
+	snapshot->pending = snapshot->wheel.filed - snapshot->wheel.removed -
+			    atomic_long_read(&base->wheel.taken) - snapshot->expiries;
 }
 
 static struct twheel_base *base_create(unsigned int cpu)
@@ -650,28 +752,31 @@ static struct twheel_base *base_create(unsigned int cpu)
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL, cpu_to_node(cpu));
 	if (!base)
 		return NULL;
-	spin_lock_init(&base->lock);
 #ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&base->lock);
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->cpu = cpu;
 	base->programmed = TWHEEL_NEVER;
-	INIT_LIST_HEAD(&base->pages);
-	twheel_init(&base->wheel, tick_shift, now_tick());
+	twheel_init(&base->wheel, tick_shift, cpu, now_tick());
 	hrtimer_setup(&base->hrtimer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	return base;
 }
 
 static void base_destroy(struct twheel_base *base)
 {
-	struct page *page, *next;
+	struct twheel_snapshot snapshot;
+	struct twheel_page *page;
 
 	if (!base)
 		return;
 	hrtimer_cancel(&base->hrtimer);
-	WARN_ON_ONCE(base->wheel.stats.entries);
-	list_for_each_entry_safe(page, next, &base->pages, lru)
-		__free_page(page);
+	twheel_engine_snapshot(base->cpu, &snapshot);
+	WARN_ON_ONCE(snapshot.pending);
+	while ((page = base->wheel.pages)) {
+		base->wheel.pages = page->next;
+		free_page((unsigned long)page);
+	}
 	kvfree(base);
 }
 

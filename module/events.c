@@ -47,7 +47,7 @@ static void announce(struct twheel_context *ctx, u64 nr)
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
-	list_add_tail(&ut->timer.node.link, &ctx->events);
+	list_add_tail(&ut->node.link, &ctx->events);
 	announce(ctx, 1);
 }
 
@@ -61,7 +61,9 @@ void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *u
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
-	list_del(&ut->timer.node.link);
+	list_del(&ut->node.link);
+	/* Where the link was the engine has to find that the timer is not armed. */
+	ut->node.place = 0;
 	/* Pairs with the READ_ONCE() in nr_events(). */
 	WRITE_ONCE(ctx->nr_events, ctx->nr_events - 1);
 }
@@ -81,9 +83,9 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **
 
 	spin_lock_bh(&ctx->lock);
 	while (n < most && !list_empty(&ctx->events)) {
-		ut = list_first_entry(&ctx->events, struct twheel_user_timer, timer.node.link);
+		ut = list_first_entry(&ctx->events, struct twheel_user_timer, node.link);
 		twheel_events_unqueue(ctx, ut);
-		ut->state = TWHEEL_IN_DELIVERY;
+		ut->node.state = TWHEEL_IN_DELIVERY;
 		batch[n++] = ut;
 	}
 	spin_unlock_bh(&ctx->lock);
@@ -101,8 +103,8 @@ static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
 	while (n > done) {
 		struct twheel_user_timer *ut = batch[--n];
 
-		ut->state = TWHEEL_EXPIRED;
-		list_add(&ut->timer.node.link, &ctx->events);
+		ut->node.state = TWHEEL_EXPIRED;
+		list_add(&ut->node.link, &ctx->events);
 	}
 	/* Others may have gone to sleep while the queue seemed to be empty. */
 	if (back)
@@ -120,9 +122,9 @@ static unsigned int copy(const struct twheel_context *ctx, struct twheel_user_ti
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		event.handle = batch[i]->handle;
+		event.handle = twheel_timer_handle(batch[i]);
 		event.user_data = batch[i]->user_data;
-		event.deadline = batch[i]->timer.node.deadline;
+		event.deadline = batch[i]->node.deadline;
 		event.fired = batch[i]->fired;
 		event.seq = ctx->seq + i;
 		if (copy_to_iter(&event, sizeof(event), to) != sizeof(event))

@@ -11,9 +11,9 @@
 
 /**
  * enum twheel_point - a place to delay
- * @TWHEEL_POINT_LOCK:		the owner of a timer has been read, the lock not taken
- * @TWHEEL_POINT_TAKE_OVER:	an idle timer has got another owner
- * @TWHEEL_POINT_TRANSIT:	a pending timer is in transit between two bases
+ * @TWHEEL_POINT_TAKE:		the owner of a timer has been read, the timer not taken
+ * @TWHEEL_POINT_TAKEN:		a timer has been taken, or found not to be pending
+ * @TWHEEL_POINT_TAKE_OVER:	an idle timer is about to get another owner
  * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
  * @TWHEEL_POINT_CALLED:	the callback has returned
  * @TWHEEL_POINT_WAIT:		a callback is waited for
@@ -22,9 +22,9 @@
  * @TWHEEL_NR_POINTS:		their number
  */
 enum twheel_point {
-	TWHEEL_POINT_LOCK,
+	TWHEEL_POINT_TAKE,
+	TWHEEL_POINT_TAKEN,
 	TWHEEL_POINT_TAKE_OVER,
-	TWHEEL_POINT_TRANSIT,
 	TWHEEL_POINT_CALL,
 	TWHEEL_POINT_CALLED,
 	TWHEEL_POINT_WAIT,

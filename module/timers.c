@@ -26,14 +26,6 @@
 
 #include "context.h"
 
-static struct twheel_context *context_of(const struct twheel_user_timer *ut)
-{
-	struct twheel_block *block =
-		(void *)((unsigned long)ut & ~(TWHEEL_BLOCK_BYTES - 1));
-
-	return block->ctx;
-}
-
 /**
  * twheel_user_expired - a timer of a context is due
  * @timer:	the engine's part of it
@@ -43,15 +35,27 @@ static struct twheel_context *context_of(const struct twheel_user_timer *ut)
 void twheel_user_expired(struct twheel_timer *timer)
 {
 	struct twheel_user_timer *ut = container_of(timer, struct twheel_user_timer, timer);
-	struct twheel_context *ctx = context_of(ut);
+	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock(&ctx->lock);
-	if (ut->state == TWHEEL_PENDING && !twheel_pending(timer)) {
-		ut->state = TWHEEL_EXPIRED;
+	if (ut->node.state == TWHEEL_PENDING && !twheel_pending(timer) && !ctx->closing) {
+		ut->node.state = TWHEEL_EXPIRED;
 		ut->fired = ktime_get_ns();
 		twheel_events_queue(ctx, ut);
 	}
 	spin_unlock(&ctx->lock);
+}
+
+/* Arms a timer, whether it is armed or not. */
+static void arm(struct twheel_user_timer *ut, u64 expires)
+{
+	if (ut->node.state != TWHEEL_PENDING) {
+		ut->node.state = TWHEEL_PENDING;
+		/* @fired may have taken its place. Pairs with the engine's call. */
+		WRITE_ONCE(ut->timer.function, twheel_user_expired);
+	}
+	/* Not twheel_add(): a callback of its last life may just be running. */
+	twheel_rearm(&ut->timer, expires);
 }
 
 /**
@@ -68,9 +72,7 @@ void twheel_user_add(struct twheel_context *ctx, struct twheel_user_timer *ut,
 {
 	spin_lock_bh(&ctx->lock);
 	ut->user_data = user_data;
-	ut->state = TWHEEL_PENDING;
-	/* Not twheel_add(): a callback of its last life may just be running. */
-	twheel_rearm(&ut->timer, expires);
+	arm(ut, expires);
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -78,7 +80,7 @@ void twheel_user_add(struct twheel_context *ctx, struct twheel_user_timer *ut,
 static int disarm(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
-	if (ut->state == TWHEEL_EXPIRED) {
+	if (ut->node.state == TWHEEL_EXPIRED) {
 		twheel_events_unqueue(ctx, ut);
 		return TWHEEL_WAS_EXPIRED;
 	}
@@ -127,10 +129,9 @@ int twheel_user_rearm(struct twheel_context *ctx, u64 handle, u64 expires)
 	ut = twheel_timer_find(ctx, handle);
 	if (ut) {
 		ret = TWHEEL_WAS_PENDING;
-		if (ut->state == TWHEEL_EXPIRED)
+		if (ut->node.state == TWHEEL_EXPIRED)
 			ret = disarm(ctx, ut);
-		ut->state = TWHEEL_PENDING;
-		twheel_rearm(&ut->timer, expires);
+		arm(ut, expires);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return ret;
@@ -153,10 +154,10 @@ int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *que
 	spin_lock_bh(&ctx->lock);
 	ut = twheel_timer_find(ctx, query->handle);
 	if (ut) {
-		query->deadline = ut->timer.node.deadline;
+		query->deadline = ut->node.deadline;
 		query->remaining = query->deadline > now ? query->deadline - now : 0;
 		query->user_data = ut->user_data;
-		query->state = ut->state == TWHEEL_PENDING ? TWHEEL_STATE_PENDING :
+		query->state = ut->node.state == TWHEEL_PENDING ? TWHEEL_STATE_PENDING :
 							     TWHEEL_STATE_EXPIRED;
 		ret = 0;
 	}

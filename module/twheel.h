@@ -5,6 +5,11 @@
  * A timer embedded in the caller's own object, as a struct timer_list would be.
  * To arm, re-arm, cancel and expire it needs no memory and cannot fail for want
  * of it. Times are absolute nanoseconds of CLOCK_MONOTONIC.
+ *
+ * Calls for one timer must not come at the same time from several CPUs: let them be
+ * made under the lock of the object, or by one thread. The timer's own expiry is no
+ * such call, it may come at any time. twheel_cancel_sync() may come while the timer's
+ * callback runs, and calls what it wants.
  */
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
@@ -17,14 +22,15 @@
 /**
  * struct twheel_timer - a timer on the wheel of some CPU
  * @node:	the wheel's part; @node.deadline is when the timer is due. @node.owner
- *		is the CPU whose wheel the timer is or was last on; written under
- *		the lock of that CPU's base, read without it to find the base
+ *		is the CPU whose wheel the timer is or was last on. @node.state and
+ *		@node.generation are the caller's
  * @function:	called in softirq context when the timer is due
  * @map:	tells lockdep that a callback runs, so that a twheel_cancel_sync()
  *		that would wait for itself is reported
  *
  * While the timer is not armed, @node.link is the caller's, to keep timers that
- * have expired in a list.
+ * have expired in a list; @node.place must be 0 again before anything else is done to
+ * the timer.
  */
 struct twheel_timer {
 	struct twheel_node	node;
@@ -71,8 +77,8 @@ int twheel_cancel_sync(struct twheel_timer *timer);
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
-	/* Pairs with the WRITE_ONCE()s of @where in wheel.c. */
-	return READ_ONCE(timer->node.where) != TWHEEL_NOWHERE;
+	/* Pairs with the stores of @place in wheel.[ch]. */
+	return READ_ONCE(timer->node.place);
 }
 
 unsigned int twheel_tick_shift(void);

@@ -40,7 +40,8 @@
  *
  * 3. A chunk that holds no node is in no chain, so there are at most as many
  *    chunks in use as nodes, whatever the order of operations. Full chains need
- *    one per TWHEEL_CHUNK_CELLS nodes.
+ *    one per TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only
+ *    reports it. The owner drops it before it takes one for a new entry.)
  *
  * 4. Filing cannot fail. If there is no free chunk, the node is linked into the
  *    slot's spill list by its own fields. It comes up at the same tick; only
@@ -49,11 +50,30 @@
  * Slots are not lists of nodes because expiry and cascading would then wait for
  * each node's cache line before they know the address of the next one. A chunk
  * names six nodes whose lines can be fetched at the same time, and ahead.
+ *
+ * Who may do what
+ * ---------------
+ *
+ * Chains, chunks and occupancy are the owner's alone, and plain memory to it: a
+ * locked instruction or a fence, when lines are cold, makes each operation wait for
+ * the misses of the one before. Another CPU may only take a node out of its cell
+ * (or spill list), and that races with one thing: the owner, whose time has come to
+ * that cell. Both go for the cell with an atomic exchange, and who finds the node in
+ * it has it:
+ *
+ *	owner, twheel_expire()			other CPU, twheel_try_take()
+ *	xchg(cell, NULL) == node		cell = node->place
+ *	due?  yes: node->place = 0		cmpxchg(cell, node, NULL) != node:
+ *	      no:  node->place = new cell		place is about to change: again
+ *		   *new cell = node
+ *
+ * Calls for one node must otherwise be serialised by whoever owns the node: two
+ * CPUs that add, move or remove the same node at once do to it what two list_del()
+ * of one entry do to a list.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/compiler.h>
-#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/string.h>
@@ -68,51 +88,72 @@ static struct twheel_chunk *chunk_of(struct twheel_node **cell)
 	return (struct twheel_chunk *)((unsigned long)cell & ~(TWHEEL_CHUNK_BYTES - 1UL));
 }
 
+static struct twheel_page *page_of(struct twheel_chunk *chunk)
+{
+	return (struct twheel_page *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1UL));
+}
+
 /* Is there no cell at @cell: does it point behind a chunk, or nowhere? */
 static bool no_cell(struct twheel_node **cell)
 {
 	return !((unsigned long)cell & (TWHEEL_CHUNK_BYTES - 1));
 }
 
-static bool chunk_empty(const struct twheel_chunk *chunk)
+static bool chunk_empty(struct twheel_chunk *chunk)
 {
+	unsigned long nodes = 0;
 	unsigned int i;
 
+	/* Pairs with the cmpxchg() of other CPUs in twheel_try_take(). */
+#pragma GCC unroll 6
 	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
-		if (chunk->cell[i])
-			return false;
-	return true;
+		nodes |= (unsigned long)READ_ONCE(chunk->cell[i]);
+	return !nodes;
+}
+
+/* The chunk that a link leads to; NULL if it is the last one. */
+static struct twheel_chunk *chunk_at(unsigned long link)
+{
+	return link & TWHEEL_LAST ? NULL : (struct twheel_chunk *)link;
+}
+
+static unsigned long last_link(struct twheel_slot *slot)
+{
+	return (unsigned long)slot | TWHEEL_LAST;
 }
 
 static void chunk_free(struct twheel *wheel, struct twheel_chunk *chunk)
 {
-	chunk->next = wheel->free;
+	chunk->pprev = NULL;
+	chunk->link = (unsigned long)wheel->free;
 	wheel->free = chunk;
 	wheel->stats.free++;
 }
 
-/* The level of a tick that is not yet reached. */
-static unsigned int level_of(const struct twheel *wheel, u64 tick)
+static unsigned long number_of(const struct twheel *wheel, const struct twheel_slot *slot)
 {
-	return (fls64(tick ^ wheel->now) - 1) / TWHEEL_BITS;
+	return slot - wheel->slot[0];
 }
 
-static unsigned int digit_of(u64 tick, unsigned int level)
+static void set_occupied(struct twheel *wheel, unsigned long number)
 {
-	return (tick >> (level * TWHEEL_BITS)) & DIGIT_MASK;
+	wheel->occupied[number / TWHEEL_SLOTS] |= 1ULL << number % TWHEEL_SLOTS;
+	wheel->levels |= 1U << number / TWHEEL_SLOTS;
 }
 
-static void set_occupied(struct twheel *wheel, unsigned int level, unsigned int digit)
+static void clear_occupied(struct twheel *wheel, unsigned long number)
 {
-	wheel->occupied[level] |= 1ULL << digit;
-	wheel->levels |= 1U << level;
-}
+	unsigned int level = number / TWHEEL_SLOTS;
 
-static void clear_occupied(struct twheel *wheel, unsigned int level, unsigned int digit)
-{
-	wheel->occupied[level] &= ~(1ULL << digit);
+	wheel->occupied[level] &= ~(1ULL << number % TWHEEL_SLOTS);
 	if (!wheel->occupied[level])
 		wheel->levels &= ~(1U << level);
+}
+
+static void set_now(struct twheel *wheel, u64 now)
+{
+	wheel->now = now;
+	wheel->now_ns = now << wheel->shift;
 }
 
 /**
@@ -120,142 +161,257 @@ static void clear_occupied(struct twheel *wheel, unsigned int level, unsigned in
  * @wheel:	the wheel
  * @shift:	a tick is 2^@shift nanoseconds. (2^63 >> @shift) must be less than
  *		2^(TWHEEL_BITS * TWHEEL_LEVELS)
+ * @owner:	the wheel's number
  * @now:	the current tick
  */
-void twheel_init(struct twheel *wheel, unsigned int shift, u64 now)
+void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 {
+	unsigned int bit;
+	struct twheel_slot *slot;
+
 	memset(wheel, 0, sizeof(*wheel));
+	raw_spin_lock_init(&wheel->lock);
 	wheel->shift = shift;
-	wheel->now = now;
+	wheel->tick_ns = 1ULL << shift;
+	for (bit = shift; bit < 64; bit++) {
+		wheel->digit[bit].level = (bit - shift) / TWHEEL_BITS;
+		wheel->digit[bit].shift = shift + wheel->digit[bit].level * TWHEEL_BITS;
+	}
+	wheel->owner = owner;
+	set_now(wheel, now);
+	wheel->work.head = last_link(&wheel->work);
+	for (slot = wheel->slot[0]; slot < wheel->slot[TWHEEL_LEVELS]; slot++)
+		slot->head = last_link(slot);
 }
 
 /**
- * twheel_supply - give the wheel a chunk
- * @wheel:	the wheel; it never gives the chunk back
- * @chunk:	memory of the size and alignment of a chunk, all zero
+ * twheel_supply - give the wheel a page of chunks
+ * @wheel:	the wheel; it never gives the page back, but has it in @wheel->pages
+ * @page:	memory of the size and alignment of a page, all zero
  */
-void twheel_supply(struct twheel *wheel, struct twheel_chunk *chunk)
+void twheel_supply(struct twheel *wheel, struct twheel_page *page)
 {
-	wheel->stats.chunks++;
+	unsigned int i = TWHEEL_PAGE_CHUNKS;
+
+	page->wheel = wheel;
+	page->next = wheel->pages;
+	wheel->pages = page;
+	wheel->stats.chunks += TWHEEL_PAGE_CHUNKS;
+	while (i--)
+		chunk_free(wheel, &page->chunk[i]);
+}
+
+static struct twheel_node **spill_of(struct twheel *wheel, const struct twheel_slot *slot)
+{
+	return &wheel->spill[number_of(wheel, slot)];
+}
+
+/* Takes the empty @chunk out of its chain. */
+static void drop_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	struct twheel_chunk *next = chunk_at(chunk->link);
+	struct twheel_slot *slot;
+
+	*chunk->pprev = chunk->link;
+	if (next) {
+		next->pprev = chunk->pprev;
+	} else {
+		slot = (struct twheel_slot *)(chunk->link & ~TWHEEL_LAST);
+		slot->fill = NULL;
+		if (chunk->pprev != &slot->head)
+			slot->fill = container_of(chunk->pprev, struct twheel_chunk,
+						  link)->cell + TWHEEL_CHUNK_CELLS;
+		else if (slot != &wheel->work && !READ_ONCE(*spill_of(wheel, slot)))
+			clear_occupied(wheel, number_of(wheel, slot));
+	}
 	chunk_free(wheel, chunk);
+}
+
+/* Drops the chunks that other CPUs have emptied. */
+static void reclaim(struct twheel *wheel)
+{
+	struct twheel_chunk *chunk;
+	struct twheel_page *page;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	while ((page = wheel->emptied)) {
+		WRITE_ONCE(wheel->emptied, page->next_emptied);
+		for (; page->emptied; page->emptied &= page->emptied - 1) {
+			chunk = &page->chunk[__ffs64(page->emptied)];
+			/* It may have been worked off or filled again meanwhile. */
+			if (chunk->pprev && chunk_empty(chunk))
+				drop_chunk(wheel, chunk);
+		}
+	}
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
 /* Appends an empty chunk to the slot. Returns false if there is none. */
 static bool slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 {
-	struct twheel_chunk *chunk = wheel->free;
-	struct twheel_chunk **link;
+	struct twheel_chunk *chunk;
+	unsigned long *link;
 
+	/* Pairs with the WRITE_ONCE() in report_emptied(). */
+	if (unlikely(READ_ONCE(wheel->emptied)))
+		reclaim(wheel);
+	chunk = wheel->free;
 	if (unlikely(!chunk))
 		return false;
-	wheel->free = chunk->next;
+	wheel->free = (struct twheel_chunk *)chunk->link;
 	wheel->stats.free--;
 
-	link = slot->fill ? &chunk_of(slot->fill - 1)->next : &slot->head;
-	chunk->next = NULL;
+	link = slot->fill ? &chunk_of(slot->fill - 1)->link : &slot->head;
+	chunk->link = last_link(slot);
 	chunk->pprev = link;
-	*link = chunk;
+	*link = (unsigned long)chunk;
 	slot->fill = chunk->cell;
+	set_occupied(wheel, number_of(wheel, slot));
 	return true;
+}
+
+/* Links a node into a spill list. The lock is held. */
+static void spill(struct twheel_node **list, struct twheel_node *node)
+{
+	struct twheel_node *next = *list;
+
+	node->next = next;
+	if (next)
+		WRITE_ONCE(next->place, (unsigned long)&node->next | TWHEEL_SPILLED);
+	WRITE_ONCE(*list, node);
+	/* Pairs with the smp_load_acquire() in twheel_try_take(). */
+	smp_store_release(&node->place, (unsigned long)list | TWHEEL_SPILLED);
+}
+
+/* Takes a node out of its spill list. The lock is held. */
+static void unspill(struct twheel_node *node)
+{
+	struct twheel_node **pprev = (struct twheel_node **)(node->place & ~TWHEEL_SPILLED);
+	struct twheel_node *next = node->next;
+
+	WRITE_ONCE(*pprev, next);
+	if (next)
+		WRITE_ONCE(next->place, (unsigned long)pprev | TWHEEL_SPILLED);
+}
+
+static void spill_to_slot(struct twheel *wheel, struct twheel_slot *slot,
+			  struct twheel_node *node)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	spill(spill_of(wheel, slot), node);
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	set_occupied(wheel, number_of(wheel, slot));
+	wheel->stats.spilled++;
+}
+
+/* Enters a node in the next cell of a slot, which comes at @time. */
+static __always_inline void fill(struct twheel *wheel, struct twheel_slot *slot,
+				 struct twheel_node *node, u64 time)
+{
+	struct twheel_node **cell = slot->fill;
+
+	slot->fill = cell + 1;
+	node->after = time - wheel->tick_ns;
+	WRITE_ONCE(node->place, (unsigned long)cell | TWHEEL_IN_CELL);
+	/* From here on others may take it. Pairs with twheel_try_take(). */
+	smp_store_release(cell, node);
+}
+
+/* As fill(), for a slot that has no next cell. */
+static noinline u64 fill_another(struct twheel *wheel, struct twheel_slot *slot,
+				 struct twheel_node *node, u64 time)
+{
+	if (likely(slot_extend(wheel, slot)))
+		fill(wheel, slot, node, time);
+	else
+		spill_to_slot(wheel, slot, node);
+	return time;
+}
+
+/*
+ * Files a node, for the first time or again. Times are in nanoseconds here: nothing
+ * needs to be shifted to ticks, and back.
+ */
+static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node)
+{
+	u64 due = max(node->deadline + wheel->tick_ns - 1, wheel->now_ns + wheel->tick_ns);
+	struct twheel_digit digit = wheel->digit[__fls(due ^ wheel->now_ns)];
+	struct twheel_slot *slot;
+
+	due >>= digit.shift;
+	slot = &wheel->slot[digit.level][due & DIGIT_MASK];
+	due <<= digit.shift;
+	if (unlikely(no_cell(slot->fill)))
+		return fill_another(wheel, slot, node, due);
+	fill(wheel, slot, node, due);
+	return due;
 }
 
 /**
  * twheel_file - enter a node
- * @wheel:	the wheel
+ * @wheel:	the wheel; by its owner
  * @node:	the node; it has no entry. If its deadline has passed, it comes up
  *		at the next tick
  *
- * Return: the tick at which the wheel comes to the node. That is not after the
- * node's due tick, and may be before it.
+ * Return: the time, in nanoseconds, at which the wheel comes to the node. That is not
+ * after the node's due tick, and may be before it.
  */
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node)
 {
-	u64 tick = max(twheel_due_tick(wheel, READ_ONCE(node->deadline)), wheel->now + 1);
-	unsigned int level = level_of(wheel, tick);
-	unsigned int digit = digit_of(tick, level);
-	struct twheel_slot *slot = &wheel->slot[level][digit];
-
-	tick = tick >> (level * TWHEEL_BITS) << (level * TWHEEL_BITS);
-	if (likely(!no_cell(slot->fill) || slot_extend(wheel, slot))) {
-		node->cell = slot->fill++;
-		*node->cell = node;
-		node->filed = tick;
-		WRITE_ONCE(node->where, TWHEEL_IN_CELL);
-	} else {
-		hlist_add_head(&node->spill, &slot->spill);
-		WRITE_ONCE(node->where, TWHEEL_SPILLED);
-		wheel->stats.spilled++;
-	}
-	set_occupied(wheel, level, digit);
-	wheel->stats.entries++;
-	return tick;
+	wheel->stats.filed++;
+	return enter(wheel, node);
 }
 
-/* The last chunk of a slot is about to go: entries then follow the one before. */
-static void cut_tail(struct twheel *wheel, struct twheel_chunk *chunk, u64 filed)
-{
-	unsigned int level = level_of(wheel, filed);
-	unsigned int digit = digit_of(filed, level);
-	struct twheel_slot *slot = &wheel->slot[level][digit];
-
-	if (chunk->pprev != &slot->head) {
-		chunk = container_of(chunk->pprev, struct twheel_chunk, next);
-		slot->fill = chunk->cell + TWHEEL_CHUNK_CELLS;
-		return;
-	}
-	slot->fill = NULL;
-	if (hlist_empty(&slot->spill))
-		clear_occupied(wheel, level, digit);
-}
-
-/*
- * Takes the empty @chunk out of its chain. @filed is the tick of the entries that
- * were in it: if that has come, the chain is @work, which is not filled.
+/**
+ * twheel_cascade - enter a node again whose entry has come up before its deadline
+ * @wheel:	the wheel; by its owner
+ * @node:	the node
  */
-static void drop_chunk(struct twheel *wheel, struct twheel_chunk *chunk, u64 filed)
+void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
-	if (chunk->next) {
-		chunk->next->pprev = chunk->pprev;
-		if (chunk == wheel->work.head)
-			wheel->cursor = chunk->next->cell;
-	} else if (filed > wheel->now) {
-		cut_tail(wheel, chunk, filed);
-	}
-	*chunk->pprev = chunk->next;
-	chunk_free(wheel, chunk);
+	wheel->stats.cascades++;
+	enter(wheel, node);
 }
 
 /**
  * twheel_remove - take a node's entry away
- * @wheel:	the wheel that the node is filed on
+ * @wheel:	the wheel that the node is filed on; by its owner
  * @node:	the node; it has an entry
  */
 void twheel_remove(struct twheel *wheel, struct twheel_node *node)
 {
+	struct twheel_node **cell = (struct twheel_node **)(node->place - TWHEEL_IN_CELL);
 	struct twheel_chunk *chunk;
+	unsigned long flags;
 
-	WARN_ON_ONCE(node->where == TWHEEL_NOWHERE);
-	if (unlikely(node->where == TWHEEL_SPILLED)) {
-		hlist_del(&node->spill);
+	wheel->stats.removed++;
+	if (unlikely(!(node->place & TWHEEL_IN_CELL))) {
+		raw_spin_lock_irqsave(&wheel->lock, flags);
+		unspill(node);
+		raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	} else {
-		*node->cell = NULL;
-		chunk = chunk_of(node->cell);
-		if (chunk_empty(chunk))
-			drop_chunk(wheel, chunk, node->filed);
+		/* Pairs with the READ_ONCE() in chunk_empty(). */
+		WRITE_ONCE(*cell, NULL);
+		chunk = chunk_of(cell);
+		/* One that is being worked off is in no chain. */
+		if (chunk_empty(chunk) && chunk->pprev)
+			drop_chunk(wheel, chunk);
 	}
 	/* Pairs with the READ_ONCE() in twheel_pending(). */
-	WRITE_ONCE(node->where, TWHEEL_NOWHERE);
-	wheel->stats.entries--;
+	WRITE_ONCE(node->place, 0);
 }
 
 static bool working(const struct twheel *wheel)
 {
-	return wheel->work.head || !hlist_empty(&wheel->work.spill);
+	return chunk_at(wheel->work.head) || READ_ONCE(wheel->work_spill);
 }
 
 /**
  * twheel_next - when is the next slot due?
- * @wheel:	the wheel
+ * @wheel:	the wheel; by its owner
  *
  * Return: the tick of the next occupied slot; the current tick if it is being
  * worked off; %TWHEEL_NEVER if there is none. No node comes up before this tick.
@@ -276,7 +432,7 @@ u64 twheel_next(const struct twheel *wheel)
 
 /**
  * twheel_forward - move the current tick, unless a slot comes before
- * @wheel:	the wheel
+ * @wheel:	the wheel; by its owner
  * @tick:	where to
  *
  * A wheel that slept for long files on coarser levels than it has to. This mends
@@ -285,149 +441,183 @@ u64 twheel_next(const struct twheel *wheel)
 void twheel_forward(struct twheel *wheel, u64 tick)
 {
 	if (tick > wheel->now && twheel_next(wheel) > tick)
-		wheel->now = tick;
+		set_now(wheel, tick);
+}
+
+/* Moves a slot's spilled nodes to @work, which has none. */
+static void take_spilled(struct twheel *wheel, struct twheel_slot *slot)
+{
+	struct twheel_node *first;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	first = *spill_of(wheel, slot);
+	WRITE_ONCE(*spill_of(wheel, slot), NULL);
+	WRITE_ONCE(wheel->work_spill, first);
+	if (first)
+		WRITE_ONCE(first->place, (unsigned long)&wheel->work_spill | TWHEEL_SPILLED);
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
 /* Moves time to the next occupied slot, at @tick, and its content to @work. */
 static void take_slot(struct twheel *wheel, u64 tick)
 {
-	unsigned int level = level_of(wheel, tick);
-	unsigned int digit = digit_of(tick, level);
-	struct twheel_slot *slot = &wheel->slot[level][digit];
+	u64 time = tick << wheel->shift;
+	struct twheel_digit digit = wheel->digit[__fls(time ^ wheel->now_ns)];
+	struct twheel_slot *slot = &wheel->slot[digit.level][time >> digit.shift & DIGIT_MASK];
+	struct twheel_chunk *first = chunk_at(slot->head);
 
-	wheel->now = tick;
-	clear_occupied(wheel, level, digit);
-	hlist_move_list(&slot->spill, &wheel->work.spill);
+	set_now(wheel, tick);
+	clear_occupied(wheel, number_of(wheel, slot));
+	if (unlikely(READ_ONCE(*spill_of(wheel, slot))))
+		take_spilled(wheel, slot);
+	if (!first)
+		return;
+	first->pprev = &wheel->work.head;
 	wheel->work.head = slot->head;
-	if (slot->head) {
-		slot->head->pprev = &wheel->work.head;
-		wheel->cursor = slot->head->cell;
-	}
-	slot->head = NULL;
+	chunk_of(slot->fill - 1)->link = last_link(&wheel->work);
+	slot->head = last_link(slot);
 	slot->fill = NULL;
 }
 
-/*
- * Starts to fetch the nodes of the chunk after @chunk, and the chunk after that:
- * their lines arrive while the nodes of @chunk are worked off.
- */
-static void prefetch_ahead(const struct twheel_chunk *chunk)
-{
-	const struct twheel_chunk *next = chunk->next;
-	unsigned int i;
-
-	if (!next)
-		return;
-	prefetch(next->next);
-	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
-		prefetchw(next->cell[i]);
-}
-
-/*
- * Takes the next entry out of the first chunk of @work. Leaves a chunk behind
- * that may be empty, as the one exception: the next call frees it.
- */
-static struct twheel_node *pop_cell(struct twheel *wheel)
-{
-	struct twheel_chunk *chunk;
-	struct twheel_node *node;
-
-	while ((chunk = wheel->work.head)) {
-		if (wheel->cursor == chunk->cell)
-			prefetch_ahead(chunk);
-		while (wheel->cursor < chunk->cell + TWHEEL_CHUNK_CELLS) {
-			node = *wheel->cursor;
-			*wheel->cursor++ = NULL;
-			if (node)
-				return node;
-		}
-		wheel->work.head = chunk->next;
-		if (chunk->next) {
-			chunk->next->pprev = &wheel->work.head;
-			wheel->cursor = chunk->next->cell;
-		}
-		chunk_free(wheel, chunk);
-	}
-	return NULL;
-}
-
-/* Takes the next node out of @work, with its entry. */
-static struct twheel_node *pop(struct twheel *wheel)
-{
-	struct twheel_node *node = pop_cell(wheel);
-
-	if (!node && !hlist_empty(&wheel->work.spill)) {
-		node = hlist_entry(wheel->work.spill.first, struct twheel_node, spill);
-		hlist_del(&node->spill);
-	}
-	if (node) {
-		/* Pairs with the READ_ONCE() in twheel_pending(). */
-		WRITE_ONCE(node->where, TWHEEL_NOWHERE);
-		wheel->stats.entries--;
-	}
-	return node;
-}
-
 /**
- * twheel_expire - let time pass, up to the next node that is due
- * @wheel:	the wheel
- * @tick:	the tick that it is now. If it lies behind the wheel's current
- *		tick, only what is left over from there is worked off
- * @budget:	how many entries to look at; what is left, on return
+ * twheel_advance - let time pass, up to the next slot that is due
+ * @wheel:	the wheel; by its owner
+ * @tick:	the tick that it is now. If it lies behind the wheel's current tick, only
+ *		what is left over from there is to be worked off
  *
- * To be called until it returns NULL. Between two calls nodes may be filed and
- * removed.
+ * To empty a wheel, @tick is the last one before %TWHEEL_NEVER.
  *
- * Return: a node that is due and now has no entry; NULL if none is, or if
- * *@budget is 0.
+ * Return: true if there may be something to be worked off, by twheel_expire() and
+ * twheel_expire_spilled(); false if nothing is due any more.
  */
-struct twheel_node *twheel_expire(struct twheel *wheel, u64 tick, unsigned int *budget)
+bool twheel_advance(struct twheel *wheel, u64 tick)
 {
-	struct twheel_node *node;
 	u64 next;
 
-	for (;;) {
-		while (*budget && (node = pop(wheel))) {
-			--*budget;
-			if (twheel_due_tick(wheel, READ_ONCE(node->deadline)) <= wheel->now)
-				return node;
-			twheel_file(wheel, node);
-			wheel->stats.cascades++;
-		}
-		if (!*budget)
-			return NULL;
-		next = twheel_next(wheel);
-		if (next > tick)
-			break;
+	if (working(wheel))
+		return true;
+	next = twheel_next(wheel);
+	if (next <= tick) {
 		take_slot(wheel, next);
+		return true;
 	}
 	twheel_forward(wheel, tick);
-	return NULL;
+	return false;
 }
 
 /**
- * twheel_evict - take any node out of the wheel, due or not
- * @wheel:	the wheel. Its current tick loses its meaning: when the wheel is
- *		empty, it is to be set again by twheel_reset()
+ * twheel_unspill - take a node out of a spill list
+ * @wheel:	the wheel; by its owner
+ * @list:	the list
  *
- * Return: a node that now has no entry; NULL if there is none.
+ * Return: the node, which is pending and nobody can take: it is to be filed by
+ * twheel_cascade(), or to be given to twheel_leave(), at once. NULL if there is none.
  */
-struct twheel_node *twheel_evict(struct twheel *wheel)
+struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list)
 {
 	struct twheel_node *node;
+	unsigned long flags;
 
-	while (!(node = pop(wheel)) && wheel->levels)
-		take_slot(wheel, twheel_next(wheel));
+	if (likely(!READ_ONCE(*list)))
+		return NULL;
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	node = *list;
+	if (node) {
+		unspill(node);
+		WRITE_ONCE(node->place, TWHEEL_HELD);
+	}
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	return node;
 }
 
 /**
  * twheel_reset - set the current tick of an empty wheel
- * @wheel:	the wheel
+ * @wheel:	the wheel; by its owner
  * @now:	the current tick
  */
 void twheel_reset(struct twheel *wheel, u64 now)
 {
-	WARN_ON_ONCE(wheel->stats.entries);
-	wheel->now = now;
+	set_now(wheel, now);
+}
+
+/* Tells the owner that a chunk of its was found to be empty. */
+static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	struct twheel_page *page = page_of(chunk);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	if (!page->emptied) {
+		page->next_emptied = wheel->emptied;
+		WRITE_ONCE(wheel->emptied, page);
+	}
+	page->emptied |= 1ULL << (chunk - page->chunk);
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+}
+
+static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
+{
+	unsigned long flags;
+	bool taken;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	/* A dead CPU's nodes get another owner while they are held. */
+	taken = node->place & TWHEEL_SPILLED && READ_ONCE(node->owner) == wheel->owner;
+	if (taken) {
+		unspill(node);
+		WRITE_ONCE(node->place, 0);
+		atomic_long_inc(&wheel->taken);
+	}
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	return taken ? 1 : -EAGAIN;
+}
+
+/**
+ * twheel_try_take - take a node's entry away, from any CPU
+ * @wheel:	the wheel that @node.owner names
+ * @node:	the node
+ *
+ * May be called while the owner does anything but to file or remove this very node,
+ * as a part of expiry excepted: that is what this is made for.
+ *
+ * Return:
+ * * %1		- the node had an entry
+ * * %0		- it had none
+ * * %-EAGAIN	- the owner has the node in its hands, for a moment; or @node.owner has
+ *		  changed
+ */
+int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
+{
+	/* Pairs with the smp_store_release()s of @place. */
+	unsigned long place = smp_load_acquire(&node->place);
+	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
+	struct twheel_chunk *chunk = chunk_of(cell);
+
+	if (!place)
+		return 0;
+	if (place & TWHEEL_HELD)
+		return -EAGAIN;
+	if (place & TWHEEL_SPILLED)
+		return try_take_spilled(wheel, node);
+	/* Pairs with the xchg() in twheel_expire(). Cells are never unmapped. */
+	if (cmpxchg(cell, node, NULL) != node)
+		return -EAGAIN;
+	WRITE_ONCE(node->place, 0);
+	wheel = page_of(chunk)->wheel;
+	atomic_long_inc(&wheel->taken);
+	if (chunk_empty(chunk))
+		report_emptied(wheel, chunk);
+	return 1;
+}
+
+/**
+ * twheel_send - have the owner of a wheel file a node
+ * @wheel:	the wheel, whose owner will look into the inbox; @wheel->lock is held
+ * @node:	the node; it has no entry, and is pending from here on
+ */
+void twheel_send(struct twheel *wheel, struct twheel_node *node)
+{
+	atomic_long_dec(&wheel->taken);
+	spill(&wheel->inbox, node);
 }

@@ -2,15 +2,20 @@
 /*
  * twheel: the data structure
  *
- * A hierarchical timing wheel whose slots are chains of cache-line chunks. It
- * has no lock, no clock and no allocator of its own: the caller serialises the
- * calls, says what time it is and supplies chunks. See wheel.c for how it works.
+ * A hierarchical timing wheel whose slots are chains of cache-line chunks. It has
+ * no clock and no allocator of its own: who calls says what time it is and supplies
+ * the memory. One CPU owns it and needs no lock and no atomic operation but one per
+ * entry that comes up; others can take nodes away. See wheel.c for how it works.
  */
 #ifndef _TWHEEL_WHEEL_H
 #define _TWHEEL_WHEEL_H
 
+#include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/list.h>
+#include <linux/overflow.h>
+#include <linux/prefetch.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 /*
@@ -34,81 +39,118 @@
 
 /* A chunk is one cache line: two links, the rest are cells. */
 #define TWHEEL_CHUNK_BYTES	64
-#define TWHEEL_CHUNK_CELLS	(TWHEEL_CHUNK_BYTES / sizeof(void *) - 2)
+#define TWHEEL_CHUNK_CELLS	6
 
-/* Values of struct twheel_node::where. */
-#define TWHEEL_NOWHERE		0	/* the node has no entry */
-#define TWHEEL_IN_CELL		1	/* a cell of a chunk points to it */
-#define TWHEEL_SPILLED		2	/* it is linked by its own fields */
-#define TWHEEL_IN_TRANSIT	3	/* its owner moves it to another wheel */
+/* A page of chunks, the first of which is the page's own. */
+#define TWHEEL_PAGE_BYTES	4096
+#define TWHEEL_PAGE_CHUNKS	(TWHEEL_PAGE_BYTES / TWHEEL_CHUNK_BYTES - 1)
+
+/* What the low bits of struct twheel_node::place say. */
+#define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
+#define TWHEEL_SPILLED		2UL	/* the rest is the pointer that points to it */
+#define TWHEEL_HELD		4UL	/* out of a spill list, to be filed at once */
+
+/* Bit 0 of a chunk's link: it leads to a slot, not to a chunk. */
+#define TWHEEL_LAST		1UL
 
 /**
  * struct twheel_node - the wheel's part of a timer
- * @deadline:	when the timer is due, in nanoseconds. May be moved to later, and
- *		to earlier down to what twheel_may_defer() allows, without telling
- *		the wheel
- * @cell:	the cell that points to this node, if @where is %TWHEEL_IN_CELL
- * @filed:	the tick at which the wheel comes to the node's entry, likewise
- * @spill:	link of a slot's spill list, if @where is %TWHEEL_SPILLED
- * @link:	the owner's, while @where is %TWHEEL_NOWHERE
- * @where:	whether the node has an entry, and of which kind. Written by the
- *		wheel, but for %TWHEEL_IN_TRANSIT
- * @owner:	not used by the wheel
+ * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
+ *		be changed without telling the wheel
+ * @place:	0 if the node has no entry; else what the low bits say. Written by the wheel's owner, and by who
+ *		takes the node away; read by any CPU
+ * @after:	the node's cell serves deadlines after this, in nanoseconds
+ * @next:	the next of a spill list, or of the owner's list of nodes without entry
+ * @link:	the owner's, while the node has no entry. When it is in no list any
+ *		more, @place must be set to 0
+ * @owner:	the number of the wheel that the node is, or was last, filed on
+ * @state:	not used by the wheel
+ * @generation:	not used by the wheel
  */
 struct twheel_node {
 	u64				deadline;
 	union {
 		struct {
-			struct twheel_node	**cell;
-			u64			filed;
+			unsigned long		place;
+			union {
+				u64			after;
+				struct twheel_node	*next;
+			};
 		};
-		struct hlist_node	spill;
 		struct list_head	link;
 	};
-	u32				where;
-	u32				owner;
+	u16				owner;
+	u16				state;
+	u32				generation;
 };
 
 /**
  * struct twheel_chunk - a cache line of entries
- * @next:	the next chunk of the chain, or of the free chunks
- * @pprev:	the pointer that points to this chunk
+ * @link:	the address of the next chunk of the chain; of the last chunk that of the
+ *		slot, and bit 0. Or the next free chunk
+ * @pprev:	the link that leads to this chunk; NULL if it is in no chain
  * @cell:	nodes, or NULL where one was removed or none was filed yet
  *
- * A chunk with no node in it is free: none stays in a chain, but for the one
- * that is being worked off.
+ * A chunk with no node in it is in no chain, unless another CPU has just emptied it.
  */
 struct twheel_chunk {
-	struct twheel_chunk	*next;
-	struct twheel_chunk	**pprev;
+	unsigned long		link;
+	unsigned long		*pprev;
 	struct twheel_node	*cell[TWHEEL_CHUNK_CELLS];
 } __aligned(TWHEEL_CHUNK_BYTES);
 
 /**
- * struct twheel_slot - the entries that the wheel comes to at one tick
- * @head:	first chunk
- * @fill:	the cell for the next entry. When the last chunk is full it points
- *		behind it, which is where a chunk would begin; NULL without chunks
- * @spill:	the entries for which there was no chunk
+ * struct twheel_page - chunks as they are supplied, aligned to their size
+ * @wheel:	the wheel that they were supplied to
+ * @next:	the next page supplied
+ * @next_emptied: the next page with chunks emptied by other CPUs
+ * @emptied:	bit i is set if another CPU emptied chunk i and it was not looked at yet
+ * @chunk:	the chunks
  */
-struct twheel_slot {
-	struct twheel_chunk	*head;
-	struct twheel_node	**fill;
-	struct hlist_head	spill;
+struct twheel_page {
+	struct twheel		*wheel;
+	struct twheel_page	*next;
+	struct twheel_page	*next_emptied;
+	u64			emptied;
+	struct twheel_chunk	chunk[TWHEEL_PAGE_CHUNKS];
 };
 
 /**
- * struct twheel_stats - what a wheel holds and has done
- * @entries:	nodes that have an entry now
- * @spilled:	entries ever filed without a chunk
+ * struct twheel_slot - the entries that the wheel comes to at one tick, in chunks
+ * @head:	the link to the first chunk; see struct twheel_chunk
+ * @fill:	the cell for the next entry. When the last chunk is full it points
+ *		behind it, which is where a chunk would begin; NULL without chunks
+ */
+struct twheel_slot {
+	unsigned long		head;
+	struct twheel_node	**fill;
+};
+
+/**
+ * struct twheel_digit - how to read a time in which a bit is the highest that differs
+ * from now
+ * @shift:	where the digit of the bit begins
+ * @level:	that digit's level
+ */
+struct twheel_digit {
+	u8	shift;
+	u8	level;
+};
+
+/**
+ * struct twheel_stats - what a wheel has done
+ * @filed:	nodes entered, but for those that cascaded
+ * @removed:	nodes removed by the owner
  * @cascades:	entries filed again because their deadline was not yet there
+ * @spilled:	entries ever filed without a chunk
  * @chunks:	chunks supplied
  * @free:	chunks of these that are free
  */
 struct twheel_stats {
-	unsigned long	entries;
-	unsigned long	spilled;
+	unsigned long	filed;
+	unsigned long	removed;
 	unsigned long	cascades;
+	unsigned long	spilled;
 	unsigned long	chunks;
 	unsigned long	free;
 };
@@ -118,35 +160,63 @@ struct twheel_stats {
  * @now:	the tick up to which all slots have been taken. What is left of the
  *		last one taken is in @work
  * @shift:	a tick is 2^@shift units of struct twheel_node::deadline
+ * @owner:	the wheel's number
+ * @now_ns:	the same in nanoseconds
+ * @tick_ns:	length of a tick
+ * @digit:	for every bit of a time in nanoseconds
  * @levels:	bit l is set if @occupied[l] is not 0
- * @occupied:	bit s of word l is set if slot s of level l may hold an entry
- * @work:	the slot that is being worked off
- * @cursor:	the next cell of @work to look at; in its first chunk, if it has one
  * @free:	chunks for new entries; all their cells are NULL
  * @stats:	counters
+ * @occupied:	bit s of word l is set if slot s of level l may hold an entry
+ * @work:	the slot that is being worked off
+ * @work_spill:	what had spilled of it
+ * @pages:	the memory supplied
+ * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, against
+ *		other CPUs. Taken with interrupts off, from any context but NMI, by any
+ *		CPU; innermost
+ * @inbox:	a spill list of nodes that other CPUs want to be filed here
+ * @emptied:	pages with chunks that other CPUs have emptied
+ * @taken:	nodes taken away by other CPUs, less those sent by them
  * @slot:	the slots
+ * @spill:	of each slot, the entries for which there was no chunk
  */
 struct twheel {
+	u64			now_ns;
+	u64			tick_ns;
+	struct twheel_digit	digit[64];
 	u64			now;
 	unsigned int		shift;
+	u16			owner;
 	unsigned int		levels;
-	u64			occupied[TWHEEL_LEVELS];
-	struct twheel_slot	work;
-	struct twheel_node	**cursor;
 	struct twheel_chunk	*free;
 	struct twheel_stats	stats;
-	struct twheel_slot	slot[TWHEEL_LEVELS][TWHEEL_SLOTS];
+	u64			occupied[TWHEEL_LEVELS];
+	struct twheel_slot	work;
+	struct twheel_node	*work_spill;
+	struct twheel_page	*pages;
+
+	raw_spinlock_t		lock ____cacheline_aligned;
+	struct twheel_node	*inbox;
+	struct twheel_page	*emptied;
+	atomic_long_t		taken;
+
+	struct twheel_slot	slot[TWHEEL_LEVELS][TWHEEL_SLOTS] ____cacheline_aligned;
+	struct twheel_node	*spill[TWHEEL_LEVELS * TWHEEL_SLOTS];
 };
 
-void twheel_init(struct twheel *wheel, unsigned int shift, u64 now);
-void twheel_supply(struct twheel *wheel, struct twheel_chunk *chunk);
+void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
+void twheel_supply(struct twheel *wheel, struct twheel_page *page);
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node);
 void twheel_remove(struct twheel *wheel, struct twheel_node *node);
 u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
-struct twheel_node *twheel_expire(struct twheel *wheel, u64 tick, unsigned int *budget);
-struct twheel_node *twheel_evict(struct twheel *wheel);
+bool twheel_advance(struct twheel *wheel, u64 tick);
+void twheel_cascade(struct twheel *wheel, struct twheel_node *node);
+struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list);
 void twheel_reset(struct twheel *wheel, u64 now);
+
+int twheel_try_take(struct twheel *wheel, struct twheel_node *node);
+void twheel_send(struct twheel *wheel, struct twheel_node *node);
 
 /**
  * twheel_due_tick - the first tick at which a deadline has passed
@@ -162,21 +232,144 @@ static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
 
 /**
  * twheel_may_defer - may a node's deadline change without filing it again?
- * @wheel:	the wheel that the node is filed on
- * @node:	the node; it has an entry
- * @deadline:	the new deadline, in nanoseconds
+ * @node:	the node
+ * @deadline:	the new deadline, in nanoseconds; false if it is 2^63 or more
  *
  * The wheel looks at the deadline when it comes to the entry, so it is enough
- * that the entry comes up no later than the deadline.
+ * that the entry comes up no later than the deadline. By the owner only.
  *
  * Return: true if storing @deadline is all there is to do.
  */
-static inline bool twheel_may_defer(const struct twheel *wheel,
-				    const struct twheel_node *node, u64 deadline)
+static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline)
 {
-	if (node->where == TWHEEL_SPILLED)
-		return deadline >= node->deadline;
-	return twheel_due_tick(wheel, deadline) >= node->filed;
+	return node->place & TWHEEL_IN_CELL && (s64)deadline > (s64)node->after;
+}
+
+/**
+ * twheel_leave - a node that came out of the wheel has no entry any more
+ * @node:	the node
+ *
+ * By the function that twheel_expire() calls, before anything that shall not happen
+ * to a node that is still pending.
+ */
+static inline void twheel_leave(struct twheel_node *node)
+{
+	/* Pairs with the smp_load_acquire() in twheel_try_take(). */
+	smp_store_release(&node->place, 0);
+}
+
+/**
+ * twheel_chunk_get - take the next chunk to be worked off
+ * @wheel:	the wheel; by its owner
+ *
+ * Starts to fetch what comes later: the nodes of the chunk after the next, and the
+ * chunk after that. They arrive while the nodes of the next are worked off.
+ *
+ * Return: a chunk of the slot that is being worked off, to be given to
+ * twheel_chunk_put(); NULL if there is none: see twheel_advance().
+ */
+static __always_inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
+{
+	struct twheel_chunk *chunk, *next, *after;
+	unsigned int i;
+
+	if (unlikely(wheel->work.head & TWHEEL_LAST))
+		return NULL;
+	chunk = (struct twheel_chunk *)wheel->work.head;
+	wheel->work.head = chunk->link;
+	if (likely(!(chunk->link & TWHEEL_LAST))) {
+		next = (struct twheel_chunk *)chunk->link;
+		next->pprev = &wheel->work.head;
+		if (likely(!(next->link & TWHEEL_LAST))) {
+			after = (struct twheel_chunk *)next->link;
+			prefetchw((void *)after->link);
+#pragma GCC unroll 6
+			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
+				prefetchw(READ_ONCE(after->cell[i]));
+		}
+	}
+	/* It is in no chain any more. */
+	chunk->pprev = NULL;
+	return chunk;
+}
+
+/**
+ * twheel_chunk_put - give back a chunk that has been worked off
+ * @wheel:	the wheel; by its owner
+ * @chunk:	from twheel_chunk_get(); all its cells are NULL
+ */
+static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	chunk->link = (unsigned long)wheel->free;
+	wheel->free = chunk;
+	wheel->stats.free++;
+}
+
+/**
+ * twheel_expire - hand out what is due of a slot
+ * @wheel:	the wheel; by its owner
+ * @most:	chunks to work off at most
+ * @expire:	called for every node that is due, and must call twheel_leave(). It may
+ *		file, remove and free nodes. @late is by how many nanoseconds
+ *		its deadline lies before the wheel's current tick
+ * @arg:	for @expire
+ *
+ * Works off what twheel_advance() has come to. What is not due is filed again.
+ * Compiled as a part of its caller, for the speed of it.
+ *
+ * Return: the number of chunks worked off; less than @most if the slot has no more.
+ */
+static __always_inline unsigned int
+twheel_expire(struct twheel *wheel, unsigned int most,
+	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+{
+	const u64 due = wheel->now_ns;
+	struct twheel_chunk *chunk;
+	struct twheel_node *node;
+	unsigned int i, n;
+	u64 late;
+
+	for (n = 0; n < most; n++) {
+		chunk = twheel_chunk_get(wheel);
+		if (unlikely(!chunk))
+			break;
+#pragma GCC unroll 6
+		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+			/* Who empties it has the node. Pairs with twheel_try_take(). */
+			node = xchg(&chunk->cell[i], NULL);
+			if (unlikely(!node))
+				continue;
+			if (likely(!check_sub_overflow(due, node->deadline, &late)))
+				expire(arg, node, late);
+			else
+				twheel_cascade(wheel, node);
+		}
+		twheel_chunk_put(wheel, chunk);
+	}
+	return n;
+}
+
+/**
+ * twheel_expire_spilled - as twheel_expire(), for what has spilled
+ * @wheel:	the wheel; by its owner
+ * @expire:	as there
+ * @arg:	for @expire
+ *
+ * Return: whether there was a node, which has been expired or filed again.
+ */
+static inline bool
+twheel_expire_spilled(struct twheel *wheel,
+		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+{
+	struct twheel_node *node = twheel_unspill(wheel, &wheel->work_spill);
+
+	if (!node)
+		return false;
+	if (node->deadline <= wheel->now_ns)
+		expire(arg, node, wheel->now_ns - node->deadline);
+	else
+		twheel_cascade(wheel, node);
+	return true;
 }
 
 #endif /* _TWHEEL_WHEEL_H */

@@ -4,6 +4,7 @@
 struct count {
 	unsigned long nodes;
 	unsigned long chunks;
+	unsigned long emptied;
 };
 
 /* What every entry of a slot has in common. */
@@ -15,26 +16,35 @@ struct place {
 static void check_node(const struct twheel *wheel, const struct twheel_node *node,
 		       const struct place *place)
 {
-	u64 due = due_tick(wheel, node->deadline);
-
-	if (place->work) {
-		CHECK(node->filed <= wheel->now);
-	} else {
-		CHECK(node->filed == place->tick);
-		CHECK(node->filed > wheel->now);
-	}
+	if (place->work)
+		return;
+	CHECK(place->tick > wheel->now);
+	CHECK(node->after == (place->tick - 1) << wheel->shift);
 	/* A node that was overdue when it was filed comes up at the next tick. */
-	CHECK(node->filed <= due || node->filed == wheel->now + 1 || node->filed <= wheel->now);
+	CHECK(twheel_may_defer(node, node->deadline) || place->tick == wheel->now + 1);
+}
+
+/* Has another CPU reported that it emptied the chunk? */
+static bool reported(const struct twheel *wheel, const struct twheel_chunk *chunk)
+{
+	const struct twheel_page *page, *listed;
+
+	page = (void *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1UL));
+	for (listed = wheel->emptied; listed; listed = listed->next_emptied)
+		if (listed == page)
+			return page->emptied >> (chunk - page->chunk) & 1;
+	return false;
 }
 
 static void check_chain(const struct twheel *wheel, const struct twheel_slot *slot,
 			const struct place *place, struct count *count)
 {
-	struct twheel_chunk *const *link = &slot->head;
 	const struct twheel_chunk *chunk, *last = NULL;
+	const unsigned long *link = &slot->head;
 	unsigned int i, used;
 
-	for (chunk = slot->head; chunk; chunk = chunk->next) {
+	for (; !(*link & 1); link = &chunk->link) {
+		chunk = (struct twheel_chunk *)*link;
 		CHECK((unsigned long)chunk % TWHEEL_CHUNK_BYTES == 0);
 		CHECK(chunk->pprev == link);
 		for (used = i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
@@ -42,18 +52,20 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 
 			if (!node)
 				continue;
-			CHECK(node->where == TWHEEL_IN_CELL);
-			CHECK(node->cell == &chunk->cell[i]);
+			CHECK(node->place == ((unsigned long)&chunk->cell[i] | TWHEEL_IN_CELL));
+			CHECK(node->owner == wheel->owner);
 			check_node(wheel, node, place);
 			used++;
 		}
-		/* Only the chunk that the last node was just taken from is empty. */
-		CHECK(used || (place->work && chunk == slot->head));
+		if (!used) {
+			CHECK(reported(wheel, chunk));
+			count->emptied++;
+		}
 		count->nodes += used;
 		count->chunks++;
-		link = &chunk->next;
 		last = chunk;
 	}
+	CHECK(*link == ((unsigned long)slot | 1));
 	if (place->work)
 		return;
 	if (!last) {
@@ -65,17 +77,10 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 		CHECK(!last->cell[i]);
 }
 
-static void check_spill(const struct twheel *wheel, const struct twheel_slot *slot,
-			struct count *count)
+static void check_spill(struct twheel_node *const *list, struct count *count)
 {
-	const struct hlist_node *link;
-
-	for (link = slot->spill.first; link; link = link->next) {
-		const struct twheel_node *node = hlist_entry(link, struct twheel_node, spill);
-
-		CHECK(node->where == TWHEEL_SPILLED);
-		CHECK(*link->pprev == link);
-		CHECK(wheel->stats.spilled);
+	for (; *list; list = &(*list)->next) {
+		CHECK((*list)->place == ((unsigned long)list | TWHEEL_SPILLED));
 		count->nodes++;
 	}
 }
@@ -91,7 +96,7 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 		struct place place = { .tick = (above << TWHEEL_BITS | i) << shift };
 		bool marked = wheel->occupied[level] >> i & 1;
 
-		if (slot->head || slot->spill.first) {
+		if (!(slot->head & 1) || wheel->spill[level * TWHEEL_SLOTS + i]) {
 			CHECK(marked);
 			CHECK(place.tick > wheel->now);
 		} else if (marked) {
@@ -99,11 +104,11 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 			CHECK(wheel->stats.spilled);
 		}
 		check_chain(wheel, slot, &place, count);
-		check_spill(wheel, slot, count);
+		check_spill(&wheel->spill[level * TWHEEL_SLOTS + i], count);
 	}
 }
 
-void check_wheel(const struct twheel *wheel)
+void check_wheel(const struct twheel *wheel, unsigned long entries)
 {
 	struct place work = { .work = true };
 	const struct twheel_chunk *chunk;
@@ -112,13 +117,15 @@ void check_wheel(const struct twheel *wheel)
 	unsigned int i;
 
 	check_chain(wheel, &wheel->work, &work, &count);
-	check_spill(wheel, &wheel->work, &count);
+	check_spill(&wheel->work_spill, &count);
+	check_spill(&wheel->inbox, &count);
 	for (i = 0; i < TWHEEL_LEVELS; i++)
 		check_level(wheel, i, &count);
-	CHECK(count.nodes == wheel->stats.entries);
-	CHECK(count.chunks <= count.nodes + 1);
+	CHECK(count.nodes == entries);
+	CHECK(count.chunks - count.emptied <= count.nodes);
 
-	for (chunk = wheel->free; chunk; chunk = chunk->next) {
+	for (chunk = wheel->free; chunk; chunk = (struct twheel_chunk *)chunk->link) {
+		CHECK(!chunk->pprev);
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
 			CHECK(!chunk->cell[i]);
 		free++;

@@ -22,6 +22,6 @@ static inline u64 due_tick(const struct twheel *wheel, u64 deadline)
 }
 
 void check_failed(const char *file, int line, const char *what) __attribute__((noreturn));
-void check_wheel(const struct twheel *wheel);
+void check_wheel(const struct twheel *wheel, unsigned long entries);
 
 #endif /* _CHECK_H */

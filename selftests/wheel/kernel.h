@@ -6,6 +6,7 @@
 #ifndef _KERNEL_H
 #define _KERNEL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,15 +15,24 @@
 
 typedef unsigned long long u64;
 typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+typedef long long s64;
 
+/* glibc has one, too. */
+#undef __always_inline
+#define __always_inline		inline __attribute__((always_inline))
 #define __aligned(n)		__attribute__((aligned(n)))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
-#define prefetch(p)		__builtin_prefetch(p)
+#define noinline		__attribute__((noinline))
+#define ____cacheline_aligned	__aligned(64)
 #define prefetchw(p)		__builtin_prefetch(p, 1)
 #define __ffs(x)		((unsigned int)__builtin_ctzl(x))
+#define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
+#define __fls(x)		(63 - (unsigned int)__builtin_clzll(x))
 #define __ffs64(x)		((unsigned int)__builtin_ctzll(x))
 #define container_of(p, type, member) \
 	((type *)((char *)(p) - offsetof(type, member)))
@@ -49,43 +59,55 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
-struct hlist_node {
-	struct hlist_node *next, **pprev;
-};
+/* One that another thread may change, as in the kernel. */
+typedef struct {
+	long counter;
+} atomic_long_t;
 
-struct hlist_head {
-	struct hlist_node *first;
-};
+#define xchg(p, v)		__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
-#define hlist_entry(p, type, member)	container_of(p, type, member)
+#define cmpxchg(p, old, new) ({						\
+	__typeof__(*(p)) _old = (old);					\
+	__atomic_compare_exchange_n(p, &_old, new, false,		\
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+	_old; })
 
-static inline bool hlist_empty(const struct hlist_head *head)
+static inline long atomic_long_read(const atomic_long_t *v)
 {
-	return !head->first;
+	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
 }
 
-static inline void hlist_add_head(struct hlist_node *node, struct hlist_head *head)
+static inline void atomic_long_inc(atomic_long_t *v)
 {
-	node->next = head->first;
-	if (node->next)
-		node->next->pprev = &node->next;
-	node->pprev = &head->first;
-	head->first = node;
+	__atomic_fetch_add(&v->counter, 1, __ATOMIC_RELAXED);
 }
 
-static inline void hlist_del(struct hlist_node *node)
+static inline void atomic_long_dec(atomic_long_t *v)
 {
-	*node->pprev = node->next;
-	if (node->next)
-		node->next->pprev = node->pprev;
+	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_RELAXED);
 }
 
-static inline void hlist_move_list(struct hlist_head *from, struct hlist_head *to)
+/* Spins: there are no interrupts to be kept off, and few threads. */
+typedef struct {
+	int locked;
+} raw_spinlock_t;
+
+static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 {
-	to->first = from->first;
-	if (to->first)
-		to->first->pprev = &to->first;
-	from->first = NULL;
+	lock->locked = 0;
 }
+
+#define raw_spin_lock_irqsave(lock, flags) do {				\
+	(flags) = 0;							\
+	while (__atomic_exchange_n(&(lock)->locked, 1, __ATOMIC_ACQUIRE)) \
+		;							\
+	} while (0)
+
+#define raw_spin_unlock_irqrestore(lock, flags) do {			\
+	(void)(flags);							\
+	__atomic_store_n(&(lock)->locked, 0, __ATOMIC_RELEASE);		\
+	} while (0)
 
 #endif /* _KERNEL_H */

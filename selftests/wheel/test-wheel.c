@@ -62,35 +62,68 @@ struct model {
 	struct twheel *wheel;
 	struct timer *timers;
 	unsigned int nr, armed;
-	struct twheel_chunk *chunks;
-	unsigned int supplied, supply;
+	struct twheel_page *pages;
+	struct twheel_chunk *withheld;
 };
+
+/* Takes the wheel's free chunks away, for it to run out of them. */
+static void model_withhold(struct model *m)
+{
+	struct twheel_chunk *chunk;
+
+	while ((chunk = m->wheel->free)) {
+		m->wheel->free = (struct twheel_chunk *)chunk->link;
+		chunk->link = (unsigned long)m->withheld;
+		m->withheld = chunk;
+	}
+	m->wheel->stats.chunks -= m->wheel->stats.free;
+	m->wheel->stats.free = 0;
+}
 
 static void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now)
 {
+	const unsigned int pages = nr / TWHEEL_PAGE_CHUNKS + 1;
+	const u16 owner = 7;
+	unsigned int i;
+
 	memset(m, 0, sizeof(*m));
 	m->nr = nr;
-	m->supply = nr + 1;
-	m->wheel = malloc(sizeof(*m->wheel));
+	m->wheel = aligned_alloc(64, sizeof(*m->wheel));
 	m->timers = calloc(nr, sizeof(*m->timers));
-	m->chunks = aligned_alloc(TWHEEL_CHUNK_BYTES, m->supply * sizeof(*m->chunks));
-	if (!m->wheel || !m->timers || !m->chunks) {
+	m->pages = aligned_alloc(TWHEEL_PAGE_BYTES, pages * sizeof(*m->pages));
+	if (!m->wheel || !m->timers || !m->pages) {
 		perror("test-wheel: malloc");
 		exit(2);
 	}
-	memset(m->chunks, 0, m->supply * sizeof(*m->chunks));
-	twheel_init(m->wheel, shift, now);
+	memset(m->pages, 0, pages * sizeof(*m->pages));
+	for (i = 0; i < nr; i++)
+		m->timers[i].node.owner = owner;
+	twheel_init(m->wheel, shift, owner, now);
+	for (i = 0; i < pages; i++)
+		twheel_supply(m->wheel, &m->pages[i]);
+	model_withhold(m);
 }
 
+/* Gives the wheel so many chunks, as far as there are any. */
 static void model_supply(struct model *m, unsigned int nr)
 {
-	while (nr-- && m->supplied < m->supply)
-		twheel_supply(m->wheel, &m->chunks[m->supplied++]);
+	struct twheel_chunk *chunk;
+
+	for (; nr; nr--) {
+		chunk = m->withheld;
+		if (!chunk)
+			break;
+		m->withheld = (struct twheel_chunk *)chunk->link;
+		chunk->link = (unsigned long)m->wheel->free;
+		m->wheel->free = chunk;
+		m->wheel->stats.free++;
+		m->wheel->stats.chunks++;
+	}
 }
 
 static void model_free(struct model *m)
 {
-	free(m->chunks);
+	free(m->pages);
 	free(m->timers);
 	free(m->wheel);
 }
@@ -100,12 +133,12 @@ static void model_arm(struct model *m, struct timer *t, u64 deadline)
 	u64 due = due_tick(m->wheel, deadline);
 	u64 came;
 
-	CHECK(t->node.where == TWHEEL_NOWHERE);
+	CHECK(!t->node.place);
 	t->node.deadline = deadline;
 	t->earliest = max(due, m->wheel->now + 1);
-	came = twheel_file(m->wheel, &t->node);
+	came = twheel_file(m->wheel, &t->node) >> m->wheel->shift;
 	CHECK(came > m->wheel->now && came <= t->earliest);
-	CHECK(t->node.where != TWHEEL_NOWHERE);
+	CHECK(t->node.place);
 	t->armed = true;
 	m->armed++;
 }
@@ -113,9 +146,35 @@ static void model_arm(struct model *m, struct timer *t, u64 deadline)
 static void model_cancel(struct model *m, struct timer *t)
 {
 	twheel_remove(m->wheel, &t->node);
-	CHECK(t->node.where == TWHEEL_NOWHERE);
+	CHECK(!t->node.place);
 	t->armed = false;
 	m->armed--;
+}
+
+/* As another CPU would cancel it. */
+static void model_take(struct model *m, struct timer *t)
+{
+	CHECK(twheel_try_take(m->wheel, &t->node) == 1);
+	CHECK(!t->node.place);
+	CHECK(twheel_try_take(m->wheel, &t->node) == 0);
+	t->armed = false;
+	m->armed--;
+}
+
+/* As another CPU would arm it, while this one works. */
+static void model_send(struct model *m, struct timer *t, u64 deadline)
+{
+	t->node.deadline = deadline;
+	twheel_send(m->wheel, &t->node);
+	t->earliest = max(due_tick(m->wheel, deadline), m->wheel->now + 1);
+	t->armed = true;
+	m->armed++;
+}
+
+/* The tick at which the wheel comes to a timer in a cell. */
+static u64 entry_tick(const struct model *m, const struct timer *t)
+{
+	return due_tick(m->wheel, t->node.after + 1);
 }
 
 /* As the engine does it: store the deadline if that is enough. */
@@ -123,17 +182,14 @@ static void model_rearm(struct model *m, struct timer *t, u64 deadline)
 {
 	u64 due;
 
-	if (!twheel_may_defer(m->wheel, &t->node, deadline)) {
+	if (!twheel_may_defer(&t->node, deadline)) {
 		model_cancel(m, t);
 		model_arm(m, t, deadline);
 		return;
 	}
 	/* The entry stays: the timer cannot come out before the wheel gets there. */
 	due = due_tick(m->wheel, deadline);
-	if (t->node.where == TWHEEL_SPILLED)
-		t->earliest = max(due, t->earliest);
-	else
-		t->earliest = max(due, max(t->node.filed, m->wheel->now));
+	t->earliest = max(due, max(entry_tick(m, t), m->wheel->now));
 	t->node.deadline = deadline;
 }
 
@@ -149,21 +205,32 @@ static u64 model_next(const struct model *m)
 	return next;
 }
 
-/* Takes what the wheel hands out, with at most @budget entries looked at. */
-static void model_take(struct model *m, u64 tick, unsigned int budget)
+static void model_expired(void *arg, struct twheel_node *node, u64 late)
+{
+	struct timer *t = container_of(node, struct timer, node);
+	struct model *m = arg;
+
+	CHECK(t->armed);
+	twheel_leave(node);
+	/* Never early, and in wheel time never late. */
+	CHECK(m->wheel->now >= due_tick(m->wheel, node->deadline));
+	CHECK(late == (m->wheel->now << m->wheel->shift) - node->deadline);
+	CHECK(m->wheel->now == t->earliest);
+	t->armed = false;
+	m->armed--;
+}
+
+/* Takes what the wheel hands out, in at most @budget steps. */
+static void model_work(struct model *m, u64 tick, unsigned int budget)
 {
 	struct twheel_node *node;
-	struct timer *t;
 
-	while ((node = twheel_expire(m->wheel, tick, &budget))) {
-		t = container_of(node, struct timer, node);
-		CHECK(t->armed);
-		CHECK(node->where == TWHEEL_NOWHERE);
-		/* Never early, and in wheel time never late. */
-		CHECK(m->wheel->now >= due_tick(m->wheel, node->deadline));
-		CHECK(m->wheel->now == t->earliest);
-		t->armed = false;
-		m->armed--;
+	while ((node = twheel_unspill(m->wheel, &m->wheel->inbox)))
+		twheel_cascade(m->wheel, node);
+	while (budget && twheel_advance(m->wheel, tick)) {
+		if (!twheel_expire(m->wheel, 1, model_expired, m))
+			twheel_expire_spilled(m->wheel, model_expired, m);
+		budget--;
 	}
 	if (budget) {
 		CHECK(m->wheel->now >= tick);
@@ -174,16 +241,16 @@ static void model_take(struct model *m, u64 tick, unsigned int budget)
 
 static void model_advance(struct model *m, u64 tick)
 {
-	model_take(m, tick, ~0U);
+	model_work(m, tick, ~0U);
 }
 
 static void model_check(const struct model *m)
 {
-	check_wheel(m->wheel);
-	CHECK(m->wheel->stats.entries == m->armed);
-	CHECK(twheel_next(m->wheel) <= model_next(m));
-	if (!m->wheel->stats.spilled && !m->armed)
-		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER || m->wheel->work.head);
+	check_wheel(m->wheel, m->armed);
+	if (!m->wheel->inbox)
+		CHECK(twheel_next(m->wheel) <= model_next(m));
+	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed)
+		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER);
 }
 
 /*
@@ -281,8 +348,12 @@ static void random_op(struct model *m, const struct config *c)
 {
 	struct timer *t = &m->timers[draw_below(m->nr)];
 
-	if (!t->armed)
+	if (!t->armed && draw_below(8) == 0)
+		model_send(m, t, draw_deadline(m, c));
+	else if (!t->armed)
 		model_arm(m, t, draw_deadline(m, c));
+	else if (draw_below(100) < c->cancel / 2)
+		model_take(m, t);
 	else if (draw_below(100) < c->cancel)
 		model_cancel(m, t);
 	else
@@ -296,7 +367,44 @@ static void random_step(struct model *m, const struct config *c, u64 *clock, u64
 	if (draw_below(8) == 0)
 		twheel_forward(m->wheel, *clock);
 	*clock = step < end - *clock ? *clock + step : end;
-	model_take(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
+	model_work(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
+}
+
+static void model_evicted(struct model *m, struct twheel_node *node)
+{
+	struct timer *t = container_of(node, struct timer, node);
+
+	CHECK(t->armed);
+	m->wheel->stats.removed++;
+	twheel_leave(node);
+	t->armed = false;
+	m->armed--;
+}
+
+/* As a dead CPU's wheel is emptied, and then used again. */
+static void model_empty(struct model *m)
+{
+	struct twheel_chunk *chunk;
+	struct twheel_node *node;
+	unsigned int i;
+
+	do {
+		while ((chunk = twheel_chunk_get(m->wheel))) {
+			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+				node = chunk->cell[i];
+				chunk->cell[i] = NULL;
+				if (node)
+					model_evicted(m, node);
+			}
+			twheel_chunk_put(m->wheel, chunk);
+		}
+		node = twheel_unspill(m->wheel, &m->wheel->work_spill);
+		if (!node)
+			node = twheel_unspill(m->wheel, &m->wheel->inbox);
+		if (node)
+			model_evicted(m, node);
+	} while (node || twheel_advance(m->wheel, TWHEEL_NEVER - 1));
+	CHECK(!m->armed);
 }
 
 static void random_run(const struct config *c, unsigned int rounds)
@@ -320,11 +428,7 @@ static void random_run(const struct config *c, unsigned int rounds)
 		if (draw_below(64) == 0)
 			model_supply(&m, c->nr / 10);
 		if (clock == end) {
-			while (twheel_evict(m.wheel))
-				m.armed--;
-			CHECK(!m.armed);
-			for (unsigned int i = 0; i < m.nr; i++)
-				m.timers[i].armed = false;
+			model_empty(&m);
 			clock = draw_below(end);
 			twheel_reset(m.wheel, clock);
 		}
@@ -401,7 +505,7 @@ static void test_memory(unsigned int loops __unused)
 	u64 far = TICK_MAX / 2;
 
 	model_init(&m, nr, 0, 0);
-	model_supply(&m, nr + 1);
+	model_supply(&m, nr);
 	for (keep = 2; keep <= 2 * TWHEEL_CHUNK_CELLS; keep++) {
 		for (round = 0; round < 50; round++) {
 			for (i = 0; i < nr; i++)
@@ -409,9 +513,13 @@ static void test_memory(unsigned int loops __unused)
 					model_arm(&m, &m.timers[i], 1 + draw_below(far));
 			CHECK(!m.wheel->stats.spilled);
 			for (i = 0; i < nr; i++)
-				if (i % keep)
+				if (i % keep && i % 3)
+					model_take(&m, &m.timers[i]);
+				else if (i % keep)
 					model_cancel(&m, &m.timers[i]);
-			CHECK(m.wheel->stats.chunks - m.wheel->stats.free <= m.armed);
+			/* What others have emptied is dropped when the next is filed. */
+			if (!m.wheel->emptied)
+				CHECK(m.wheel->stats.chunks - m.wheel->stats.free <= m.armed);
 		}
 		/* The same slot over and over: a chunk is left again and again. */
 		for (round = 0; round < 1000; round++) {
