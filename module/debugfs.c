@@ -53,22 +53,52 @@ static u64 value(const struct twheel_snapshot *snapshot, const struct column *co
 	return column->is_long ? *(const unsigned long *)p : *(const u64 *)p;
 }
 
-static int totals_show(struct seq_file *m, void *unused)
+/**
+ * struct view - a file being read
+ * @m:		what is printed goes there
+ * @sum:	numbers over all CPUs
+ */
+struct view {
+	struct seq_file	*m;
+	u64		*sum;
+};
+
+/* Shows each CPU to @see. */
+static int look(struct view *view, void (*see)(struct view *view, unsigned int cpu,
+					       const struct twheel_snapshot *snapshot))
 {
-	u64 sum[ARRAY_SIZE(columns)] = { 0 };
 	struct twheel_snapshot *snapshot;
 	unsigned int cpu;
-	size_t i;
 
 	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
 	if (!snapshot)
 		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
 		twheel_engine_snapshot(cpu, snapshot);
-		for (i = 0; i < ARRAY_SIZE(columns); i++)
-			sum[i] += value(snapshot, &columns[i]);
+		see(view, cpu, snapshot);
 	}
 	kfree(snapshot);
+	return 0;
+}
+
+static void add_columns(struct view *view, unsigned int cpu,
+			const struct twheel_snapshot *snapshot)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		view->sum[i] += value(snapshot, &columns[i]);
+}
+
+static int totals_show(struct seq_file *m, void *unused)
+{
+	u64 sum[ARRAY_SIZE(columns)] = { 0 };
+	struct view view = { .m = m, .sum = sum };
+	int ret = look(&view, add_columns);
+	size_t i;
+
+	if (ret)
+		return ret;
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(m, "%s: %llu\n", columns[i].name, sum[i]);
 	seq_printf(m, "contexts: %u\n", twheel_nr_contexts());
@@ -77,48 +107,50 @@ static int totals_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(totals);
 
-static int cpus_show(struct seq_file *m, void *unused)
+static void print_columns(struct view *view, unsigned int cpu,
+			  const struct twheel_snapshot *snapshot)
 {
-	struct twheel_snapshot *snapshot;
-	unsigned int cpu;
 	size_t i;
 
-	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
-	if (!snapshot)
-		return -ENOMEM;
+	if (!cpu_online(cpu) && !snapshot->counts.adds)
+		return;
+	seq_printf(view->m, "%u", cpu);
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		seq_printf(view->m, " %llu", value(snapshot, &columns[i]));
+	seq_putc(view->m, '\n');
+}
+
+static int cpus_show(struct seq_file *m, void *unused)
+{
+	struct view view = { .m = m };
+	size_t i;
+
 	seq_puts(m, "cpu");
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(m, " %s", columns[i].name);
 	seq_putc(m, '\n');
-	for_each_possible_cpu(cpu) {
-		twheel_engine_snapshot(cpu, snapshot);
-		if (!cpu_online(cpu) && !snapshot->counts.adds)
-			continue;
-		seq_printf(m, "%u", cpu);
-		for (i = 0; i < ARRAY_SIZE(columns); i++)
-			seq_printf(m, " %llu", value(snapshot, &columns[i]));
-		seq_putc(m, '\n');
-	}
-	kfree(snapshot);
-	return 0;
+	return look(&view, print_columns);
 }
 DEFINE_SHOW_ATTRIBUTE(cpus);
+
+static void add_late(struct view *view, unsigned int cpu,
+		     const struct twheel_snapshot *snapshot)
+{
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		view->sum[i] += snapshot->counts.late[i];
+}
 
 static int lateness_show(struct seq_file *m, void *unused)
 {
 	u64 sum[TWHEEL_LATE_BUCKETS] = { 0 };
-	struct twheel_snapshot *snapshot;
-	unsigned int cpu, i, first, last;
+	struct view view = { .m = m, .sum = sum };
+	int ret = look(&view, add_late);
+	unsigned int i, first, last;
 
-	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
-	if (!snapshot)
-		return -ENOMEM;
-	for_each_possible_cpu(cpu) {
-		twheel_engine_snapshot(cpu, snapshot);
-		for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
-			sum[i] += snapshot->counts.late[i];
-	}
-	kfree(snapshot);
+	if (ret)
+		return ret;
 	for (first = 0; first < TWHEEL_LATE_BUCKETS && !sum[first]; first++)
 		;
 	for (last = TWHEEL_LATE_BUCKETS; last > first && !sum[last - 1]; last--)
