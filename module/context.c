@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "context.h"
+#include "inject.h"
 
 static unsigned int max_timers = 1 << 20;
 module_param(max_timers, uint, 0644);
@@ -129,7 +130,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, u64 number)
 	block->number = number;
 	for (i = 0; i < TWHEEL_BLOCK_TIMERS; i++) {
 		twheel_timer_init(&block->timers[i].timer, twheel_user_expired);
-		block->timers[i].node.generation = 1;
+		block->timers[i].node.generation = twheel_inject_generation();
 	}
 	return block;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: delays at the injection points, in test builds
+ * twheel: delays at the injection points, and short generations, in test builds
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -38,6 +38,21 @@ static int hits_get(char *buffer, const struct kernel_param *kp)
 static const struct kernel_param_ops hits_ops = { .get = hits_get };
 module_param_cb(inject_hits, &hits_ops, NULL, 0444);
 MODULE_PARM_DESC(inject_hits, "how often each point has delayed");
+
+static uint inject_generation = 1;
+module_param(inject_generation, uint, 0444);
+MODULE_PARM_DESC(inject_generation, "the first generation of every timer");
+
+/**
+ * twheel_inject_generation - the generation with which a new timer begins
+ *
+ * Context: any.
+ * Return: the generation, more than 0 if no handle is to be 0.
+ */
+u32 twheel_inject_generation(void)
+{
+	return inject_generation;
+}
 
 /**
  * twheel_inject - delay, one time in four, if the point is chosen

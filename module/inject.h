@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: places to delay, in test builds
+ * twheel: places to delay, and generations that run out, in test builds
  *
  * A race needs two CPUs between the same two steps. These points stand between the
  * steps of arming, cancelling and expiring, where no lock is held, and make the gap
  * wide. They are empty unless the module is built with TWHEEL_INJECT.
+ *
+ * A timer's generations last for 2^32 uses, unless it begins with one of the last.
  */
 #ifndef _TWHEEL_INJECT_H
 #define _TWHEEL_INJECT_H
+
+#include <linux/types.h>
 
 /**
  * enum twheel_point - a place to delay
@@ -35,8 +39,10 @@ enum twheel_point {
 
 #ifdef TWHEEL_INJECT
 void twheel_inject(enum twheel_point point);
+u32 twheel_inject_generation(void);
 #else
 static inline void twheel_inject(enum twheel_point point) { }
+static inline u32 twheel_inject_generation(void) { return 1; }
 #endif
 
 #endif /* _TWHEEL_INJECT_H */
