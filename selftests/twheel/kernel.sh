@@ -11,7 +11,7 @@ TEST=$DEBUGFS/twheel_test
 CPU=/sys/devices/system/cpu/cpu1/online
 
 load_test() {
-	modprobe twheel_test && [ -r "$TEST/results" ]
+	modprobe twheel_test ${TWHEEL_MANY:+very_many="$TWHEEL_MANY"} && [ -r "$TEST/results" ]
 }
 
 unload_refused() {

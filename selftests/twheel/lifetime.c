@@ -276,12 +276,11 @@ TEST_F(lifetime, the_end_of_another_context)
 
 TEST_F_TIMEOUT(lifetime, close_with_many_pending, 90)
 {
-	enum { N = 100000 };
-	unsigned int i;
+	unsigned int i, n = very_many();
 
-	for (i = 0; i < N; i++)
+	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, tw_add(self->fd, 30 * SEC + i * MSEC, 0, i, NULL));
-	EXPECT_EQ(self->pending + N, total("pending"));
+	EXPECT_EQ(self->pending + n, total("pending"));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
 	EXPECT_EQ(self->pending, total("pending"));
@@ -289,12 +288,11 @@ TEST_F_TIMEOUT(lifetime, close_with_many_pending, 90)
 
 TEST_F_TIMEOUT(lifetime, close_with_many_unread, 90)
 {
-	enum { N = 20000 };
-	unsigned int i;
+	unsigned int i, n = very_many() / 5;
 
-	for (i = 0; i < N; i++)
+	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, N));
+	ASSERT_EQ(true, tw_wait_events(self->fd, n));
 	for (i = 0; i < 100; i++)
 		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, close(self->fd));
@@ -336,10 +334,10 @@ TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
  */
 TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 {
-	enum { N = 30000, TAIL = 10000, ROUNDS = 6 };
-	__u64 start, *handles = calloc(N, sizeof(*handles));
+	enum { ROUNDS = 6 };
+	unsigned int tail = very_many() / 10, all = 3 * tail, round, i;
+	__u64 start, *handles = calloc(all, sizeof(*handles));
 	int list[64], n = cpus(list, 64);
-	unsigned int round, i;
 
 	random_seed();
 	ASSERT_NE(NULL, handles);
@@ -347,10 +345,10 @@ TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 	for (round = 0; round < ROUNDS; round++) {
 		/* Not on the CPU that will close. */
 		ASSERT_EQ(0, pin(list[n - 1]));
-		for (i = 0; i < N - TAIL; i++)
+		for (i = 0; i < all - tail; i++)
 			ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
 		start = now_ns() + 150 * MSEC;
-		for (; i < N; i++)
+		for (; i < all; i++)
 			ASSERT_EQ(0, tw_add(self->fd, start + random_below(30 * MSEC), ABS, i,
 					    &handles[i]));
 		ASSERT_EQ(0, pin(list[0]));

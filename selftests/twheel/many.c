@@ -5,12 +5,12 @@
  */
 #include "twheel_test.h"
 
-#define N	100000
 #define BATCH	1024
 
 FIXTURE(many)
 {
 	int fd;
+	unsigned int n;
 	__u64 *handles;
 	__u64 *deadlines;
 	unsigned char *seen;
@@ -22,9 +22,10 @@ FIXTURE_SETUP(many)
 {
 	self->fd = tw_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	self->handles = calloc(N, sizeof(*self->handles));
-	self->deadlines = calloc(N, sizeof(*self->deadlines));
-	self->seen = calloc(N, sizeof(*self->seen));
+	self->n = very_many();
+	self->handles = calloc(self->n, sizeof(*self->handles));
+	self->deadlines = calloc(self->n, sizeof(*self->deadlines));
+	self->seen = calloc(self->n, sizeof(*self->seen));
 	self->events = calloc(BATCH, sizeof(*self->events));
 	ASSERT_NE(NULL, self->handles);
 	ASSERT_NE(NULL, self->deadlines);
@@ -51,7 +52,7 @@ static int read_batch(struct __test_metadata *_metadata, FIXTURE_DATA(many) * se
 
 	for (i = 0; i < count; i++) {
 		event = &self->events[i];
-		ASSERT_GT(N, event->user_data);
+		ASSERT_GT(self->n, event->user_data);
 		EXPECT_EVENT_OK(event);
 		ASSERT_EQ(self->handles[event->user_data], event->handle);
 		ASSERT_EQ(self->deadlines[event->user_data], event->deadline);
@@ -75,16 +76,16 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
 
 TEST_F_TIMEOUT(many, all_fire_once, 120)
 {
-	__u64 i, left = N;
+	__u64 i, left = self->n;
 
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < self->n; i++) {
 		self->deadlines[i] = now_ns() + random_below(2 * SEC);
 		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 		if (!(i & 1023))
 			left -= drain(_metadata, self);
 	}
 	while (left) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%llu of %u never fired", left, N);
+		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%llu of %u never fired", left, self->n);
 		left -= drain(_metadata, self);
 	}
 	EXPECT_EQ(0, tw_nr_timers(self->fd));
@@ -96,20 +97,20 @@ TEST_F_TIMEOUT(many, unread_events_wait, 120)
 {
 	__u64 i, handle, deadline = now_ns() + 200 * MSEC;
 
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < self->n; i++) {
 		self->deadlines[i] = deadline;
 		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, &self->handles[i]));
 	}
-	EXPECT_EQ(N, tw_nr_timers(self->fd));
-	ASSERT_EQ(true, tw_wait_events(self->fd, N));
-	EXPECT_EQ(N, tw_nr_timers(self->fd));
+	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
+	ASSERT_EQ(true, tw_wait_events(self->fd, self->n));
+	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
 	/* More come while they wait, and go again. */
 	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, N + 1));
+	ASSERT_EQ(true, tw_wait_events(self->fd, self->n + 1));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handle));
-	for (i = 0; i < N; i += 9973)
+	for (i = 0; i < self->n; i += 9973)
 		EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, self->handles[i]));
-	EXPECT_EQ(N, drain(_metadata, self));
+	EXPECT_EQ(self->n, drain(_metadata, self));
 	EXPECT_EQ(0, tw_nr_timers(self->fd));
 }
 
@@ -118,34 +119,34 @@ TEST_F_TIMEOUT(many, all_cancelled_none_fires, 120)
 	struct twheel_event event;
 	__u64 i, pending = total("pending");
 
-	for (i = 0; i < N; i++)
+	for (i = 0; i < self->n; i++)
 		ASSERT_EQ(0, tw_add(self->fd, 30 * SEC + random_below(HOUR), 0, i,
 				    &self->handles[i]));
-	EXPECT_EQ(N, tw_nr_timers(self->fd));
-	EXPECT_EQ(pending + N, total("pending"));
-	for (i = 0; i < N; i++)
+	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
+	EXPECT_EQ(pending + self->n, total("pending"));
+	for (i = 0; i < self->n; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, self->handles[i]));
 	EXPECT_EQ(0, tw_nr_timers(self->fd));
 	EXPECT_EQ(pending, total("pending"));
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-	for (i = 0; i < N; i += 997)
+	for (i = 0; i < self->n; i += 997)
 		EXPECT_EQ(-ENOENT, tw_state(self->fd, self->handles[i]));
 }
 
 /* Cancelled while they come due: each is either cancelled or read. */
 TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 {
-	enum { SOME = 20000 };
+	__u64 some = self->n / 5;
 	__u64 i, deadline = now_ns() + SEC, cancelled = 0, taken_back = 0, read = 0;
 	int ret;
 
-	for (i = 0; i < SOME; i++) {
+	for (i = 0; i < some; i++) {
 		self->deadlines[i] = deadline + random_below(200 * MSEC);
 		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 	}
 	while (now_ns() < deadline)
 		sleep_ns(MSEC);
-	for (i = 0; i < SOME; i++) {
+	for (i = 0; i < some; i++) {
 		if (!(i % 512) && i)
 			read += read_batch(_metadata, self);
 		ret = tw_cancel(self->fd, self->handles[i]);
@@ -161,7 +162,7 @@ TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 	}
 	read += drain(_metadata, self);
 	printf("# %llu cancelled, %llu taken back, %llu read\n", cancelled, taken_back, read);
-	EXPECT_EQ(SOME, cancelled + taken_back + read);
+	EXPECT_EQ(some, cancelled + taken_back + read);
 	EXPECT_EQ(0, tw_nr_timers(self->fd));
 	sleep_ns(250 * MSEC);
 	EXPECT_EQ(0, drain(_metadata, self));

@@ -206,19 +206,19 @@ static int compare(const void *a, const void *b)
 
 TEST_F_TIMEOUT(stale, handles_are_unique, 90)
 {
-	enum { N = 100000, LIVE = 50 };
-	__u64 *handles = calloc(N, sizeof(*handles));
-	size_t i;
+	enum { LIVE = 50 };
+	size_t i, n = very_many();
+	__u64 *handles = calloc(n, sizeof(*handles));
 
 	ASSERT_NE(NULL, handles);
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
 		ASSERT_NE(0, handles[i]);
 		if (i >= LIVE)
 			ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i - LIVE]));
 	}
-	qsort(handles, N, sizeof(*handles), compare);
-	for (i = 1; i < N; i++)
+	qsort(handles, n, sizeof(*handles), compare);
+	for (i = 1; i < n; i++)
 		ASSERT_NE(handles[i - 1], handles[i]);
 	EXPECT_EQ(LIVE + 2, tw_nr_timers(self->fd));
 	free(handles);

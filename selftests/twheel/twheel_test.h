@@ -291,6 +291,14 @@ static inline __u64 random_seed(void)
 	return random_state;
 }
 
+/* How many timers are very many: TWHEEL_MANY, for a slow kernel. */
+static inline unsigned int very_many(void)
+{
+	const char *many = getenv("TWHEEL_MANY");
+
+	return many ? strtoul(many, NULL, 0) : 100000;
+}
+
 /* The number in a file, or POISON. */
 static inline __u64 file_number(const char *path)
 {

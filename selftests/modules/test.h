@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tests of twheel's in-kernel API: what their files share
+ *
+ * test_main.c runs the cases and shows the results, test_probe.c has timers that watch
+ * how they are called, test_timer.c, test_race.c and test_many.c have the cases, and
+ * test_hotplug.c arms timers on a CPU that a script takes away.
+ */
+#ifndef _TEST_H
+#define _TEST_H
+
+#include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "twheel.h"
+
+/* Hang guard: nothing that works takes that long. */
+#define GUARD_NS	(20ULL * NSEC_PER_SEC)
+#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
+
+void expect(bool holds, const char *what, const char *file, int line);
+void skip(const char *why);
+
+/* The first one that does not hold is told in the results. */
+#define EXPECT(condition) expect(condition, #condition, __FILE__, __LINE__)
+
+#define WAIT_FOR(condition)						\
+({									\
+	u64 __end = ktime_get_ns() + GUARD_NS;				\
+									\
+	while (!(condition) && ktime_get_ns() < __end)			\
+		usleep_range(200, 400);					\
+	(condition);							\
+})
+
+static inline u64 in_ns(u64 ns)
+{
+	return ktime_get_ns() + ns;
+}
+
+static inline u64 tick_ns(void)
+{
+	return 1ULL << twheel_tick_shift();
+}
+
+static inline u64 random_ns(u32 below)
+{
+	return get_random_u32_below(below);
+}
+
+/* ---- test_probe.c */
+
+/**
+ * struct probe - a timer that notes how it is called
+ * @timer:	the timer
+ * @least:	not to be called before
+ * @fired:	number of calls
+ * @early:	calls before @least
+ * @cpu:	where it was called last
+ * @wrong:	calls in another context than promised
+ */
+struct probe {
+	struct twheel_timer	timer;
+	u64			least;
+	atomic_t		fired;
+	atomic_t		early;
+	unsigned int		cpu;
+	atomic_t		wrong;
+};
+
+/**
+ * struct repeater - a timer that arms itself
+ * @timer:	the timer
+ * @distance:	to the next time
+ * @left:	how often it still arms itself
+ * @called:	number of calls
+ * @inside:	whether a call is under way
+ * @wrong:	calls during a call, and failures to arm
+ * @spin_us:	how long a call takes
+ */
+struct repeater {
+	struct twheel_timer	timer;
+	u64			distance;
+	atomic_t		left;
+	atomic_t		called;
+	atomic_t		inside;
+	atomic_t		wrong;
+	unsigned int		spin_us;
+};
+
+void probe_init(struct probe *probe);
+int probe_add(struct probe *probe, u64 deadline);
+int probe_rearm(struct probe *probe, u64 deadline);
+bool probe_is(struct probe *probe, int times);
+struct probe *probes_create(unsigned int n);
+void probes_destroy(struct probe *probes, unsigned int n);
+
+void repeater_init(struct repeater *repeater, u64 distance, int times);
+
+void on_cpu(unsigned int cpu, void (*function)(void *arg), void *arg);
+void on_all_cpus(void (*function)(void *arg), void *arg);
+int add_on(unsigned int cpu, struct probe *probe, u64 deadline);
+int rearm_on(unsigned int cpu, struct probe *probe, u64 deadline);
+int cancel_on(unsigned int cpu, struct probe *probe);
+unsigned int other_cpu(void);
+
+/* ---- the cases */
+
+void test_size(void);
+void test_return_values(void);
+void test_expiry(void);
+void test_limits_of_time(void);
+void test_rearm(void);
+void test_callback_rearms(void);
+void test_callback_cancels(void);
+void test_callback_frees(void);
+void test_callback_arms_another(void);
+void test_cancel_sync_waits(void);
+void test_cancel_sync_against_rearming(void);
+void test_from_one_cpu_to_another(void);
+void test_rearm_while_it_runs(void);
+void test_storm(void);
+void test_many(void);
+void test_burst(void);
+
+/* ---- test_hotplug.c */
+
+extern const struct file_operations hotplug_fops;
+
+void hotplug_forget(void);
+
+#endif /* _TEST_H */

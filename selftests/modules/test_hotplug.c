@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of twheel's in-kernel API: timers on a CPU that goes away
+ */
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "test.h"
+
+#define MOST 100000
+
+static DEFINE_MUTEX(hotplug_lock);
+static struct probe *hotplug_probes;
+static unsigned int hotplug_n;
+static unsigned int hotplug_far;
+static unsigned int hotplug_cancelled;
+
+void hotplug_forget(void)
+{
+	if (hotplug_probes)
+		probes_destroy(hotplug_probes, hotplug_n);
+	hotplug_probes = NULL;
+	hotplug_n = 0;
+	hotplug_far = 0;
+	hotplug_cancelled = 0;
+}
+
+/**
+ * struct arming - timers to arm on one CPU
+ * @spread_ms:	they come within so many milliseconds; each tenth in an hour
+ * @failures:	calls that did not return what they must
+ */
+struct arming {
+	unsigned int	spread_ms;
+	unsigned int	failures;
+};
+
+static void hotplug_arm(void *arg)
+{
+	struct arming *arming = arg;
+	unsigned int i;
+	u64 deadline;
+
+	for (i = 0; i < hotplug_n; i++) {
+		deadline = in_ns(get_random_u32_below(arming->spread_ms) * (u64)NSEC_PER_MSEC +
+				 random_ns(NSEC_PER_MSEC));
+		if (i % 10 == 9) {
+			deadline += HOUR_NS;
+			hotplug_far++;
+		}
+		arming->failures += probe_add(&hotplug_probes[i], deadline) != 0;
+	}
+}
+
+static int hotplug_cancel(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < hotplug_n; i++)
+		hotplug_cancelled += twheel_cancel(&hotplug_probes[i].timer);
+	return 0;
+}
+
+static int hotplug_command(const char *command)
+{
+	struct arming arming = { };
+	unsigned int cpu, n;
+
+	if (sysfs_streq(command, "cancel"))
+		return hotplug_cancel();
+	if (sscanf(command, "arm %u %u %u", &cpu, &n, &arming.spread_ms) != 3 ||
+	    cpu >= nr_cpu_ids || !cpu_online(cpu) || !n || n > MOST || !arming.spread_ms)
+		return -EINVAL;
+	hotplug_forget();
+	hotplug_probes = probes_create(n);
+	if (!hotplug_probes)
+		return -ENOMEM;
+	hotplug_n = n;
+	on_cpu(cpu, hotplug_arm, &arming);
+	return arming.failures ? -EIO : 0;
+}
+
+/*
+ * "arm CPU N MS" arms N timers on a CPU: each tenth in an hour, the others within MS
+ * milliseconds. "cancel" cancels those that are left.
+ */
+static ssize_t hotplug_write(struct file *file, const char __user *from, size_t size,
+			     loff_t *pos)
+{
+	char command[64];
+	int ret;
+
+	if (size >= sizeof(command))
+		return -EINVAL;
+	if (copy_from_user(command, from, size))
+		return -EFAULT;
+	command[size] = '\0';
+	mutex_lock(&hotplug_lock);
+	ret = hotplug_command(command);
+	mutex_unlock(&hotplug_lock);
+	return ret ?: size;
+}
+
+static int hotplug_show(struct seq_file *m, void *unused)
+{
+	unsigned int i, fired = 0, early = 0, twice = 0, pending = 0;
+	const struct probe *probe;
+
+	mutex_lock(&hotplug_lock);
+	for (i = 0; i < hotplug_n; i++) {
+		probe = &hotplug_probes[i];
+		fired += atomic_read(&probe->fired);
+		twice += atomic_read(&probe->fired) > 1;
+		early += atomic_read(&probe->early) || atomic_read(&probe->wrong);
+		pending += twheel_pending(&probe->timer);
+	}
+	seq_printf(m, "armed=%u near=%u far=%u fired=%u early=%u twice=%u pending=%u cancelled=%u\n",
+		   hotplug_n, hotplug_n - hotplug_far, hotplug_far, fired, early, twice, pending,
+		   hotplug_cancelled);
+	mutex_unlock(&hotplug_lock);
+	return 0;
+}
+
+static int hotplug_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, hotplug_show, NULL);
+}
+
+const struct file_operations hotplug_fops = {
+	.owner		= THIS_MODULE,
+	.open		= hotplug_open,
+	.read		= seq_read,
+	.write		= hotplug_write,
+	.llseek		= seq_lseek,
+	.release	= single_release,
+};

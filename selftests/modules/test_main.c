@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of twheel's in-kernel API
+ *
+ * Loading runs them. /sys/kernel/debug/twheel_test/results then has the results in
+ * TAP; kernel.sh reads them and unloads the module. The file "hotplug" arms timers
+ * on a CPU that the script takes away; see test_hotplug.c.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+
+#include "test.h"
+
+/**
+ * struct test_case - a test and how it went
+ * @name:	its name in the results
+ * @run:	does it
+ * @fault:	the first expectation that did not hold, or NULL
+ * @file:	where that stands
+ * @line:	and where in it
+ * @skipped:	why it could not be done, or NULL
+ */
+struct test_case {
+	const char	*name;
+	void		(*run)(void);
+	const char	*fault;
+	const char	*file;
+	int		line;
+	const char	*skipped;
+};
+
+static struct test_case *running;
+
+void expect(bool holds, const char *what, const char *file, int line)
+{
+	if (holds || running->fault)
+		return;
+	running->fault = what;
+	running->file = kbasename(file);
+	running->line = line;
+}
+
+void skip(const char *why)
+{
+	running->skipped = why;
+}
+
+static struct test_case cases[] = {
+	{ "a timer is no larger than a timer_list",	test_size },
+	{ "return values",				test_return_values },
+	{ "expiry: when, where, in which context",	test_expiry },
+	{ "times in the past and after the end",	test_limits_of_time },
+	{ "re-arm to earlier and later",		test_rearm },
+	{ "a callback arms its timer",			test_callback_rearms },
+	{ "a callback cancels its timer",		test_callback_cancels },
+	{ "a callback frees its timer",			test_callback_frees },
+	{ "a callback arms another timer",		test_callback_arms_another },
+	{ "cancel_sync waits for the callback",		test_cancel_sync_waits },
+	{ "cancel_sync of a timer that arms itself",	test_cancel_sync_against_rearming },
+	{ "armed on one CPU, moved from another",	test_from_one_cpu_to_another },
+	{ "armed while its callback runs",		test_rearm_while_it_runs },
+	{ "very many timers",				test_many },
+	{ "many timers at one moment",			test_burst },
+	{ "all CPUs at the same timers",		test_storm },
+};
+
+static int results_show(struct seq_file *m, void *unused)
+{
+	const struct test_case *test;
+	unsigned int i;
+
+	seq_printf(m, "TAP version 13\n1..%zu\n", ARRAY_SIZE(cases));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		test = &cases[i];
+		if (test->fault)
+			seq_printf(m, "# %s:%d: expected %s\n", test->file, test->line,
+				   test->fault);
+		seq_printf(m, "%sok %u %s", test->fault ? "not " : "", i + 1, test->name);
+		if (test->skipped)
+			seq_printf(m, " # SKIP %s", test->skipped);
+		seq_putc(m, '\n');
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(results);
+
+static struct dentry *root;
+
+static int __init twheel_test_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		running = &cases[i];
+		running->run();
+		if (running->fault)
+			pr_err("%s: %s:%d: expected %s\n", running->name, running->file,
+			       running->line, running->fault);
+		cond_resched();
+	}
+	root = debugfs_create_dir("twheel_test", NULL);
+	debugfs_create_file("results", 0444, root, NULL, &results_fops);
+	debugfs_create_file("hotplug", 0644, root, NULL, &hotplug_fops);
+	return 0;
+}
+
+static void __exit twheel_test_exit(void)
+{
+	debugfs_remove(root);
+	hotplug_forget();
+}
+
+module_init(twheel_test_init);
+module_exit(twheel_test_exit);
+
+MODULE_DESCRIPTION("Tests of twheel's in-kernel API");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");

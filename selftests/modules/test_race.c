@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of twheel's in-kernel API: calls that meet callbacks, and other CPUs
+ */
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "test.h"
+
+/* ---- cancel_sync */
+
+/**
+ * struct spinner - a timer whose callback takes its time
+ * @timer:	the timer
+ * @begun:	the callback has begun
+ * @ended:	the callback has ended
+ */
+struct spinner {
+	struct twheel_timer	timer;
+	atomic_t		begun;
+	atomic_t		ended;
+};
+
+static void spinner_called(struct twheel_timer *timer)
+{
+	struct spinner *spinner = container_of(timer, struct spinner, timer);
+
+	atomic_set(&spinner->begun, 1);
+	mdelay(20);
+	atomic_set(&spinner->ended, 1);
+}
+
+static void spinner_add(void *arg)
+{
+	struct spinner *spinner = arg;
+
+	twheel_add(&spinner->timer, 0);
+}
+
+void test_cancel_sync_waits(void)
+{
+	struct spinner spinner;
+	unsigned int i;
+	int ret;
+
+	if (num_online_cpus() < 2) {
+		skip("takes two CPUs");
+		return;
+	}
+	for (i = 0; i < 10; i++) {
+		atomic_set(&spinner.begun, 0);
+		atomic_set(&spinner.ended, 0);
+		twheel_timer_init(&spinner.timer, spinner_called);
+		on_cpu(other_cpu(), spinner_add, &spinner);
+		EXPECT(WAIT_FOR(atomic_read(&spinner.begun)));
+		EXPECT(!twheel_pending(&spinner.timer));
+		EXPECT(twheel_cancel(&spinner.timer) == 0);
+		/* Armed anew meanwhile, and then cancelled: the callback goes on. */
+		if (i & 1)
+			EXPECT(twheel_rearm(&spinner.timer, in_ns(HOUR_NS)) == 0);
+		ret = twheel_cancel_sync(&spinner.timer);
+		EXPECT(atomic_read(&spinner.ended));
+		EXPECT(ret == (i & 1));
+		EXPECT(!twheel_pending(&spinner.timer));
+	}
+}
+
+static void repeater_add(void *arg)
+{
+	struct repeater *repeater = arg;
+
+	twheel_rearm(&repeater->timer, 0);
+}
+
+/* Whenever it comes, nothing of the timer is under way afterwards. */
+void test_cancel_sync_against_rearming(void)
+{
+	struct repeater repeater;
+	unsigned int i, called;
+
+	for (i = 0; i < 60; i++) {
+		repeater_init(&repeater, i % 3 * 1000, INT_MAX);
+		repeater.spin_us = i % 5 * 50;
+		on_cpu(i & 1 ? other_cpu() : raw_smp_processor_id(), repeater_add, &repeater);
+		EXPECT(WAIT_FOR(atomic_read(&repeater.called) > 2));
+		udelay(random_ns(500));
+		twheel_cancel_sync(&repeater.timer);
+		called = atomic_read(&repeater.called);
+		EXPECT(!twheel_pending(&repeater.timer));
+		EXPECT(atomic_read(&repeater.inside) == 0);
+		if (!(i % 4))
+			usleep_range(2500, 3000);
+		EXPECT(atomic_read(&repeater.called) == called);
+		EXPECT(atomic_read(&repeater.wrong) == 0);
+		/* The memory is somebody else's from here on. */
+		memset(&repeater, 0x5a, sizeof(repeater));
+	}
+}
+
+/* ---- between CPUs */
+
+void test_from_one_cpu_to_another(void)
+{
+	struct probe probe;
+	unsigned int a, b;
+	int times = 0;
+
+	probe_init(&probe);
+	for_each_online_cpu(a) {
+		for_each_online_cpu(b) {
+			EXPECT(add_on(a, &probe, in_ns(HOUR_NS)) == 0);
+			EXPECT(cancel_on(b, &probe) == 1);
+			EXPECT(!twheel_pending(&probe.timer));
+
+			EXPECT(add_on(a, &probe, in_ns(HOUR_NS)) == 0);
+			EXPECT(rearm_on(b, &probe, in_ns(2 * NSEC_PER_MSEC)) == 1);
+			EXPECT(probe_is(&probe, ++times));
+
+			EXPECT(add_on(a, &probe, in_ns(HOUR_NS)) == 0);
+			EXPECT(rearm_on(b, &probe, in_ns(2 * HOUR_NS)) == 1);
+			EXPECT(rearm_on(a, &probe, in_ns(NSEC_PER_MSEC)) == 1);
+			EXPECT(probe_is(&probe, ++times));
+		}
+	}
+	twheel_cancel_sync(&probe.timer);
+	EXPECT(atomic_read(&probe.fired) == times);
+}
+
+static void repeater_move(void *arg)
+{
+	struct repeater *repeater = arg;
+	unsigned int i;
+
+	for (i = 0; i < 2000; i++) {
+		twheel_rearm(&repeater->timer, in_ns(random_ns(50 * NSEC_PER_USEC)));
+		cpu_relax();
+	}
+}
+
+/* Armed from elsewhere while its callback runs: never two callbacks at a time. */
+void test_rearm_while_it_runs(void)
+{
+	struct repeater repeater;
+
+	repeater_init(&repeater, 0, 0);
+	repeater.spin_us = 100;
+	on_all_cpus(repeater_move, &repeater);
+	EXPECT(WAIT_FOR(!twheel_pending(&repeater.timer)));
+	EXPECT(twheel_cancel_sync(&repeater.timer) == 0);
+	EXPECT(atomic_read(&repeater.called) > 0);
+	EXPECT(atomic_read(&repeater.wrong) == 0);
+}
+
+/* ---- all at once */
+
+#define STORM_TIMERS 64
+
+/**
+ * struct storm - timers that all CPUs pull at, and the account
+ * @timers:	the timers
+ * @armed:	times that a timer became armed
+ * @cancelled:	times that it was cancelled while armed
+ */
+struct storm {
+	struct repeater	timers[STORM_TIMERS];
+	atomic_long_t	armed;
+	atomic_long_t	cancelled;
+};
+
+static void storm_step(struct storm *storm, u32 dice)
+{
+	struct twheel_timer *timer = &storm->timers[dice % STORM_TIMERS].timer;
+	u64 deadline = in_ns(dice >> 12);
+
+	switch (dice >> 8 & 7) {
+	case 0:
+		if (!twheel_add(timer, deadline))
+			atomic_long_inc(&storm->armed);
+		break;
+	case 1:
+		if (twheel_cancel(timer))
+			atomic_long_inc(&storm->cancelled);
+		break;
+	case 2:
+		if (twheel_cancel_sync(timer))
+			atomic_long_inc(&storm->cancelled);
+		break;
+	default:
+		if (!twheel_rearm(timer, deadline))
+			atomic_long_inc(&storm->armed);
+	}
+}
+
+static int storm_thread(void *arg)
+{
+	unsigned int i;
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < 32; i++)
+			storm_step(arg, get_random_u32());
+		cond_resched();
+	}
+	return 0;
+}
+
+static void storm_account(struct storm *storm)
+{
+	long called = 0, wrong = 0;
+	unsigned int i;
+
+	for (i = 0; i < STORM_TIMERS; i++) {
+		if (twheel_cancel_sync(&storm->timers[i].timer))
+			atomic_long_inc(&storm->cancelled);
+		called += atomic_read(&storm->timers[i].called);
+		wrong += atomic_read(&storm->timers[i].wrong);
+	}
+	EXPECT(wrong == 0);
+	EXPECT(called > 0);
+	EXPECT(atomic_long_read(&storm->cancelled) > 0);
+	EXPECT(atomic_long_read(&storm->armed) ==
+	       atomic_long_read(&storm->cancelled) + called);
+}
+
+void test_storm(void)
+{
+	struct task_struct **threads = kcalloc(nr_cpu_ids, sizeof(*threads), GFP_KERNEL);
+	struct storm *storm = kzalloc(sizeof(*storm), GFP_KERNEL);
+	unsigned int cpu, i;
+
+	EXPECT(threads && storm);
+	if (!threads || !storm)
+		goto out;
+	for (i = 0; i < STORM_TIMERS; i++)
+		repeater_init(&storm->timers[i], 0, 0);
+	for_each_online_cpu(cpu) {
+		threads[cpu] = kthread_create_on_cpu(storm_thread, storm, cpu, "twheel_test/%u");
+		EXPECT(!IS_ERR(threads[cpu]));
+		if (!IS_ERR(threads[cpu]))
+			wake_up_process(threads[cpu]);
+	}
+	msleep(1000);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (!IS_ERR_OR_NULL(threads[cpu]))
+			kthread_stop(threads[cpu]);
+	storm_account(storm);
+out:
+	kfree(storm);
+	kfree(threads);
+}
