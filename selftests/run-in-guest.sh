@@ -21,14 +21,16 @@ run() {
 	shift
 	echo "#@ begin $name"
 	echo "twheel-test: $name begins" > /dev/kmsg
+	begin=$(date +%s)
 	"$@" < /dev/null 3<&- 2>&1
 	status=$?
+	seconds=$(($(date +%s) - begin))
 	faults "$name" | while read -r line; do
 		echo "#@ fault $name $line"
 	done
 	# Whatever the program wrote last, this begins a line.
 	echo
-	echo "#@ end $name $status"
+	echo "#@ end $name $status $seconds"
 }
 
 # One test, which passes if the command does.

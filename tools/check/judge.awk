@@ -6,7 +6,7 @@
 #	#@ begin PROGRAM
 #	... one or more TAP 13 documents ...
 #	#@ fault PROGRAM LINE		(if the kernel complained meanwhile)
-#	#@ end PROGRAM STATUS
+#	#@ end PROGRAM STATUS [SECONDS]
 #
 # Variables:
 #	guest		where the tests ran
@@ -35,6 +35,7 @@ BEGIN {
 }
 
 /^#@ end / && $3 == program {
+	seconds = $5
 	end_program($4 == "0" ? "" : "exit status " $4)
 	next
 }
@@ -90,6 +91,7 @@ function begin_program(name) {
 	ok = not_ok = skips = nr_problems = 0
 	planned = -1
 	nr_results = 0
+	seconds = ""
 	if (name in seen)
 		problem("ran twice")
 	seen[name] = 1
@@ -179,9 +181,10 @@ function report(    i, bad) {
 	passed += ok
 	failed += bad
 	skipped += skips
-	printf "%-5s %-8s %-28s %d passed%s%s\n", bad ? "FAIL" : "ok", guest,
+	printf "%-5s %-8s %-28s %d passed%s%s%s\n", bad ? "FAIL" : "ok", guest,
 		program, ok, bad ? ", " bad " failed" : "",
-		skips ? ", " skips " skipped" : ""
+		skips ? ", " skips " skipped" : "",
+		seconds == "" ? "" : " in " seconds " s"
 	if (bad) {
 		for (i = 0; i < nr_output; i++)
 			if (output[i] !~ /^(ok|$)|^# +(RUN|OK) /)
