@@ -59,9 +59,8 @@ high_resolution() {
 }
 
 # Memory that nothing points to any more, since the tests began. kmemleak wants to see it
-# twice before it says so, and some seconds old.
+# twice before it says so, the second time some seconds old.
 no_leaks() {
-	sleep 6
 	echo scan > "$KMEMLEAK"
 	sleep 6
 	echo scan > "$KMEMLEAK"
