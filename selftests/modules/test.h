@@ -74,6 +74,8 @@ struct probe {
 /**
  * struct repeater - a timer that arms itself
  * @timer:	the timer
+ * @lock:	serialises the calls for it, of its callback, too. Taken with softirqs off
+ * @stopping:	somebody waits for the callback, and nobody else is to touch the timer
  * @distance:	to the next time
  * @left:	how often it still arms itself
  * @called:	number of calls
@@ -83,6 +85,8 @@ struct probe {
  */
 struct repeater {
 	struct twheel_timer	timer;
+	spinlock_t		lock;
+	bool			stopping;
 	u64			distance;
 	atomic_t		left;
 	atomic_t		called;

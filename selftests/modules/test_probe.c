@@ -78,9 +78,11 @@ static void repeater_called(struct twheel_timer *timer)
 	atomic_inc(&repeater->called);
 	if (repeater->spin_us)
 		udelay(repeater->spin_us);
+	spin_lock(&repeater->lock);
 	if (atomic_dec_if_positive(&repeater->left) >= 0 &&
 	    twheel_rearm(timer, in_ns(READ_ONCE(repeater->distance))))
 		atomic_inc(&repeater->wrong);
+	spin_unlock(&repeater->lock);
 	atomic_dec(&repeater->inside);
 }
 
@@ -88,6 +90,7 @@ void repeater_init(struct repeater *repeater, u64 distance, int times)
 {
 	memset(repeater, 0, sizeof(*repeater));
 	twheel_timer_init(&repeater->timer, repeater_called);
+	spin_lock_init(&repeater->lock);
 	repeater->distance = distance;
 	atomic_set(&repeater->left, times);
 }

@@ -136,7 +136,9 @@ static void repeater_move(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < 2000; i++) {
+		spin_lock_bh(&repeater->lock);
 		twheel_rearm(&repeater->timer, in_ns(random_ns(50 * NSEC_PER_USEC)));
+		spin_unlock_bh(&repeater->lock);
 		cpu_relax();
 	}
 }
@@ -171,28 +173,51 @@ struct storm {
 	atomic_long_t	cancelled;
 };
 
-static void storm_step(struct storm *storm, u32 dice)
+/* Stops a timer. The lock is held, but not while this waits for the callback. */
+static bool storm_stop(struct repeater *repeater)
 {
-	struct twheel_timer *timer = &storm->timers[dice % STORM_TIMERS].timer;
+	bool pending;
+
+	repeater->stopping = true;
+	spin_unlock_bh(&repeater->lock);
+	pending = twheel_cancel_sync(&repeater->timer);
+	spin_lock_bh(&repeater->lock);
+	repeater->stopping = false;
+	return pending;
+}
+
+/* Any operation. */
+static void storm_operate(struct storm *storm, struct repeater *repeater, u32 dice)
+{
 	u64 deadline = in_ns(dice >> 12);
 
 	switch (dice >> 8 & 7) {
 	case 0:
-		if (!twheel_add(timer, deadline))
+		if (!twheel_add(&repeater->timer, deadline))
 			atomic_long_inc(&storm->armed);
 		break;
 	case 1:
-		if (twheel_cancel(timer))
+		if (twheel_cancel(&repeater->timer))
 			atomic_long_inc(&storm->cancelled);
 		break;
 	case 2:
-		if (twheel_cancel_sync(timer))
+		if (storm_stop(repeater))
 			atomic_long_inc(&storm->cancelled);
 		break;
 	default:
-		if (!twheel_rearm(timer, deadline))
+		if (!twheel_rearm(&repeater->timer, deadline))
 			atomic_long_inc(&storm->armed);
 	}
+}
+
+static void storm_step(struct storm *storm, u32 dice)
+{
+	struct repeater *repeater = &storm->timers[dice % STORM_TIMERS];
+
+	spin_lock_bh(&repeater->lock);
+	if (!repeater->stopping)
+		storm_operate(storm, repeater, dice);
+	spin_unlock_bh(&repeater->lock);
 }
 
 static int storm_thread(void *arg)

@@ -10,8 +10,8 @@
  *
  * Three kinds of timers, because each can prove something else:
  *
- *  - shared: all threads and the callbacks handle them at the same time. Only the
- *    account at the end can be checked;
+ *  - shared: all threads and the callbacks handle them, each timer under its lock, and
+ *    wait for their callbacks without it. Only the account at the end can be checked;
  *  - private: one thread arms and cancels, so it knows in each moment which deadline
  *    may fire, and after twheel_cancel_sync() that none may;
  *  - short-lived: allocated, armed, and freed by their callback or after a
@@ -28,6 +28,7 @@
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include "../../module/twheel.h"
 
@@ -81,6 +82,8 @@ static atomic_long_t nr_operations, nr_errors, short_armed, short_fired, short_c
  * @armed:	armings begun
  * @fired:	armings ended by the callback
  * @cancelled:	armings ended by a cancel
+ * @lock:	of a shared timer: serialises the calls for it. Taken with softirqs off
+ * @stopping:	somebody waits for the callback, and nobody else is to touch the timer
  * @running:	callbacks running now: never more than 1
  * @allowed:	no callback before this time; U64_MAX: none at all. Written by the
  *		thread that owns the timer; 0 if it is shared
@@ -90,6 +93,8 @@ struct victim {
 	atomic_long_t		armed;
 	atomic_long_t		fired;
 	atomic_long_t		cancelled;
+	spinlock_t		lock;
+	bool			stopping;
 	atomic_t		running;
 	u64			allowed;
 };
@@ -145,22 +150,55 @@ static void private_fired(struct twheel_timer *timer)
 	atomic_dec(&v->running);
 }
 
+/* May the timer be touched? Then it is locked. */
+static bool enter(struct victim *v)
+{
+	spin_lock_bh(&v->lock);
+	if (!v->stopping)
+		return true;
+	spin_unlock_bh(&v->lock);
+	return false;
+}
+
+static void leave(struct victim *v)
+{
+	spin_unlock_bh(&v->lock);
+}
+
+static void cancel(struct victim *v)
+{
+	if (twheel_cancel(&v->timer))
+		atomic_long_inc(&v->cancelled);
+}
+
+/* Calls of the callback for another timer, or for its own. */
+static void operate_in_callback(struct victim *v, u32 dice)
+{
+	if (!enter(v))
+		return;
+	if (dice & 8)
+		rearm(v, draw_deadline());
+	else
+		cancel(v);
+	leave(v);
+}
+
 static void shared_fired(struct twheel_timer *timer)
 {
 	struct victim *v = container_of(timer, struct victim, timer);
-	struct victim *other = &shared[get_random_u32() % nr_shared];
+	u32 dice = get_random_u32();
 
 	callback_begin(v);
-	switch (READ_ONCE(stopping) ? 3 : get_random_u32() % 8) {
+	switch (READ_ONCE(stopping) ? 3 : dice % 8) {
 	case 0:
+		/* Its own timer it may arm even while it is waited for. */
+		spin_lock(&v->lock);
 		rearm(v, draw_deadline());
+		spin_unlock(&v->lock);
 		break;
 	case 1:
-		if (twheel_cancel(&other->timer))
-			atomic_long_inc(&other->cancelled);
-		break;
 	case 2:
-		rearm(other, draw_deadline());
+		operate_in_callback(&shared[(dice >> 8) % nr_shared], dice);
 		break;
 	case 3:
 		udelay(get_random_u32() % 50);
@@ -169,11 +207,24 @@ static void shared_fired(struct twheel_timer *timer)
 	atomic_dec(&v->running);
 }
 
-/* Any operation, on a timer that others handle at the same time. */
+/* Waits for the callback, without the lock. */
+static void stop(struct victim *v)
+{
+	v->stopping = true;
+	leave(v);
+	if (twheel_cancel_sync(&v->timer))
+		atomic_long_inc(&v->cancelled);
+	spin_lock_bh(&v->lock);
+	v->stopping = false;
+}
+
+/* Any operation, on a timer that others want at the same time. */
 static void torture_shared(void)
 {
 	struct victim *v = &shared[get_random_u32() % nr_shared];
 
+	if (!enter(v))
+		return;
 	switch (get_random_u32() % 4) {
 	case 0:
 		if (!twheel_add(&v->timer, draw_deadline()))
@@ -183,13 +234,12 @@ static void torture_shared(void)
 		rearm(v, draw_deadline());
 		break;
 	case 2:
-		if (twheel_cancel(&v->timer))
-			atomic_long_inc(&v->cancelled);
+		cancel(v);
 		break;
 	default:
-		if (twheel_cancel_sync(&v->timer))
-			atomic_long_inc(&v->cancelled);
+		stop(v);
 	}
+	leave(v);
 }
 
 /*
@@ -444,9 +494,12 @@ static void settle_shared(void)
 
 	/* A callback that began before this may still arm another timer, once. */
 	WRITE_ONCE(stopping, true);
-	for (i = 0; i < nr_shared; i++)
-		if (twheel_cancel_sync(&shared[i].timer))
-			atomic_long_inc(&shared[i].cancelled);
+	for (i = 0; i < nr_shared; i++) {
+		if (!enter(&shared[i]))
+			continue;
+		stop(&shared[i]);
+		leave(&shared[i]);
+	}
 	for (i = 0; i < nr_shared; i++)
 		settle(&shared[i], "shared");
 }
@@ -461,8 +514,10 @@ static int __init torture_init(void)
 	shared = kvcalloc(nr_shared, sizeof(*shared), GFP_KERNEL);
 	if (!shared)
 		return -ENOMEM;
-	for (i = 0; i < nr_shared; i++)
+	for (i = 0; i < nr_shared; i++) {
+		spin_lock_init(&shared[i].lock);
 		twheel_timer_init(&shared[i].timer, shared_fired);
+	}
 	ret = torture_all();
 	if (ret)
 		goto out;
