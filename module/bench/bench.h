@@ -66,6 +66,8 @@ struct bench_pass {
 	u64			*when;
 };
 
+struct bench_work;
+
 typedef unsigned long bench_batch(const struct bench_pass *pass,
 				  unsigned long from, unsigned long to);
 
@@ -79,7 +81,8 @@ typedef unsigned long bench_batch(const struct bench_pass *pass,
  *		expiring are made that one time, because rounding would put some of
  *		them a whole step of the scheme later, which is idle time. NULL if it
  *		does not round
- * @setup:	gets what it needs for so many timers; may be NULL
+ * @setup:	gets what it needs for the timers of a run; may be NULL. Returns 0 or
+ *		-errno
  * @teardown:	gives it back, when no timer is pending any more; may be NULL
  * @convert:	turns @when of a pass from nanoseconds of CLOCK_MONOTONIC into its
  *		own unit, never to earlier; NULL if it is the same. Returns 0
@@ -99,7 +102,7 @@ struct bench_scheme {
 	size_t		object_size;
 	u32		workloads;
 	u64		(*align)(u64 ns);
-	int		(*setup)(unsigned long nr_timers);
+	int		(*setup)(const struct bench_work *work);
 	void		(*teardown)(void);
 	bench_batch	*convert;
 	bench_batch	*init;
@@ -159,54 +162,45 @@ static unsigned long name(const struct bench_pass *pass,		\
 	return bench_each(pass, from, to, name##_one);			\
 }
 
-struct bench_check;
-
 /**
  * struct bench_fire - what the callbacks count
- * @check:	the self check that is going on, or NULL
+ * @countdown:	callbacks until the next one that does more than count: the first,
+ *		the last, or each
  * @expected:	callbacks that are waited for
- * @count:	callbacks so far
  * @first:	when the first one came, in nanoseconds
  * @last:	when the @expected one came
  * @last_obj:	whose that was
- * @done:	it has come
+ * @each:	called by each callback, instead of taking these times; or NULL
+ * @done:	the @expected one has come
  */
 struct bench_fire {
-	struct bench_check	*check;
+	unsigned long		countdown;
 	unsigned long		expected;
-	unsigned long		count;
 	u64			first;
 	u64			last;
 	struct bench_obj	*last_obj;
+	void			(*each)(struct bench_obj *obj);
 	struct completion	done;
 };
 
 extern struct bench_fire bench_fire;
 
-void bench_check_fired(struct bench_check *check, struct bench_obj *obj);
+void bench_fire_start(unsigned long expected, void (*each)(struct bench_obj *obj));
+unsigned long bench_fire_count(void);
+void bench_fired_special(struct bench_obj *obj);
 
 /**
  * bench_fired - what the callback of every scheme does
  * @obj:	the object whose timer expired
  *
- * Little, and the same for all.
+ * The same for all, and so little that it does not hide what the schemes do: it
+ * touches the object, and counts.
  */
 static __always_inline void bench_fired(struct bench_obj *obj)
 {
-	struct bench_fire *fire = &bench_fire;
-
 	obj->fired++;
-	if (unlikely(fire->check)) {
-		bench_check_fired(fire->check, obj);
-		return;
-	}
-	if (unlikely(!fire->count))
-		fire->first = ktime_get_ns();
-	if (unlikely(++fire->count == fire->expected)) {
-		fire->last = ktime_get_ns();
-		fire->last_obj = obj;
-		complete(&fire->done);
-	}
+	if (unlikely(!--bench_fire.countdown))
+		bench_fired_special(obj);
 }
 
 /**
@@ -243,6 +237,9 @@ void bench_seed(struct rnd_state *rnd, u64 seed);
 u64 bench_clock_ps(void);
 int bench_batches(const struct bench_work *work, bench_batch *op, unsigned long *found);
 void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work);
+int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
+		unsigned long nr, bool random, u64 seed);
+void bench_end(const struct bench_scheme *scheme, struct bench_work *work);
 
 int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req);
 int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req);

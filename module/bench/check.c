@@ -65,6 +65,9 @@ struct bench_check {
 	u64				origin;
 };
 
+/* The one that is going on. */
+static struct bench_check *current_check;
+
 static u64 mix(u64 x)
 {
 	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
@@ -72,15 +75,10 @@ static u64 mix(u64 x)
 	return x ^ (x >> 32);
 }
 
-/**
- * bench_check_fired - what a callback does in a self check
- * @check:	the self check
- * @obj:	the object whose timer expired
- *
- * Context: softirq, on the CPU of the self check.
- */
-void bench_check_fired(struct bench_check *check, struct bench_obj *obj)
+/* What each callback does, in softirq context. */
+static void check_fired(struct bench_obj *obj)
 {
+	struct bench_check *check = current_check;
 	u64 from = obj->state & HANDS_OFF ? check->begun : check->origin;
 	struct twheel_bench_check *req = check->req;
 
@@ -220,7 +218,7 @@ static u64 expect(struct bench_check *check)
 /* Waits for the expected callbacks, and for some that are not. Returns 0 or -EINTR. */
 static int await(const struct bench_check *check, u64 last)
 {
-	/* Pairs with the WRITE_ONCE() in bench_check_fired(). */
+	/* Pairs with the WRITE_ONCE() in check_fired(). */
 	while (ktime_get_ns() < last + GRACE ||
 	       (READ_ONCE(check->req->fired) < check->req->expected &&
 		ktime_get_ns() < last + PATIENCE)) {
@@ -314,26 +312,15 @@ int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check
 	struct bench_check check = { .scheme = scheme, .req = req };
 	int ret;
 
-	ret = bench_work_init(&check.work, req->nr_timers, false, req->seed);
+	ret = bench_begin(scheme, &check.work, req->nr_timers, false, req->seed);
 	if (ret)
 		return ret;
 	check.one.objs = check.work.pass.objs;
 	check.one.order = &check.order;
 	check.one.when = &check.when;
-	if (scheme->setup)
-		ret = scheme->setup(req->nr_timers);
-	if (ret)
-		goto out_work;
-	bench_fire.check = &check;
-	ret = bench_batches(&check.work, scheme->init, NULL);
-	if (!ret) {
-		ret = all_rounds(&check);
-		bench_stop(scheme, &check.work);
-	}
-	bench_fire.check = NULL;
-	if (scheme->teardown)
-		scheme->teardown();
-out_work:
-	bench_work_destroy(&check.work);
+	current_check = &check;
+	bench_fire_start(0, check_fired);
+	ret = all_rounds(&check);
+	bench_end(scheme, &check.work);
 	return ret;
 }

@@ -52,6 +52,63 @@ struct run {
 struct bench_fire bench_fire;
 
 /**
+ * bench_fire_start - begin to count callbacks
+ * @expected:	how many are waited for
+ * @each:	called by each of them; NULL to take the times of the first and the last
+ *
+ * Context: process, with no timer armed.
+ */
+void bench_fire_start(unsigned long expected, void (*each)(struct bench_obj *obj))
+{
+	bench_fire = (struct bench_fire) {
+		.countdown	= 1,
+		.expected	= expected,
+		.each		= each,
+	};
+	init_completion(&bench_fire.done);
+}
+
+/**
+ * bench_fire_count - how many callbacks have come?
+ *
+ * Context: process, if they do not all call a function.
+ * Return: their number, even if it is more than expected.
+ */
+unsigned long bench_fire_count(void)
+{
+	/* May be changed by a softirq in between. */
+	unsigned long countdown = READ_ONCE(bench_fire.countdown);
+
+	return bench_fire.first ? bench_fire.expected - countdown : 0;
+}
+
+/**
+ * bench_fired_special - what a callback does when the countdown has come to 0
+ * @obj:	the object whose timer expired
+ *
+ * Context: softirq, on the CPU of the run.
+ */
+void bench_fired_special(struct bench_obj *obj)
+{
+	struct bench_fire *fire = &bench_fire;
+
+	if (fire->each) {
+		fire->countdown = 1;
+		fire->each(obj);
+		return;
+	}
+	if (!fire->first) {
+		fire->first = ktime_get_ns();
+		fire->countdown = fire->expected - 1;
+		if (fire->countdown)
+			return;
+	}
+	fire->last = ktime_get_ns();
+	fire->last_obj = obj;
+	complete(&fire->done);
+}
+
+/**
  * bench_clock_ps - measure what reading the clock costs
  *
  * Context: process.
@@ -116,6 +173,55 @@ void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work
 	}
 }
 
+/**
+ * bench_begin - make the objects of a run and their timers
+ * @scheme:	the scheme
+ * @work:	filled in
+ * @nr:		number of objects
+ * @random:	whether they are to be taken in random order
+ * @seed:	for what is random
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM or -EINTR. If it is not 0, there is nothing to end.
+ */
+int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
+		unsigned long nr, bool random, u64 seed)
+{
+	int ret;
+
+	bench_fire_start(0, NULL);
+	ret = bench_work_init(work, nr, random, seed);
+	if (ret)
+		return ret;
+	if (scheme->setup)
+		ret = scheme->setup(work);
+	if (ret)
+		goto out_work;
+	ret = bench_batches(work, scheme->init, NULL);
+	if (!ret)
+		return 0;
+	if (scheme->teardown)
+		scheme->teardown();
+out_work:
+	bench_work_destroy(work);
+	return ret;
+}
+
+/**
+ * bench_end - free the objects of a run, whatever their timers do
+ * @scheme:	the scheme
+ * @work:	the objects
+ *
+ * Context: process.
+ */
+void bench_end(const struct bench_scheme *scheme, struct bench_work *work)
+{
+	bench_stop(scheme, work);
+	if (scheme->teardown)
+		scheme->teardown();
+	bench_work_destroy(work);
+}
+
 /* As bench_batches(), with the clock running. */
 static int measure(const struct run *run, bench_batch *op, u64 *ns, unsigned long *found)
 {
@@ -166,8 +272,8 @@ static int verify(struct run *run, u32 workload, u64 begun, unsigned long found,
 	if (now >= end)
 		return fault(run, workload, TWHEEL_BENCH_TOO_SLOW,
 			     end - min(begun, end), now - begun);
-	if (bench_fire.count)
-		return fault(run, workload, TWHEEL_BENCH_WRONG_FIRED, 0, bench_fire.count);
+	if (bench_fire_count())
+		return fault(run, workload, TWHEEL_BENCH_WRONG_FIRED, 0, bench_fire_count());
 	if (found != expected)
 		return fault(run, workload, TWHEEL_BENCH_WRONG_VERDICT, expected, found);
 	if (pending != expected_pending)
@@ -282,15 +388,13 @@ static int arm_burst(struct run *run)
 			ret = bench_batches(work, run->scheme->convert, NULL);
 		if (ret)
 			break;
-		bench_fire.expected = work->nr;
-		reinit_completion(&bench_fire.done);
+		bench_fire_start(work->nr, NULL);
 		ret = measure(run, run->scheme->add, &ns, &found);
 		if (!ret)
 			ret = verify(run, TWHEEL_BENCH_EXPIRE, begun, found, 0, work->nr);
 		if (ret <= 0 || run->req->fault != TWHEEL_BENCH_TOO_SLOW)
 			break;
 		bench_stop(run->scheme, work);
-		bench_fire.count = 0;
 		if (tries < LEAD_TRIES - 1) {
 			run->req->fault = TWHEEL_BENCH_OK;
 			ret = 0;
@@ -330,9 +434,9 @@ static int run_expire(struct run *run)
 		return ret;
 	if (completion_done(&fire->done))
 		settle(run);
-	if (fire->count != work->nr)
+	if (bench_fire_count() != work->nr)
 		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_WRONG_FIRED,
-			     work->nr, fire->count);
+			     work->nr, bench_fire_count());
 	if (fire->first < work->earliest)
 		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_FIRED_EARLY,
 			     work->earliest, fire->first);
@@ -375,9 +479,6 @@ static int run_life(struct run *run)
 			continue;
 		ret = run_workload(run, workload);
 	}
-	/* After a fault nobody knows what is still armed. */
-	if (ret || run->req->workloads < BIT(TWHEEL_BENCH_CANCEL))
-		bench_stop(run->scheme, &run->work);
 	return ret;
 }
 
@@ -394,30 +495,19 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req)
 	struct run run = { .scheme = scheme, .req = req };
 	int ret;
 
-	ret = bench_work_init(&run.work, req->nr_timers, req->order == TWHEEL_BENCH_RANDOM,
-			      req->seed);
+	ret = bench_begin(scheme, &run.work, req->nr_timers,
+			  req->order == TWHEEL_BENCH_RANDOM, req->seed);
 	if (ret)
 		return ret;
-	if (scheme->setup)
-		ret = scheme->setup(req->nr_timers);
-	if (ret)
-		goto out_work;
-	memset(&bench_fire, 0, sizeof(bench_fire));
-	init_completion(&bench_fire.done);
 	/* No deadline is set yet. */
 	run.work.earliest = U64_MAX;
 	run.clock_ps = bench_clock_ps();
 	req->cpu = smp_processor_id();
-	ret = bench_batches(&run.work, scheme->init, NULL);
-	if (!ret)
-		ret = run_life(&run);
+	ret = run_life(&run);
 	if (ret > 0) {
 		memset(req->result, 0, sizeof(req->result));
 		ret = 0;
 	}
-	if (scheme->teardown)
-		scheme->teardown();
-out_work:
-	bench_work_destroy(&run.work);
+	bench_end(scheme, &run.work);
 	return ret;
 }

@@ -12,9 +12,9 @@ static void fired(struct bench_heap_node *node)
 }
 
 /* As late as the wheel may be, the heap may be too. */
-static int setup(unsigned long nr_timers)
+static int setup(const struct bench_work *work)
 {
-	return bench_heap_init(&heap, nr_timers, 1ULL << twheel_tick_shift());
+	return bench_heap_init(&heap, work->nr, 1ULL << twheel_tick_shift());
 }
 
 static void teardown(void)

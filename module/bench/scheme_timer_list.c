@@ -21,7 +21,7 @@ static s64 origin;
  * has changed finds the smallest difference between them, which is that at the
  * beginning of a jiffy, or a little more when its interrupt was late.
  */
-static int setup(unsigned long nr_timers)
+static int setup(const struct bench_work *work)
 {
 	u64 start = get_jiffies_64(), now;
 
