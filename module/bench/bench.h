@@ -121,6 +121,7 @@ struct bench_scheme {
 
 extern const struct bench_scheme bench_scheme_wheel;
 extern const struct bench_scheme bench_scheme_timer_list;
+extern const struct bench_scheme bench_scheme_hrtimer;
 extern const struct bench_scheme bench_scheme_heap;
 extern const struct bench_scheme bench_scheme_limit;
 

@@ -17,11 +17,12 @@
 #include "bench.h"
 
 /* What a run needs for each timer, besides its object: arrays, entries, and so on. */
-#define BYTES_PER_TIMER	64
+#define BYTES_PER_TIMER	128
 
 static const struct bench_scheme *const schemes[] = {
 	&bench_scheme_wheel,
 	&bench_scheme_timer_list,
+	&bench_scheme_hrtimer,
 	&bench_scheme_heap,
 	&bench_scheme_limit,
 };

@@ -34,10 +34,13 @@ static int setup(const struct bench_work *work)
 	return 0;
 }
 
-/* One jiffy more than the division gives makes up for an origin that is late. */
+/*
+ * Rounded up, as a user would with jiffies + nsecs_to_jiffies(). That timers come a
+ * step later than they say makes up for an origin that is late.
+ */
 static __always_inline u64 to_jiffies(u64 ns)
 {
-	return div_u64(ns - origin + TICK_NSEC - 1, TICK_NSEC) + 1;
+	return div_u64(ns - origin + TICK_NSEC - 1, TICK_NSEC);
 }
 
 static unsigned long convert(const struct bench_pass *pass, unsigned long from,
@@ -59,7 +62,7 @@ static u64 align(u64 ns)
 {
 	u64 expires = round_up(to_jiffies(ns) + 1, STEP) - 1;
 
-	return origin + (expires - 1) * TICK_NSEC;
+	return origin + expires * TICK_NSEC;
 }
 
 static void fired(struct timer_list *timer)

@@ -133,7 +133,8 @@ struct twheel_bench_info {
 /**
  * struct twheel_bench_scheme - the argument of TWHEEL_BENCH_IOC_SCHEME
  * @index: in: 0 to the number of schemes - 1
- * @object_size: out: bytes that one timer takes in its owner's object
+ * @object_size: out: bytes that one timer takes in its owner's object; 0 if timers
+ *	are kept beside the objects
  * @workloads: out: bit w is set if the scheme knows workload w
  * @checked: out: 1 if the scheme has timers, so that TWHEEL_BENCH_IOC_CHECK can
  *	be asked of it
