@@ -213,6 +213,7 @@ static __always_inline void bench_fired(struct bench_obj *obj)
  * @deadline:	of each object, in nanoseconds
  * @earliest:	the earliest of them
  * @quiet:	of a burst: until then no scheme has anything to do
+ * @free_before: bytes that the page allocator had left before the scheme got any
  */
 struct bench_work {
 	unsigned long		nr;
@@ -222,6 +223,7 @@ struct bench_work {
 	u64			*deadline;
 	u64			earliest;
 	u64			quiet;
+	u64			free_before;
 };
 
 void *bench_alloc(size_t nr, size_t size);
@@ -241,9 +243,12 @@ void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work
 int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
 		unsigned long nr, bool random, u64 seed);
 void bench_end(const struct bench_scheme *scheme, struct bench_work *work);
+u64 bench_free_bytes(void);
 
 int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req);
 int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req);
+int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_lateness *req);
+int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *req);
 
 /* Positions between two looks at the clock, at signals and at the scheduler. */
 #define BENCH_CHUNK	8192

@@ -35,6 +35,8 @@ union argument {
 	struct twheel_bench_scheme	scheme;
 	struct twheel_bench_check	check;
 	struct twheel_bench_run		run;
+	struct twheel_bench_lateness	lateness;
+	struct twheel_bench_memory	memory;
 };
 
 static const struct bench_scheme *scheme_at(u32 index)
@@ -52,6 +54,7 @@ static int do_info(union argument *arg)
 		.clock_ps	= bench_clock_ps(),
 		.nr_schemes	= ARRAY_SIZE(schemes),
 		.stride		= sizeof(struct bench_obj),
+		.free_bytes	= bench_free_bytes(),
 	};
 	return 0;
 }
@@ -147,6 +150,62 @@ static int do_run(union argument *arg)
 	return ret;
 }
 
+static int do_lateness(union argument *arg)
+{
+	const struct bench_scheme *scheme = scheme_at(arg->lateness.scheme);
+	struct twheel_bench_lateness req = {
+		.seed		= arg->lateness.seed,
+		.scheme		= arg->lateness.scheme,
+		.nr_timers	= arg->lateness.nr_timers,
+		.min_ns		= arg->lateness.min_ns,
+		.max_ns		= arg->lateness.max_ns,
+	};
+	int ret;
+
+	if (!scheme)
+		return -ENOENT;
+	if (!scheme->add)
+		return -EOPNOTSUPP;
+	if (!req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_CHECK_TIMERS ||
+	    !req.min_ns || req.min_ns > req.max_ns ||
+	    req.max_ns > TWHEEL_BENCH_MAX_TIMEOUT_NS)
+		return -EINVAL;
+	ret = begin_run();
+	if (ret)
+		return ret;
+	ret = bench_lateness(scheme, &req);
+	end_run();
+	arg->lateness = req;
+	return ret;
+}
+
+static int do_memory(union argument *arg)
+{
+	const struct bench_scheme *scheme = scheme_at(arg->memory.scheme);
+	struct twheel_bench_memory req = {
+		.seed		= arg->memory.seed,
+		.scheme		= arg->memory.scheme,
+		.nr_timers	= arg->memory.nr_timers,
+	};
+	int ret;
+
+	if (!scheme)
+		return -ENOENT;
+	if (!scheme->add)
+		return -EOPNOTSUPP;
+	if (!req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_TIMERS)
+		return -EINVAL;
+	if (!fits_in_memory(req.nr_timers))
+		return -ENOMEM;
+	ret = begin_run();
+	if (ret)
+		return ret;
+	ret = bench_memory(scheme, &req);
+	end_run();
+	arg->memory = req;
+	return ret;
+}
+
 /**
  * struct operation - what there is to know of an ioctl
  * @cmd:	its number, with the size that this kernel knows
@@ -176,6 +235,14 @@ static const struct operation operations[] = {
 		.cmd		= TWHEEL_BENCH_IOC_RUN,
 		.min_size	= offsetofend(struct twheel_bench_run, result),
 		.run		= do_run,
+	}, {
+		.cmd		= TWHEEL_BENCH_IOC_LATENESS,
+		.min_size	= offsetofend(struct twheel_bench_lateness, late),
+		.run		= do_lateness,
+	}, {
+		.cmd		= TWHEEL_BENCH_IOC_MEMORY,
+		.min_size	= offsetofend(struct twheel_bench_memory, most),
+		.run		= do_memory,
 	},
 };
 

@@ -193,6 +193,7 @@ int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
 	ret = bench_work_init(work, nr, random, seed);
 	if (ret)
 		return ret;
+	work->free_before = bench_free_bytes();
 	if (scheme->setup)
 		ret = scheme->setup(work);
 	if (ret)

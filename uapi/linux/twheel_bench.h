@@ -39,7 +39,7 @@
  *  - EBUSY: another run is going on
  *  - ENOMEM: there is not enough memory for so many timers
  *  - EINTR: a fatal signal ended the run
- *  - ETIME: the machine is too slow for a check of so many timers
+ *  - ETIME: the machine is too slow for so many timers
  *  - EPERM: open() without CAP_SYS_ADMIN
  */
 
@@ -48,7 +48,9 @@
 /* Limits on what can be asked for. */
 #define TWHEEL_BENCH_MAX_TIMERS		16777216
 #define TWHEEL_BENCH_MAX_CHECK_TIMERS	65536
+#define TWHEEL_BENCH_MAX_TIMEOUT_NS	3600000000000ULL
 #define TWHEEL_BENCH_NAME_SIZE		16
+#define TWHEEL_BENCH_LATE_BUCKETS	40
 
 /**
  * enum twheel_bench_workload - what is measured
@@ -119,6 +121,8 @@ enum twheel_bench_fault {
  *	been taken off all the times that a run reports
  * @nr_schemes: number of schemes
  * @stride: bytes from one object to the next, the same for all schemes
+ * @free_bytes: bytes that the page allocator has left, lists of single CPUs
+ *	included: what an action takes is the difference
  *
  * All fields are written by the kernel; they are ignored on the way in.
  */
@@ -128,6 +132,7 @@ struct twheel_bench_info {
 	__aligned_u64 clock_ps;
 	__u32 nr_schemes;
 	__u32 stride;
+	__aligned_u64 free_bytes;
 };
 
 /**
@@ -229,6 +234,55 @@ struct twheel_bench_run {
 	struct twheel_bench_result result[TWHEEL_BENCH_NR_WORKLOADS];
 };
 
+/**
+ * struct twheel_bench_lateness - the argument of TWHEEL_BENCH_IOC_LATENESS
+ * @seed: in: of the timeouts and of the random order
+ * @scheme: in: index of the scheme
+ * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_CHECK_TIMERS
+ * @min_ns: in: the shortest timeout, 1 or more nanoseconds
+ * @max_ns: in: the longest, up to %TWHEEL_BENCH_MAX_TIMEOUT_NS
+ * @fired: out: expiries; less than @nr_timers if some did not come in time
+ * @early: out: expiries before their deadline
+ * @worst_ns: out: how late the latest was
+ * @late: out: expiries that were less than 2^b nanoseconds late, and not less than
+ *	half of that, at b; the last one has no bound. Those on time and the early
+ *	ones are at 0
+ *
+ * Timers are armed, one after the other, with timeouts of every order of magnitude
+ * alike, and come due by themselves; so this takes @max_ns and somewhat more.
+ */
+struct twheel_bench_lateness {
+	__aligned_u64 seed;
+	__u32 scheme;
+	__u32 nr_timers;
+	__aligned_u64 min_ns;
+	__aligned_u64 max_ns;
+	__aligned_u64 fired;
+	__aligned_u64 early;
+	__aligned_u64 worst_ns;
+	__aligned_u64 late[TWHEEL_BENCH_LATE_BUCKETS];
+};
+
+/**
+ * struct twheel_bench_memory - the argument of TWHEEL_BENCH_IOC_MEMORY
+ * @seed: in: of the timeouts and of the random order
+ * @scheme: in: index of the scheme
+ * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_TIMERS
+ * @added: out: bytes that the scheme had taken from the page allocator, besides the
+ *	objects, when all timers were armed
+ * @most: out: the same, at most, when all had been re-armed to later, and then to
+ *	earlier, too
+ *
+ * What a scheme had before, as the wheel may from an earlier run, is not in it.
+ */
+struct twheel_bench_memory {
+	__aligned_u64 seed;
+	__u32 scheme;
+	__u32 nr_timers;
+	__aligned_u64 added;
+	__aligned_u64 most;
+};
+
 /* What the module and this machine are like. Returns 0. */
 #define TWHEEL_BENCH_IOC_INFO	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb0, struct twheel_bench_info)
 
@@ -240,5 +294,12 @@ struct twheel_bench_run {
 
 /* Measures a scheme. Returns 0. Errors: all. */
 #define TWHEEL_BENCH_IOC_RUN	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb3, struct twheel_bench_run)
+
+/* Finds out how late timers are. Returns 0. Errors: all but ETIME. */
+#define TWHEEL_BENCH_IOC_LATENESS					\
+	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb4, struct twheel_bench_lateness)
+
+/* Finds out how much memory timers take. Returns 0. Errors: all. */
+#define TWHEEL_BENCH_IOC_MEMORY	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb5, struct twheel_bench_memory)
 
 #endif /* _UAPI_LINUX_TWHEEL_BENCH_H */

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: how much memory does a scheme take?
+ *
+ * The page allocator is asked how many pages it has left, so that nothing is left
+ * out: not what a scheme forgets to count, nor what other allocators take from it.
+ */
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/nodemask.h>
+
+#include "bench.h"
+
+static unsigned long free_pages_of(struct zone *zone)
+{
+	unsigned long nr = zone_page_state_snapshot(zone, NR_FREE_PAGES);
+	unsigned int cpu;
+
+	/* What each CPU keeps back is free, too. */
+	for_each_online_cpu(cpu)
+		nr += READ_ONCE(per_cpu_ptr(zone->per_cpu_pageset, cpu)->count);
+	return nr;
+}
+
+/**
+ * bench_free_bytes - how much memory has the page allocator left?
+ *
+ * Context: any.
+ * Return: bytes; exact if nobody allocates meanwhile.
+ */
+u64 bench_free_bytes(void)
+{
+	unsigned long nr = 0;
+	struct zone *zone;
+	int node, i;
+
+	for_each_online_node(node) {
+		for (i = 0; i < MAX_NR_ZONES; i++) {
+			zone = &NODE_DATA(node)->node_zones[i];
+			if (populated_zone(zone))
+				nr += free_pages_of(zone);
+		}
+	}
+	return (u64)nr << PAGE_SHIFT;
+}
+
+/* Arms all timers, for which the scheme may take more memory than @most so far. */
+static int arm_all(const struct bench_scheme *scheme, struct bench_work *work,
+		   int (*prepare)(struct bench_work *work), bench_batch *op, u64 *most)
+{
+	unsigned long pending;
+	u64 left;
+	int ret;
+
+	ret = bench_work_shuffle(work);
+	if (!ret)
+		ret = prepare(work);
+	if (!ret)
+		ret = bench_batches(work, scheme->convert, NULL);
+	if (!ret)
+		ret = bench_batches(work, op, NULL);
+	if (!ret)
+		ret = bench_batches(work, scheme->pending, &pending);
+	if (ret)
+		return ret;
+	if (pending != work->nr)
+		return -ETIME;
+	left = bench_free_bytes();
+	*most = max(*most, work->free_before - min(work->free_before, left));
+	return 0;
+}
+
+/**
+ * bench_memory - find out how much memory a scheme takes
+ * @scheme:	the scheme; it has timers
+ * @req:	what to do; the answer is written to it
+ *
+ * Context: process; the caller stays on its CPU.
+ * Return: 0, -ENOMEM, -EINTR or -ETIME.
+ */
+int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *req)
+{
+	struct bench_work work;
+	int ret;
+
+	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed);
+	if (ret)
+		return ret;
+	ret = arm_all(scheme, &work, bench_work_timeouts, scheme->add, &req->added);
+	req->most = req->added;
+	if (!ret)
+		ret = arm_all(scheme, &work, bench_work_later, scheme->rearm, &req->most);
+	if (!ret)
+		ret = arm_all(scheme, &work, bench_work_earlier, scheme->rearm, &req->most);
+	bench_end(scheme, &work);
+	return ret;
+}
