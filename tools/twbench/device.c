@@ -17,7 +17,7 @@
 
 /**
  * device_open - open the device and ask what it has
- * @setup:	@fd, @info, @schemes and @chosen are filled in
+ * @setup:	@fd, @info and @schemes are filled in, and there is room for @most
  */
 void device_open(struct setup *setup)
 {
@@ -30,7 +30,7 @@ void device_open(struct setup *setup)
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_INFO, &setup->info))
 		err(EXIT_FAILED, "%s: cannot ask what it has", DEVICE);
 	setup->schemes = allocate(setup->info.nr_schemes, sizeof(*setup->schemes));
-	setup->chosen = allocate(setup->info.nr_schemes, sizeof(*setup->chosen));
+	setup->most = allocate(setup->info.nr_schemes, sizeof(*setup->most));
 	for (i = 0; i < setup->info.nr_schemes; i++) {
 		setup->schemes[i].index = i;
 		if (ioctl(setup->fd, TWHEEL_BENCH_IOC_SCHEME, &setup->schemes[i]))
@@ -45,7 +45,7 @@ static const char *why(int error)
 	if (error == ENOMEM)
 		return "not enough memory for so many timers";
 	if (error == ETIME)
-		return "this machine is too slow for the self check";
+		return "this machine is too slow for so many timers";
 	return strerror(error);
 }
 
@@ -82,7 +82,7 @@ void device_check(const struct setup *setup, FILE *out)
 	uint32_t i;
 
 	for (i = 0; i < setup->info.nr_schemes; i++) {
-		if (!setup->chosen[i] || !setup->schemes[i].checked)
+		if (!setup->most[i] || !setup->schemes[i].checked)
 			continue;
 		check_one(setup, i, &check);
 		if (!nr++)
@@ -148,4 +148,47 @@ void device_run(const struct setup *setup, struct twheel_bench_run *run)
 		give_up(run, name);
 	if (run->cpu != (uint32_t)setup->cpu)
 		errx(EXIT_FAILED, "%s ran on CPU %u instead of %d", name, run->cpu, setup->cpu);
+}
+
+/**
+ * device_lateness - find out how late a scheme's timers are
+ * @setup:	the device
+ * @lateness:	what to do, and the answer
+ */
+void device_lateness(const struct setup *setup, struct twheel_bench_lateness *lateness)
+{
+	const char *name = setup->schemes[lateness->scheme].name;
+
+	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_LATENESS, lateness))
+		errx(EXIT_FAILED, "lateness of %s: %s", name, why(errno));
+	if (lateness->early || lateness->fired != lateness->nr_timers)
+		errx(EXIT_FAILED,
+		     "lateness of %s (seed %llu): %llu of %u timers expired, %llu of them early",
+		     name, lateness->seed, lateness->fired, lateness->nr_timers,
+		     lateness->early);
+}
+
+/**
+ * device_memory - find out how much memory a scheme takes
+ * @setup:	the device
+ * @memory:	what to do, and the answer
+ */
+void device_memory(const struct setup *setup, struct twheel_bench_memory *memory)
+{
+	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_MEMORY, memory))
+		errx(EXIT_FAILED, "memory of %s, n = %u: %s",
+		     setup->schemes[memory->scheme].name, memory->nr_timers, why(errno));
+}
+
+/**
+ * device_free_bytes - ask how much memory the page allocator has left
+ * @setup:	the device
+ */
+uint64_t device_free_bytes(const struct setup *setup)
+{
+	struct twheel_bench_info info;
+
+	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_INFO, &info))
+		err(EXIT_FAILED, "cannot ask how much memory is free");
+	return info.free_bytes;
 }

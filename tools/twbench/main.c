@@ -141,27 +141,33 @@ static void parse_workloads(struct setup *setup, char *list)
 						    TWHEEL_BENCH_NR_WORKLOADS);
 }
 
-enum { OPTION_LANE = 256, OPTION_SEED, OPTION_JSON, OPTION_CSV };
+enum {
+	OPTION_LANE = 256, OPTION_SEED, OPTION_JSON, OPTION_CSV, OPTION_MEMORY, OPTION_LATENESS
+};
 
 static const struct argp_option options[] = {
 	{ "timers", 'n', "LIST", 0, "numbers of timers, as 500 or 10k or 1M [10k,100k,1M]", 0 },
-	{ "scheme", 's', "LIST", 0, "schemes to compare [all]", 0 },
+	{ "scheme", 's', "LIST", 0,
+	  "schemes to compare, those with a number, as heap:1M, up to so many timers [all]", 0 },
 	{ "workload", 'w', "LIST", 0, "workloads [all]", 0 },
 	{ "order", 'o', "LIST", 0, "order of the objects: random, sequential [random]", 0 },
 	{ "rounds", 'r', "N", 0, "measure everything N times [5, or 3 above 200k timers]", 0 },
+	{ "memory", OPTION_MEMORY, "N", 0, "measure the memory of N pending timers, too", 0 },
+	{ "lateness", OPTION_LATENESS, "N", 0,
+	  "measure how late N timers of 1 ms to 60 s are, too; takes minutes", 0 },
 	{ "cpu", 'c', "N", 0, "the CPU to run on [the last one allowed]", 0 },
 	{ "seed", OPTION_SEED, "N", 0, "seed of timeouts and orders [1]", 0 },
 	{ "lane", OPTION_LANE, "NAME", 0,
 	  "what this machine is: exact (a nanosecond is an instruction), native, guest, ... [guest]",
 	  0 },
 	{ "json", OPTION_JSON, "FILE", 0, "write all figures as JSON; - is standard output", 0 },
-	{ "csv", OPTION_CSV, "FILE", 0, "write all figures as CSV; - is standard output", 0 },
+	{ "csv", OPTION_CSV, "FILE", 0, "write the tables as CSV; - is standard output", 0 },
 	{ "list", 'l', NULL, 0, "list schemes, workloads and orders", 0 },
 	{ .doc = "All schemes are first tried for doing the same, then measured in rounds.",
 	  .group = 1 },
 	{ .doc = "Times are per operation; for expire, from the first to the last callback.",
 	  .group = 2 },
-	{ .doc = "cpu: CPU time of that, and of what had to be done just before.",
+	{ .doc = "expire_cpu: CPU time of that, and of what had to be done just before.",
 	  .group = 3 },
 	{ .doc = "Exit codes: 0 all went well, 1 something failed, 2 a wrong command line.",
 	  .group = 4 },
@@ -188,6 +194,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'r':
 		setup->rounds = parse_number("number of rounds", arg, 1, 10000);
+		break;
+	case OPTION_MEMORY:
+		setup->nr_memory = parse_number("number of timers", arg, 1,
+						TWHEEL_BENCH_MAX_TIMERS);
+		break;
+	case OPTION_LATENESS:
+		setup->nr_lateness = parse_number("number of timers", arg, 1,
+						  TWHEEL_BENCH_MAX_CHECK_TIMERS);
 		break;
 	case 'c':
 		setup->cpu = parse_number("CPU", arg, 0, CPU_SETSIZE - 1);
@@ -225,14 +239,20 @@ static void choose_schemes(struct setup *setup, char *list)
 {
 	uint32_t nr = setup->info.nr_schemes, i;
 	const char **names = allocate(nr, sizeof(*names));
-	char *word;
+	char *word, *most;
 
 	for (i = 0; i < nr; i++) {
 		names[i] = setup->schemes[i].name;
-		setup->chosen[i] = !list;
+		setup->most[i] = list ? 0 : TWHEEL_BENCH_MAX_TIMERS;
 	}
-	for (word = list ? strtok(list, ",") : NULL; word; word = strtok(NULL, ","))
-		setup->chosen[find_name("scheme", word, names, nr)] = true;
+	for (word = list ? strtok(list, ",") : NULL; word; word = strtok(NULL, ",")) {
+		most = strchr(word, ':');
+		if (most)
+			*most++ = 0;
+		setup->most[find_name("scheme", word, names, nr)] = !most ?
+			TWHEEL_BENCH_MAX_TIMERS :
+			parse_number("number of timers", most, 1, TWHEEL_BENCH_MAX_TIMERS);
+	}
 	free(names);
 }
 
@@ -334,17 +354,23 @@ static void compare(const struct options *opts, const struct setup *setup)
 	/* Opened first: it would be a pity to have measured in vain. */
 	FILE *json = open_report(opts->json), *csv = open_report(opts->csv);
 	FILE *out = json == stdout || csv == stdout ? stderr : stdout;
-	struct records records = { 0 };
+	struct results results = { 0 };
 
 	table_header(out, setup);
 	device_check(setup, out);
-	measure_all(setup, out, &records);
+	/* Before larger numbers of timers leave the wheel with more chunks than it needs. */
+	memory_measure(setup, &results);
+	memory_print(out, setup, &results);
+	measure_all(setup, out, &results.records);
+	table_growth(out, &results.records);
+	lateness_measure(setup, &results);
+	lateness_print(out, setup, &results);
 	if (json) {
-		report_json(json, setup, &records);
+		report_json(json, setup, &results);
 		close_report(opts->json, json);
 	}
 	if (csv) {
-		report_csv(csv, setup, &records);
+		report_csv(csv, setup, &results.records);
 		close_report(opts->csv, csv);
 	}
 }

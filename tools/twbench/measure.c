@@ -8,6 +8,17 @@
 
 #include "twbench.h"
 
+/* In the order of the tables. */
+static const struct figure figures[] = {
+	{ "add",		TWHEEL_BENCH_ADD,		false },
+	{ "rearm_later",	TWHEEL_BENCH_REARM_LATER,	false },
+	{ "rearm_earlier",	TWHEEL_BENCH_REARM_EARLIER,	false },
+	{ "cancel",		TWHEEL_BENCH_CANCEL,		false },
+	{ "expire",		TWHEEL_BENCH_EXPIRE,		false },
+	{ "expire_cpu",		TWHEEL_BENCH_EXPIRE,		true },
+	{ "rmw",		TWHEEL_BENCH_RMW,		false },
+};
+
 /**
  * rounds_of - how many rounds to run
  * @setup:	what was asked for
@@ -46,33 +57,31 @@ static void summarise(struct samples *samples)
 	free(sorted);
 }
 
-static uint32_t workloads_of(const struct setup *setup, uint32_t scheme)
+static uint32_t workloads_of(const struct setup *setup, uint32_t scheme, uint32_t size)
 {
 	uint32_t known = setup->schemes[scheme].workloads;
 
-	return setup->chosen[scheme] ? known & setup->workloads : 0;
+	return size <= setup->most[scheme] ? known & setup->workloads : 0;
 }
 
-/* Makes the records of a table, by workload and then by scheme. Returns their number. */
+/* Makes the records of a table, by figure and then by scheme. Returns their number. */
 static size_t make_records(const struct setup *setup, uint32_t size, uint32_t order,
 			   struct record *record)
 {
 	unsigned int rounds = rounds_of(setup, size);
-	uint32_t workload, scheme;
-	size_t nr = 0;
+	uint32_t scheme;
+	size_t nr = 0, i;
 
-	for (workload = 0; workload < TWHEEL_BENCH_NR_WORKLOADS; workload++) {
+	for (i = 0; i < ARRAY_SIZE(figures); i++) {
 		for (scheme = 0; scheme < setup->info.nr_schemes; scheme++) {
-			if (!(workloads_of(setup, scheme) & 1U << workload))
+			if (!(workloads_of(setup, scheme, size) & 1U << figures[i].workload))
 				continue;
 			record[nr++] = (struct record) {
 				.scheme		= setup->schemes[scheme].name,
-				.workload	= workload,
+				.figure		= &figures[i],
 				.size		= size,
 				.order		= order,
 				.time.value	= allocate(rounds, sizeof(double)),
-				.cpu.value	= allocate(rounds, sizeof(double)),
-				.has_cpu	= workload == TWHEEL_BENCH_EXPIRE,
 			};
 		}
 	}
@@ -95,13 +104,13 @@ static void take_results(const struct setup *setup, const struct twheel_bench_ru
 	for (i = 0; i < nr; i++) {
 		if (strcmp(record[i].scheme, scheme))
 			continue;
-		result = &run->result[record[i].workload];
+		result = &run->result[record[i].figure->workload];
 		if (!result->ops)
 			errx(EXIT_FAILED, "%s: no result for %s", scheme,
-			     workload_names[record[i].workload]);
-		add_sample(&record[i].time, result->time_ns, result->ops);
-		if (record[i].has_cpu)
-			add_sample(&record[i].cpu, result->cpu_ns, result->ops);
+			     record[i].figure->name);
+		add_sample(&record[i].time,
+			   record[i].figure->cpu ? result->cpu_ns : result->time_ns,
+			   result->ops);
 	}
 }
 
@@ -116,7 +125,7 @@ static void one_round(const struct setup *setup, struct record *record, size_t n
 			.scheme		= scheme,
 			.order		= record->order,
 			.nr_timers	= record->size,
-			.workloads	= workloads_of(setup, scheme),
+			.workloads	= workloads_of(setup, scheme, record->size),
 		};
 
 		if (!run.workloads)
@@ -124,6 +133,19 @@ static void one_round(const struct setup *setup, struct record *record, size_t n
 		device_run(setup, &run);
 		take_results(setup, &run, record, nr);
 	}
+}
+
+/* The median of @row as a multiple of that of a scheme's figure; 0 if there is none. */
+static double multiple_of(const struct record *row, const struct record *record, size_t nr,
+			  const char *scheme, const char *figure)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(record[i].scheme, scheme) && record[i].time.median > 0 &&
+		    !strcmp(record[i].figure->name, figure))
+			return row->time.median / record[i].time.median;
+	return 0;
 }
 
 /**
@@ -138,7 +160,7 @@ static void one_round(const struct setup *setup, struct record *record, size_t n
  */
 void measure(const struct setup *setup, uint32_t size, uint32_t order, struct records *records)
 {
-	size_t most = (size_t)setup->info.nr_schemes * TWHEEL_BENCH_NR_WORKLOADS, nr, i;
+	size_t most = setup->info.nr_schemes * ARRAY_SIZE(figures), nr, i;
 	unsigned int round;
 	struct record *record;
 
@@ -150,9 +172,52 @@ void measure(const struct setup *setup, uint32_t size, uint32_t order, struct re
 	nr = make_records(setup, size, order, record);
 	for (round = 0; nr && round < rounds_of(setup, size); round++)
 		one_round(setup, record, nr, round);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr; i++)
 		summarise(&record[i].time);
-		summarise(&record[i].cpu);
+	for (i = 0; i < nr; i++) {
+		record[i].x_timer_list = multiple_of(&record[i], record, nr, "timer_list",
+						     record[i].figure->name);
+		record[i].x_limit = multiple_of(&record[i], record, nr, "limit", "rmw");
 	}
 	records->nr += nr;
+}
+
+static bool same_row(const struct record *a, const struct record *b)
+{
+	return a->scheme == b->scheme && a->figure == b->figure && a->order == b->order;
+}
+
+/**
+ * growth_of - compare a record with those of fewer timers
+ * @records:	all records
+ * @last:	one of them
+ * @growth:	filled in
+ *
+ * Return: false if there is one of more timers, or none of fewer.
+ */
+bool growth_of(const struct records *records, const struct record *last,
+	       struct growth *growth)
+{
+	const struct record *first = last, *record;
+	size_t i;
+
+	for (i = 0; i < records->nr; i++) {
+		record = &records->record[i];
+		if (!same_row(record, last))
+			continue;
+		if (record->size > last->size)
+			return false;
+		if (record->size < first->size)
+			first = record;
+	}
+	if (first == last || first->time.median <= 0)
+		return false;
+	*growth = (struct growth) { .last = last, .from = first->size };
+	for (i = 0; i < records->nr; i++) {
+		record = &records->record[i];
+		if (same_row(record, last) && record->size > first->size &&
+		    record->time.median / first->time.median > growth->ratio)
+			growth->ratio = record->time.median / first->time.median;
+	}
+	return true;
 }

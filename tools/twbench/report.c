@@ -2,8 +2,8 @@
 /*
  * twbench: JSON and CSV
  *
- * Both hold the same records. Only this much of JSON is written: objects, arrays,
- * numbers, and strings of names.
+ * Both hold the same records; growth, memory and lateness are in the JSON only. Only
+ * this much of JSON is written: objects, arrays, numbers, null, and strings of names.
  */
 #include "twbench.h"
 
@@ -30,46 +30,122 @@ static void json_member(FILE *out, const char *name, const char *value)
 	fputs(", ", out);
 }
 
-static void json_samples(FILE *out, const char *name, const struct samples *samples)
+static void json_samples(FILE *out, const struct samples *samples)
 {
 	unsigned int i;
 
-	fprintf(out, "\"%s\": [", name);
+	fputs("\"samples\": [", out);
 	for (i = 0; i < samples->nr; i++)
 		fprintf(out, "%s%.3f", i ? ", " : "", samples->value[i]);
-	fputc(']', out);
+	fputs("], ", out);
+}
+
+/* A ratio that there is not is null. */
+static void json_ratio(FILE *out, const char *name, double ratio)
+{
+	if (ratio > 0)
+		fprintf(out, "\"%s\": %.4f, ", name, ratio);
+	else
+		fprintf(out, "\"%s\": null, ", name);
 }
 
 static void json_record(FILE *out, const struct setup *setup, const struct record *record)
 {
 	fputs("    {", out);
 	json_member(out, "scheme", record->scheme);
-	json_member(out, "workload", workload_names[record->workload]);
+	json_member(out, "workload", record->figure->name);
 	fprintf(out, "\"n\": %u, ", record->size);
 	json_member(out, "order", order_names[record->order]);
 	json_member(out, "unit", unit_name(setup));
 	json_member(out, "lane", setup->lane);
 	fprintf(out, "\"median\": %.3f, \"min\": %.3f, \"max\": %.3f, ",
 		record->time.median, record->time.min, record->time.max);
-	json_samples(out, "samples", &record->time);
-	fputs(", ", out);
-	if (record->has_cpu) {
-		fprintf(out, "\"cpu\": %.3f, ", record->cpu.median);
-		json_samples(out, "cpu_samples", &record->cpu);
-		fputs(", ", out);
-	}
+	json_ratio(out, "x_timer_list", record->x_timer_list);
+	json_ratio(out, "x_limit", record->x_limit);
+	json_samples(out, &record->time);
 	json_member(out, "kernel", setup->kernel);
 	fprintf(out, "\"seed\": %llu}", (unsigned long long)setup->seed);
 }
 
+static void json_growth(FILE *out, const struct growth *growth)
+{
+	fputs("    {", out);
+	json_member(out, "scheme", growth->last->scheme);
+	json_member(out, "workload", growth->last->figure->name);
+	json_member(out, "order", order_names[growth->last->order]);
+	fprintf(out, "\"from_n\": %u, \"to_n\": %u, \"ratio\": %.4f}", growth->from,
+		growth->last->size, growth->ratio);
+}
+
+static void json_memory(FILE *out, const struct setup *setup, const struct memory *memory)
+{
+	fputs("    {", out);
+	json_member(out, "scheme", memory->scheme);
+	json_member(out, "timer", memory->handle ? "handle" : "embedded");
+	fprintf(out, "\"n\": %u, \"in_object\": %.3f, \"elsewhere\": %.3f, ",
+		setup->nr_memory, memory->in_object, memory->elsewhere);
+	if (memory->chunks >= 0)
+		fprintf(out, "\"chunks\": %.3f, ", memory->chunks);
+	if (memory->most >= 0)
+		fprintf(out, "\"sum_rearmed\": %.3f, ", memory->in_object + memory->most);
+	fprintf(out, "\"sum\": %.3f}", memory->in_object + memory->elsewhere);
+}
+
+static void json_lateness(FILE *out, const struct setup *setup,
+			  const struct twheel_bench_lateness *lateness)
+{
+	unsigned int i;
+
+	fputs("    {", out);
+	json_member(out, "scheme", setup->schemes[lateness->scheme].name);
+	fprintf(out, "\"n\": %u, \"min_ns\": %llu, \"max_ns\": %llu, ", lateness->nr_timers,
+		lateness->min_ns, lateness->max_ns);
+	fprintf(out, "\"early\": %llu, \"worst_ns\": %llu, \"late\": [", lateness->early,
+		lateness->worst_ns);
+	for (i = 0; i < TWHEEL_BENCH_LATE_BUCKETS; i++)
+		fprintf(out, "%s%llu", i ? ", " : "", lateness->late[i]);
+	fputs("]}", out);
+}
+
+static void json_begin(FILE *out, const char *name)
+{
+	fprintf(out, ",\n  \"%s\": [", name);
+}
+
+static void json_separate(FILE *out, size_t i)
+{
+	fputs(i ? ",\n" : "\n", out);
+}
+
+static void json_end(FILE *out)
+{
+	fputs("\n  ]", out);
+}
+
+static void json_all_growth(FILE *out, const struct records *records)
+{
+	struct growth growth;
+	size_t nr = 0, i;
+
+	json_begin(out, "growth");
+	for (i = 0; i < records->nr; i++) {
+		if (!growth_of(records, &records->record[i], &growth))
+			continue;
+		json_separate(out, nr++);
+		json_growth(out, &growth);
+	}
+	json_end(out);
+}
+
 /**
- * report_json - write all records as JSON
+ * report_json - write all results as JSON
  * @out:	where to
  * @setup:	what was compared
- * @records:	the records
+ * @results:	the results
  */
-void report_json(FILE *out, const struct setup *setup, const struct records *records)
+void report_json(FILE *out, const struct setup *setup, const struct results *results)
 {
+	const struct records *records = &results->records;
 	size_t i;
 
 	fputs("{\n  ", out);
@@ -81,13 +157,28 @@ void report_json(FILE *out, const struct setup *setup, const struct records *rec
 	fprintf(out, "\"cpu\": %d, \"seed\": %llu, \"tick_ns\": %llu, \"jiffy_ns\": %llu, ",
 		setup->cpu, (unsigned long long)setup->seed, setup->info.tick_ns,
 		setup->info.jiffy_ns);
-	fprintf(out, "\"clock_read\": %.3f, \"stride\": %u,\n  \"records\": [\n",
-		setup->info.clock_ps / 1e3, setup->info.stride);
+	fprintf(out, "\"clock_read\": %.3f, \"stride\": %u", setup->info.clock_ps / 1e3,
+		setup->info.stride);
+	json_begin(out, "records");
 	for (i = 0; i < records->nr; i++) {
+		json_separate(out, i);
 		json_record(out, setup, &records->record[i]);
-		fputs(i + 1 < records->nr ? ",\n" : "\n", out);
 	}
-	fputs("  ]\n}\n", out);
+	json_end(out);
+	json_all_growth(out, records);
+	json_begin(out, "memory");
+	for (i = 0; i < results->nr_memory; i++) {
+		json_separate(out, i);
+		json_memory(out, setup, &results->memory[i]);
+	}
+	json_end(out);
+	json_begin(out, "lateness");
+	for (i = 0; i < results->nr_lateness; i++) {
+		json_separate(out, i);
+		json_lateness(out, setup, &results->lateness[i]);
+	}
+	json_end(out);
+	fputs("\n}\n", out);
 }
 
 static void csv_string(FILE *out, const char *string)
@@ -109,22 +200,25 @@ static void csv_samples(FILE *out, const struct samples *samples)
 		fprintf(out, "%s%.3f", i ? " " : "", samples->value[i]);
 }
 
+static void csv_ratio(FILE *out, double ratio)
+{
+	if (ratio > 0)
+		fprintf(out, "%.4f", ratio);
+	fputc(',', out);
+}
+
 static void csv_record(FILE *out, const struct setup *setup, const struct record *record)
 {
-	fprintf(out, "%s,%s,%u,%s,%s,", record->scheme, workload_names[record->workload],
+	fprintf(out, "%s,%s,%u,%s,%s,", record->scheme, record->figure->name,
 		record->size, order_names[record->order], unit_name(setup));
 	csv_string(out, setup->lane);
 	fprintf(out, ",%.3f,%.3f,%.3f,", record->time.median, record->time.min,
 		record->time.max);
-	if (record->has_cpu)
-		fprintf(out, "%.3f", record->cpu.median);
-	fputc(',', out);
+	csv_ratio(out, record->x_timer_list);
+	csv_ratio(out, record->x_limit);
 	csv_string(out, setup->kernel);
 	fprintf(out, ",%llu,", (unsigned long long)setup->seed);
 	csv_samples(out, &record->time);
-	fputc(',', out);
-	if (record->has_cpu)
-		csv_samples(out, &record->cpu);
 	fputc('\n', out);
 }
 
@@ -138,8 +232,8 @@ void report_csv(FILE *out, const struct setup *setup, const struct records *reco
 {
 	size_t i;
 
-	fputs("scheme,workload,n,order,unit,lane,median,min,max,cpu,kernel,seed,", out);
-	fputs("samples,cpu_samples\n", out);
+	fputs("scheme,workload,n,order,unit,lane,median,min,max,x_timer_list,x_limit,", out);
+	fputs("kernel,seed,samples\n", out);
 	for (i = 0; i < records->nr; i++)
 		csv_record(out, setup, &records->record[i]);
 }

@@ -38,46 +38,29 @@ void table_header(FILE *out, const struct setup *setup)
 	fprintf(out, "lane %s, seed %llu, wheel tick %.3f ms, jiffy %.3f ms, clock read %.1f %s\n",
 		setup->lane, (unsigned long long)setup->seed, setup->info.tick_ns / 1e6,
 		setup->info.jiffy_ns / 1e6, setup->info.clock_ps / 1e3, unit_name(setup));
-	fprintf(out, "objects of %u bytes; of these the timer takes:", setup->info.stride);
+	fprintf(out, "objects of %u bytes; of these a timer takes:", setup->info.stride);
 	for (i = 0; i < setup->info.nr_schemes; i++)
-		if (setup->chosen[i] && setup->schemes[i].checked)
+		if (setup->most[i] && setup->schemes[i].checked)
 			fprintf(out, " %s %u", setup->schemes[i].name,
 				setup->schemes[i].object_size);
 	fputc('\n', out);
 }
 
-/* The median that others are compared with, or 0. */
-static double median_of(const struct record *record, size_t nr, const char *scheme,
-			uint32_t workload)
+static void print_ratio(FILE *out, double ratio)
 {
-	size_t i;
-
-	for (i = 0; i < nr; i++)
-		if (record[i].workload == workload && !strcmp(record[i].scheme, scheme))
-			return record[i].time.median;
-	return 0;
-}
-
-static void print_ratio(FILE *out, double value, double base)
-{
-	if (base > 0)
-		fprintf(out, " %12.2f", value / base);
+	if (ratio > 0)
+		fprintf(out, " %12.2f", ratio);
 	else
 		fprintf(out, " %12s", "-");
 }
 
-static void print_row(FILE *out, const struct setup *setup, const struct record *row,
-		      double timer_list, double limit)
+static void print_row(FILE *out, const struct setup *setup, const struct record *row)
 {
-	fprintf(out, "%-14s %-12s %10.1f %10.1f %10.1f", workload_names[row->workload],
-		row->scheme, row->time.median, row->time.min, row->time.max);
-	if (row->has_cpu)
-		fprintf(out, " %10.1f", row->cpu.median);
-	else
-		fprintf(out, " %10s", "-");
-	print_ratio(out, row->time.median, timer_list);
+	fprintf(out, "%-14s %-12s %10.1f %10.1f %10.1f", row->figure->name, row->scheme,
+		row->time.median, row->time.min, row->time.max);
+	print_ratio(out, row->x_timer_list);
 	if (!is_exact(setup))
-		print_ratio(out, row->time.median, limit);
+		print_ratio(out, row->x_limit);
 	fputc('\n', out);
 }
 
@@ -90,7 +73,6 @@ static void print_row(FILE *out, const struct setup *setup, const struct record 
  */
 void table_print(FILE *out, const struct setup *setup, const struct record *record, size_t nr)
 {
-	double limit = median_of(record, nr, "limit", TWHEEL_BENCH_RMW);
 	size_t i;
 
 	if (!nr)
@@ -98,16 +80,45 @@ void table_print(FILE *out, const struct setup *setup, const struct record *reco
 	fprintf(out, "\nn = %u, %s order, %u round%s, %s per operation\n", record->size,
 		order_names[record->order], record->time.nr, record->time.nr == 1 ? "" : "s",
 		unit_name(setup));
-	fprintf(out, "%-14s %-12s %10s %10s %10s %10s %12s", "workload", "scheme", "median",
-		"min", "max", "cpu", "x timer_list");
+	fprintf(out, "%-14s %-12s %10s %10s %10s %12s", "workload", "scheme", "median",
+		"min", "max", "x timer_list");
 	if (!is_exact(setup))
 		fprintf(out, " %12s", "x limit");
 	fputc('\n', out);
 	for (i = 0; i < nr; i++) {
-		if (i && record[i].workload != record[i - 1].workload)
+		if (i && record[i].figure != record[i - 1].figure)
 			fputc('\n', out);
-		print_row(out, setup, &record[i],
-			  median_of(record, nr, "timer_list", record[i].workload), limit);
+		print_row(out, setup, &record[i]);
+	}
+	fflush(out);
+}
+
+/**
+ * table_growth - print what more timers cost
+ * @out:	where to
+ * @records:	all records; if they are all of one number of timers, nothing is printed
+ */
+void table_growth(FILE *out, const struct records *records)
+{
+	const struct record *record, *last = NULL;
+	struct growth growth;
+	size_t i;
+
+	for (i = 0; i < records->nr; i++) {
+		record = &records->record[i];
+		if (!growth_of(records, record, &growth))
+			continue;
+		if (!last || record->order != last->order) {
+			fprintf(out, "\ngrowth from n = %u to the worst of more, %s order\n",
+				growth.from, order_names[record->order]);
+			fprintf(out, "%-14s %-12s %10s %10s\n", "workload", "scheme", "up to n",
+				"percent");
+		} else if (record->figure != last->figure) {
+			fputc('\n', out);
+		}
+		fprintf(out, "%-14s %-12s %10u %+10.1f\n", record->figure->name, record->scheme,
+			record->size, (growth.ratio - 1) * 100);
+		last = record;
 	}
 	fflush(out);
 }
