@@ -35,7 +35,13 @@ tests: ## build the test programs
 run: ## compare the timer schemes, in a guest that counts instructions
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools
-	@tools/run-comparison
+	@tools/run-comparison comparison --timers 10k,1M
+
+bench: ## the same in full: up to 8M timers, memory and lateness (minutes)
+	@tools/deps --install build kernel vm
+	@+$(MAKE) -s tools
+	@tools/run-comparison exact --timers 10k,100k,1M,8M --memory 1M --lateness 10k \
+		--scheme wheel,timer_list,limit,hrtimer:1M,heap:1M
 
 check: ## run every test, here and in guests
 	@tools/deps --install build kernel vm check
@@ -83,5 +89,5 @@ help: ## list the targets
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools tests run check check-debug torture shell lint modules_install install \
+.PHONY: all modules tools tests run bench check check-debug torture shell lint modules_install install \
 	uninstall clean distclean help
