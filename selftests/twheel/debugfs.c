@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The numbers in debugfs are those of what was done, the files agree with each
- * other, and an idle wheel does nothing.
+ * The numbers in debugfs are those of what was done, and the files agree with each
+ * other. What an idle wheel does is in idle.c.
  */
 #include "twheel_test.h"
-
-/* A wheel wakes up once for each level at most, and has less than this many. */
-#define LEVELS 10
 
 static const char * const keys[] = {
 	"pending", "adds", "cancels", "rearms", "expiries", "cascades", "ticks",
@@ -225,33 +222,6 @@ TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
 	EXPECT_NE(0, feof(file));
 	fclose(file);
 	EXPECT_EQ(expiries, sum);
-}
-
-/* The wheels' ticks during a time in which nothing is done. */
-static __u64 ticks_in(__u64 ns)
-{
-	__u64 before = total("ticks");
-
-	sleep_ns(ns);
-	return total("ticks") - before;
-}
-
-TEST_F(debugfs, an_idle_wheel_sleeps)
-{
-	ASSERT_EQ(0, self->before.pending) TH_LOG("somebody else uses the wheels");
-	/* Of a timer that was cancelled a wheel may still take notice, once. */
-	EXPECT_GE(self->n, ticks_in(2 * SEC));
-}
-
-TEST_F(debugfs, a_far_timer_costs_next_to_nothing)
-{
-	ASSERT_EQ(0, self->before.pending) TH_LOG("somebody else uses the wheels");
-	ASSERT_EQ(0, tw_add(self->fd, 500 * MSEC, 0, 1, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	EXPECT_GE(LEVELS + self->n, total("ticks") - self->before.ticks);
-	/* One that is not due at all. */
-	ASSERT_EQ(0, tw_add(self->fd, 500 * SEC, 0, 1, NULL));
-	EXPECT_GE(LEVELS + self->n, ticks_in(SEC));
 }
 
 /* A burst is worked off in portions of what the module was told. */
