@@ -50,9 +50,9 @@ static bool any(const struct results *results, int bucket, int direction)
 static void print_bound(FILE *out, int bucket)
 {
 	if (bucket == TWHEEL_BENCH_LATE_BUCKETS - 1)
-		fprintf(out, "%-14s", "more");
+		fprintf(out, "%-18s", "more");
 	else
-		fprintf(out, "< %-9.3f ms", (1ULL << bucket) / 1e6);
+		fprintf(out, "less than %8.3f", (1ULL << bucket) / 1e6);
 }
 
 /**
@@ -69,13 +69,12 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 
 	if (!nr)
 		return;
-	fprintf(out, "\nlateness of %u timers of %.0f ms to %.0f s, every magnitude alike; the wheel's tick is %.3f ms\n",
-		lateness->nr_timers, lateness->min_ns / 1e6, lateness->max_ns / 1e9,
-		setup->info.tick_ns / 1e6);
-	fprintf(out, "%-14s", "late by");
+	fprintf(out, "\nlateness of %u timers of %.0f ms to %.0f s, every magnitude alike\n",
+		lateness->nr_timers, lateness->min_ns / 1e6, lateness->max_ns / 1e9);
+	fprintf(out, "%-18s", "milliseconds");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12s", setup->schemes[lateness[i].scheme].name);
-	fprintf(out, "\n%-14s", "early");
+	fprintf(out, "\n%-18s", "early");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12llu", lateness[i].early);
 	fputc('\n', out);
@@ -87,7 +86,7 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 			fprintf(out, " %12llu", lateness[i].late[bucket]);
 		fputc('\n', out);
 	}
-	fprintf(out, "%-14s", "worst, in ms");
+	fprintf(out, "%-18s", "worst");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12.3f", lateness[i].worst_ns / 1e6);
 	fputc('\n', out);

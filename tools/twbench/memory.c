@@ -35,8 +35,7 @@ static uint64_t chunk_bytes(void)
 	char line[128];
 
 	if (!file)
-		errx(EXIT_FAILED, "%s: %s (mount -t debugfs debugfs /sys/kernel/debug)",
-		     TOTALS, strerror(errno));
+		errx(EXIT_FAILED, "%s: %s (is debugfs mounted?)", TOTALS, strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "chunks: %llu", &chunks) != 1)
 			continue;
