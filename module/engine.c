@@ -605,7 +605,7 @@ static __always_inline void expire(void *arg, struct twheel_node *node, u64 late
  */
 static unsigned int work_off(struct twheel_base *base, unsigned int most)
 {
-	unsigned int chunks = min(most / TWHEEL_CHUNK_CELLS + 1, PORTION), n;
+	unsigned int chunks = min(DIV_ROUND_UP(most, TWHEEL_CHUNK_CELLS), PORTION), n;
 	int count = preempt_count();
 	u64 now = ktime_get_ns();
 
@@ -620,7 +620,7 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most)
 		      "twheel: a callback changed preempt_count from %08x to %08x\n",
 		      count, preempt_count()))
 		preempt_count_set(count);
-	return n * TWHEEL_CHUNK_CELLS + 1;
+	return n * TWHEEL_CHUNK_CELLS ?: 1;
 }
 
 /* The callbacks are over: files what has come meanwhile, and programs the hrtimer. */
