@@ -84,6 +84,10 @@ static unsigned int budget = 4096;
 module_param(budget, uint, 0444);
 MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
 
+static bool periodic;
+module_param(periodic, bool, 0444);
+MODULE_PARM_DESC(periodic, "call up the wheel at every tick once it is in use, to be compared with (default no)");
+
 /* Each possible CPU's base. Constant between init and exit. */
 static DEFINE_PER_CPU(struct twheel_base *, bases);
 static unsigned int tick_shift;
@@ -196,7 +200,7 @@ static __always_inline void supply(void)
 /* Sets the hrtimer to the next occupied slot. On the base's CPU only. */
 static void program(struct twheel_base *base)
 {
-	u64 next = twheel_next(&base->wheel);
+	u64 next = periodic ? now_tick() + 1 : twheel_next(&base->wheel);
 
 	if (next == TWHEEL_NEVER) {
 		base->programmed = TWHEEL_NEVER;

@@ -172,11 +172,23 @@ with() {
 	unload
 }
 
+# In periodic mode the wheel is called up although there is nothing to do.
+ticks_without_a_timer() {
+	load periodic=1 || return
+	./early -r early.absolute.cascade_boundaries > /dev/null || return
+	[ "$(total pending)" = 0 ] || return
+	before=$(total ticks)
+	sleep 1
+	[ $(($(total ticks) - before)) -gt 100 ] ||
+		wrong "$(($(total ticks) - before)) ticks in a second" || return
+	unload
+}
+
 end() {
 	load && is_there
 }
 
-tap_plan 12
+tap_plan 13
 tap "nothing is left of a module that was loaded before" begin
 tap "loaded, used and unloaded $ROUNDS times" again_and_again
 tap "not unloaded while it is open" unload_while_open
@@ -188,5 +200,6 @@ tap "max_timers limits an open" limit_of_timers
 tap "boundaries of the wheel with short ticks" with early.absolute.cascade_boundaries tick_ns=16384
 tap "random distances with long ticks" with early.relative.random_distances tick_ns=134217728
 tap "a burst in portions of one" with debugfs.a_burst_is_portioned budget=1
+tap "ticks without a timer in periodic mode" ticks_without_a_timer
 tap "loaded for what comes next" end
 tap_end
