@@ -33,25 +33,42 @@ expect() {
 	ok "$name"
 }
 
+# What holds for every machine. $panic makes it panic, and $hang is how long to wait for it
+# when it hangs.
+# shellcheck disable=SC2016 # the guest's shell expands these
+any_machine() {
+	local kernel=$1 panic=$2 hang=$3
+
+	expect "$kernel: status of the command" 7 --kernel "$kernel" --out "$tmp/$kernel" -- \
+		sh -c '
+		uname -r
+		echo "$1"
+		insmod twheel.ko && rmmod twheel || exit 1
+		su user -c id || exit 1
+		echo back > /out/file
+		exit 7' sh "it's \"one\" argument"
+	grep -qxF "it's \"one\" argument" "$tmp/output"
+	ok "$kernel: arguments and output get through"
+	grep -q 'uid=1000(user)' "$tmp/output"
+	ok "$kernel: another user"
+	[ "$(cat "$tmp/$kernel/file")" = back ]
+	ok "$kernel: files come back"
+	expect "$kernel: warning of the kernel" 125 --kernel "$kernel" -- \
+		'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg'
+	expect "$kernel: kernel that panics" 125 --kernel "$kernel" -- "$panic"
+	expect "$kernel: guest that ends early" 126 --kernel "$kernel" -- 'reboot -f'
+	expect "$kernel: guest that hangs" 124 --kernel "$kernel" --timeout "$hang" -- \
+		'sleep 1000'
+}
+
 echo "TAP version 13"
 
-# shellcheck disable=SC2016 # the guest's shell expands these
-expect "status of the command" 7 --out "$tmp/out" -- sh -c '
-	uname -r
-	echo "$1"
-	insmod twheel.ko && rmmod twheel || exit 1
-	su user -c id || exit 1
-	echo back > /out/file
-	exit 7' sh "it's \"one\" argument"
-grep -qxF "it's \"one\" argument" "$tmp/output"
-ok "arguments and output get through"
-grep -q 'uid=1000(user)' "$tmp/output"
-ok "another user"
-[ "$(cat "$tmp/out/file")" = back ]
-ok "files come back"
+any_machine 6.12 'echo c > /proc/sysrq-trigger' 15
+# It has no sysrq.
+any_machine uml 'echo 1 > /proc/sys/vm/panic_on_oom
+	mount -o remount,size=4G /tmp
+	cat /dev/zero > /tmp/full' 5
 
-expect "warning of the kernel" 125 -- \
-	'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg'
 # shellcheck disable=SC2016 # the guest's shell expands these
 expect "warning while a test runs" 125 -- '
 	mkdir selftests/own
@@ -66,9 +83,12 @@ expect "warning while a test runs" 125 -- '
 grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
 	! grep -q '^#@ fault own/good' "$tmp/output"
 ok "it is charged to that test"
-expect "kernel that panics" 125 -- 'echo c > /proc/sysrq-trigger'
-expect "guest that ends early" 126 -- 'reboot -f'
-expect "guest that hangs" 124 --timeout 15 -- 'sleep 1000'
+# More of its time than the run may take of ours.
+expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
+expect "uml with two processors" 122 --kernel uml --smp 2 -- true
+expect "uml that counts instructions" 122 --kernel uml --icount -- true
+expect "QEMU that travels in time" 122 --time-travel -- true
 expect "kernel that does not exist" 122 --kernel ./nowhere -- true
 expect "QEMU that does not start" 122 --mem 1 --smp none -- true
+expect "uml that does not start" 122 --kernel uml --mem 100P -- true
 echo "1..$number"
