@@ -43,8 +43,14 @@ bench: ## the same in full: up to 8M timers, memory and lateness (minutes)
 	@tools/run-comparison exact --timers 10k,100k,1M,8M --memory 1M --lateness 10k \
 		--scheme wheel,timer_list,limit,hrtimer:1M,heap:1M
 
+bench-native: ## compare them at this processor's speed, in User-mode Linux (builds it, once)
+	@tools/deps --install build kernel vm build-kernel
+	@+$(MAKE) -s tools
+	@tools/run-comparison native --timers 10k,100k,1M --rounds 9 \
+		--scheme wheel,timer_list,limit,heap,hrtimer:100k
+
 check: ## run every test, here and in guests
-	@tools/deps --install build kernel vm check
+	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/run
 
 check-debug: ## run the tests on kernels with KASAN, lockdep and KCSAN (builds them, once)
@@ -89,5 +95,5 @@ help: ## list the targets
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools tests run bench check check-debug torture shell lint modules_install install \
-	uninstall clean distclean help
+.PHONY: all modules tools tests run bench bench-native check check-debug torture shell lint \
+	modules_install install uninstall clean distclean help
