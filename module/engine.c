@@ -571,6 +571,7 @@ EXPORT_SYMBOL_GPL(twheel_tick_shift);
 
 static __always_inline void call(struct twheel_timer *timer)
 {
+	void (*function)(struct twheel_timer *timer);
 #ifdef CONFIG_LOCKDEP
 	/* A copy, because the callback may free the timer. */
 	struct lockdep_map map;
@@ -579,7 +580,8 @@ static __always_inline void call(struct twheel_timer *timer)
 	lock_map_acquire(&map);
 #endif
 	/* Pairs with the WRITE_ONCE() of who reuses the timer's memory. */
-	READ_ONCE(timer->function)(timer);
+	function = READ_ONCE(timer->function);
+	function(timer);
 #ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
 #endif
@@ -633,8 +635,8 @@ static void finish(struct twheel_base *base)
 	struct twheel_node *node;
 	unsigned long flags;
 
-	/* Who has seen a callback run and sends its timer does so before this, or not. */
 	raw_spin_lock_irqsave(&base->wheel.lock, flags);
+	/* Who has seen a callback run and sends its timer does so before this, or not. */
 	smp_store_release(&base->running, NULL);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
 	while ((node = twheel_unspill(&base->wheel, &base->wheel.inbox)))
@@ -740,7 +742,9 @@ void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 	struct twheel_base *base = base_of(cpu);
 	unsigned int i;
 
+	/* The owner goes on counting: numbers of this moment, or of the next. */
 	data_race(snapshot->counts = base->counts);
+	/* Likewise. */
 	data_race(snapshot->wheel = base->wheel.stats);
 	snapshot->expiries = 0;
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)

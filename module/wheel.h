@@ -57,8 +57,8 @@
  * struct twheel_node - the wheel's part of a timer
  * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
  *		be changed without telling the wheel
- * @place:	0 if the node has no entry; else what the low bits say. Written by the wheel's owner, and by who
- *		takes the node away; read by any CPU
+ * @place:	0 if the node has no entry; else what the low bits say. Written by the
+ *		wheel's owner, and by who takes the node away; read by any CPU
  * @after:	the node's cell serves deadlines after this, in nanoseconds
  * @next:	the next of a spill list, or of the owner's list of nodes without entry
  * @link:	the owner's, while the node has no entry. When it is in no list any
