@@ -61,6 +61,12 @@ torture: ## torture the timers on these kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/torture "$(or $(T),3600)"
 
+bench-user: ## measure wheel.c natively, beside libev and a limit line
+	@tools/deps --install build bench-user
+	@+$(MAKE) -s -C tools/bench-user LIBEV=1 O=$(CURDIR)/build
+	@mkdir -p build/bench
+	@build/tools/bench-user-libev --json build/bench/user.json
+
 shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools tests
@@ -95,5 +101,5 @@ help: ## list the targets
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools tests run bench bench-native check check-debug torture shell lint \
-	modules_install install uninstall clean distclean help
+.PHONY: all modules tools tests run bench bench-native bench-user check check-debug torture \
+	shell lint modules_install install uninstall clean distclean help

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Does the benchmark run? It ends with an error if a timer is lost or fires twice.
+# usage: check.sh PROGRAM
+set -u
+
+json=$(mktemp) || exit
+trap 'rm -f "$json"' EXIT
+status=0
+
+result() {
+	if [ "$1" = 0 ]; then
+		echo "ok $2"
+	else
+		echo "not ok $2"
+		status=1
+	fi
+}
+
+echo "TAP version 13"
+echo "1..2"
+"$1" -n 1000 -r 2 --json "$json" | sed 's/^/# /'
+[ "$(grep -c '"scheme"' "$json")" = 6 ]
+result $? "1 every timer of every workload is accounted for"
+"$1" -n 0 2> /dev/null
+[ $? = 2 ]
+result $? "2 a wrong command line is refused"
+exit $status

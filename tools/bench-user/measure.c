@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bench-user: the work, and the rounds
+ */
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+
+#define TIMEOUT_MIN	TIME_OF_MS(60000)
+#define TIMEOUT_SPREAD	TIME_OF_MS(60000)
+#define LATER		TIME_OF_MS(30000)
+
+/**
+ * struct work - what a scheme gets to do; the same for all with the same seed
+ * @size:	number of objects
+ * @objects:	the objects
+ * @order:	all of them, in random order
+ * @steps:	the operations to come
+ * @time:	for which each object's timer is armed
+ * @random:	state of the generator
+ */
+struct work {
+	size_t		size;
+	struct object	*objects;
+	uint32_t	*order;
+	struct step	*steps;
+	uint32_t	*time;
+	uint64_t	random;
+};
+
+const struct scheme *const schemes[] = {
+	&scheme_wheel,
+#ifdef WITH_LIBEV
+	&scheme_libev,
+#endif
+};
+
+const size_t nr_schemes = ARRAY_SIZE(schemes);
+
+const char *const workload_names[NR_WORKLOADS] = {
+	[ADD_SEQUENTIAL]	= "add_sequential",
+	[ADD_RANDOM]		= "add_random",
+	[REARM_LATER]		= "rearm_later",
+	[REARM_EARLIER]		= "rearm_earlier",
+	[CANCEL]		= "cancel",
+	[EXPIRE]		= "expire",
+};
+
+/* splitmix64. Returns a number below @limit. */
+static uint32_t random_below(struct work *work, uint32_t limit)
+{
+	uint64_t x = work->random += 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return (x >> 32) * limit >> 32;
+}
+
+static void shuffle(struct work *work)
+{
+	uint32_t *order = work->order, other, object;
+	size_t i;
+
+	for (i = work->size - 1; i; i--) {
+		other = random_below(work, i + 1);
+		object = order[i];
+		order[i] = order[other];
+		order[other] = object;
+	}
+}
+
+static uint32_t new_time(struct work *work, enum workload workload, uint32_t last)
+{
+	switch (workload) {
+	case REARM_LATER:
+		return last + LATER;
+	case REARM_EARLIER:
+		return last / 2;
+	case CANCEL:
+		return last;
+	default:
+		return TIMEOUT_MIN + random_below(work, TIMEOUT_SPREAD);
+	}
+}
+
+/* Makes the steps of a workload. Returns the last time in them. */
+static uint32_t plan(struct work *work, enum workload workload)
+{
+	uint32_t object, last = 0;
+	size_t i;
+
+	shuffle(work);
+	for (i = 0; i < work->size; i++) {
+		object = workload == ADD_SEQUENTIAL ? i : work->order[i];
+		work->time[object] = new_time(work, workload, work->time[object]);
+		work->steps[i] = (struct step) { object, work->time[object] };
+		if (last < work->time[object])
+			last = work->time[object];
+	}
+	return last;
+}
+
+/*
+ * CPU time, because others use the machine, too. In ns.
+ */
+static double clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+/*
+ * The limit line: each object is read, changed and written, in random order. What no
+ * scheme that has to touch a timer can be faster than.
+ */
+static __attribute__((noipa)) void touch(struct object *objects, const uint32_t *order,
+					 size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		objects[order[i]].value += i;
+}
+
+static double measure_limit(struct work *work)
+{
+	double start = clock_ns();
+
+	touch(work->objects, work->order, work->size);
+	return (clock_ns() - start) / work->size;
+}
+
+/*
+ * A store whose address has to be read from the object first. Loads that come after it
+ * wait for it where the processor is told not to let them pass (SSBD, as some hosts of
+ * virtual machines do): then no cancel can be faster.
+ */
+static __attribute__((noipa)) void store_through(struct object *objects, const uint32_t *order,
+						 size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		*(volatile size_t *)objects[order[i]].value = i;
+}
+
+/* How much longer that takes than the limit line; both at their best. */
+static double measure_stores(struct work *work)
+{
+	double start, limit = 0, stores = 0, ns;
+	uint64_t target[64];
+	size_t i, j;
+
+	shuffle(work);
+	for (i = 0; i < 5; i++) {
+		ns = measure_limit(work);
+		if (!i || ns < limit)
+			limit = ns;
+		for (j = 0; j < work->size; j++)
+			work->objects[j].value = (uint64_t)&target[j % ARRAY_SIZE(target)];
+		start = clock_ns();
+		store_through(work->objects, work->order, work->size);
+		ns = (clock_ns() - start) / work->size;
+		if (!i || ns < stores)
+			stores = ns;
+	}
+	return stores / limit;
+}
+
+static double measure_workload(const struct scheme *scheme, struct work *work,
+			       enum workload workload, uint32_t last)
+{
+	double start = clock_ns();
+
+	switch (workload) {
+	case ADD_SEQUENTIAL:
+	case ADD_RANDOM:
+		scheme->add(work->objects, work->steps, work->size);
+		break;
+	case REARM_LATER:
+	case REARM_EARLIER:
+		scheme->rearm(work->objects, work->steps, work->size);
+		break;
+	case CANCEL:
+		scheme->cancel(work->objects, work->steps, work->size);
+		break;
+	default:
+		scheme->expire(last);
+	}
+	return (clock_ns() - start) / work->size;
+}
+
+/* All timers are pending, or none, and each has fired so often. */
+static void check(const struct scheme *scheme, const struct work *work, enum workload workload)
+{
+	bool pending = workload != CANCEL && workload != EXPIRE;
+	uint64_t fired = workload == EXPIRE;
+	const struct object *object;
+	size_t i;
+
+	for (i = 0; i < work->size; i++) {
+		object = &work->objects[i];
+		if (scheme->pending(object) != pending)
+			errx(EXIT_FAILED, "%s: after %s, timer %zu is %spending", scheme->name,
+			     workload_names[workload], i, pending ? "not " : "");
+		if (object->fired != fired)
+			errx(EXIT_FAILED, "%s: after %s, timer %zu has fired %llu times",
+			     scheme->name, workload_names[workload], i,
+			     (unsigned long long)object->fired);
+	}
+}
+
+static void begin(const struct scheme *scheme, struct work *work, bool expire)
+{
+	size_t i;
+
+	for (i = 0; i < work->size; i++) {
+		work->objects[i] = (struct object) { 0 };
+		scheme->init(&work->objects[i]);
+	}
+	scheme->begin(expire);
+}
+
+static void cancel_all(const struct scheme *scheme, struct work *work)
+{
+	plan(work, CANCEL);
+	scheme->cancel(work->objects, work->steps, work->size);
+	check(scheme, work, CANCEL);
+}
+
+/* One workload after the other, of one scheme. @round is not kept if it is negative. */
+static void run(const struct scheme *scheme, struct work *work, struct record *record, int round)
+{
+	enum workload workload;
+	double limit, ns;
+	uint32_t last;
+
+	begin(scheme, work, false);
+	for (workload = 0; workload < NR_WORKLOADS; workload++) {
+		if (workload == EXPIRE)
+			begin(scheme, work, true);
+		last = plan(work, workload);
+		if (workload == EXPIRE)
+			scheme->add(work->objects, work->steps, work->size);
+		limit = measure_limit(work);
+		ns = measure_workload(scheme, work, workload, last);
+		check(scheme, work, workload);
+		if (workload == ADD_RANDOM)
+			record[workload].memory = scheme->timer_bytes +
+				(double)scheme->memory() / work->size;
+		/* It takes nothing from the others: what it leaves is in random order. */
+		if (workload == ADD_SEQUENTIAL)
+			cancel_all(scheme, work);
+		if (round < 0)
+			continue;
+		record[workload].ns.value[round] = ns;
+		record[workload].limit.value[round] = limit;
+		record[workload].ratio.value[round] = ns / limit;
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void summarise(struct samples *samples, unsigned int nr)
+{
+	double *sorted = allocate(nr, sizeof(*sorted));
+
+	memcpy(sorted, samples->value, nr * sizeof(*sorted));
+	qsort(sorted, nr, sizeof(*sorted), compare);
+	samples->median = (sorted[(nr - 1) / 2] + sorted[nr / 2]) / 2;
+	samples->min = sorted[0];
+	samples->max = sorted[nr - 1];
+	free(sorted);
+}
+
+static void make_records(size_t size, unsigned int rounds, struct record *record)
+{
+	size_t i;
+
+	for (i = 0; i < nr_schemes * NR_WORKLOADS; i++)
+		record[i] = (struct record) {
+			.scheme		= schemes[i / NR_WORKLOADS],
+			.workload	= i % NR_WORKLOADS,
+			.size		= size,
+			.rounds		= rounds,
+			.ns.value	= allocate(rounds, sizeof(double)),
+			.limit.value	= allocate(rounds, sizeof(double)),
+			.ratio.value	= allocate(rounds, sizeof(double)),
+		};
+}
+
+/**
+ * measure - measure all schemes, for one number of timers
+ * @setup:	what was asked for
+ * @size:	number of timers
+ * @record:	filled in: for each scheme all workloads
+ * @memory:	filled in: what the memory is like
+ *
+ * Every scheme has its turn in each round, so that what changes with time on a busy
+ * machine changes for all. A first round, which brings the memory, does not count.
+ */
+void measure(const struct setup *setup, size_t size, struct record *record,
+	     struct memory *memory)
+{
+	struct work work = {
+		.size		= size,
+		.objects	= large_alloc(size * sizeof(*work.objects)),
+		.order		= large_alloc(size * sizeof(*work.order)),
+		.steps		= large_alloc(size * sizeof(*work.steps)),
+		.time		= large_alloc(size * sizeof(*work.time)),
+	};
+	int round, rounds = setup->rounds;
+	size_t i;
+
+	make_records(size, rounds, record);
+	for (i = 0; i < size; i++)
+		work.order[i] = i;
+	memory->large = large_bytes(work.objects);
+	memory->stores = measure_stores(&work);
+	for (i = 0; i < nr_schemes; i++)
+		schemes[i]->create(size);
+	for (round = -1; round < rounds; round++) {
+		for (i = 0; i < nr_schemes; i++) {
+			work.random = setup->seed + round;
+			run(schemes[i], &work, record + i * NR_WORKLOADS, round);
+		}
+	}
+	for (i = 0; i < nr_schemes; i++)
+		schemes[i]->destroy();
+	for (i = 0; i < nr_schemes * NR_WORKLOADS; i++) {
+		summarise(&record[i].ns, rounds);
+		summarise(&record[i].limit, rounds);
+		summarise(&record[i].ratio, rounds);
+	}
+	large_free(work.time, size * sizeof(*work.time));
+	large_free(work.steps, size * sizeof(*work.steps));
+	large_free(work.order, size * sizeof(*work.order));
+	large_free(work.objects, size * sizeof(*work.objects));
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bench-user: module/wheel.c, called as module/engine.c calls it for a timer that is
+ * armed and moved on its own CPU
+ *
+ * The functions up to twheel_cancel() are what remains of the engine's when softirqs
+ * are held off already. As in the kernel, each is called and not inlined.
+ */
+#include <err.h>
+
+#include "bench.h"
+#include "wheel.h"
+
+#define TICK_SHIFT	20
+#define EXPIRES_MAX	((u64)INT64_MAX)
+
+/* The engine asks for memory with fewer free chunks than this. */
+#define CHUNKS_LOW	64
+
+/* Chunks that the engine has worked off at a time. */
+#define PORTION		32
+
+/* Time passes in steps of so many ns. */
+#define TIME_STEP	100000000ULL
+
+#define noipa		__attribute__((noipa))
+
+struct timer {
+	struct twheel_node	node;
+	void			(*function)(struct timer *timer);
+};
+
+_Static_assert(sizeof(struct timer) == 40, "as in module/twheel.h");
+
+/**
+ * struct base - what a CPU has
+ * @wheel:	the wheel
+ * @running:	the timer whose callback is running
+ * @programmed:	the time for which the clock is set
+ * @behind:	how late the slot is that is worked off, and 1
+ * @late:	how many timers were how late
+ */
+struct base {
+	struct twheel	wheel;
+	struct timer	*running;
+	u64		programmed;
+	u64		behind;
+	unsigned long	late[64];
+};
+
+/* The kernel's is a variable of the CPU. */
+static struct base *this_base;
+
+static struct twheel_page *pages;
+static size_t nr_pages, pages_used;
+static u64 now, origin;
+
+static noipa void supply(struct base *base)
+{
+	if (pages_used == nr_pages)
+		errx(EXIT_FAILED, "wheel: takes more chunks than there are timers");
+	twheel_supply(&base->wheel, &pages[pages_used++]);
+}
+
+static noipa void program(struct base *base)
+{
+	u64 next = twheel_next(&base->wheel);
+
+	base->programmed = next == TWHEEL_NEVER ? next : next << TICK_SHIFT;
+}
+
+static inline void file(struct base *base, struct timer *timer, u64 expires)
+{
+	WRITE_ONCE(timer->node.deadline, expires < EXPIRES_MAX ? expires : EXPIRES_MAX);
+	if (twheel_file(&base->wheel, &timer->node) < base->programmed)
+		program(base);
+}
+
+static noipa int twheel_add(struct timer *timer, u64 expires)
+{
+	struct base *base = this_base;
+
+	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
+		supply(base);
+	if (unlikely(timer->node.place))
+		return -EBUSY;
+	WRITE_ONCE(timer->node.owner, base->wheel.owner);
+	file(base, timer, expires);
+	return 0;
+}
+
+static noipa int twheel_rearm(struct timer *timer, u64 expires)
+{
+	struct base *base = this_base;
+
+	if (unlikely(timer->node.owner != base->wheel.owner))
+		return -EAGAIN;
+	expires = expires < EXPIRES_MAX ? expires : EXPIRES_MAX;
+	if (likely(twheel_may_defer(&timer->node, expires))) {
+		WRITE_ONCE(timer->node.deadline, expires);
+		return 1;
+	}
+	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
+		supply(base);
+	twheel_remove(&base->wheel, &timer->node);
+	file(base, timer, expires);
+	return 1;
+}
+
+static noipa int twheel_cancel(struct timer *timer)
+{
+	struct base *base = this_base;
+
+	if (unlikely(timer->node.owner != base->wheel.owner))
+		return -EAGAIN;
+	if (!timer->node.place)
+		return 0;
+	twheel_remove(&base->wheel, &timer->node);
+	return 1;
+}
+
+static __always_inline void call(void *arg, struct twheel_node *node, u64 late)
+{
+	struct timer *timer = container_of(node, struct timer, node);
+	struct base *base = arg;
+
+	base->late[__fls(late + base->behind)]++;
+	/* As the engine does, for other CPUs. */
+	smp_store_release(&base->running, timer);
+	twheel_leave(node);
+	timer->function(timer);
+}
+
+static noipa void tick(struct base *base, u64 time)
+{
+	for (;;) {
+		if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
+			supply(base);
+		if (!twheel_advance(&base->wheel, time >> TICK_SHIFT))
+			break;
+		base->behind = time + 1 - base->wheel.now_ns;
+		if (twheel_expire(&base->wheel, PORTION, call, base) < PORTION)
+			twheel_expire_spilled(&base->wheel, call, base);
+	}
+	WRITE_ONCE(base->running, NULL);
+	program(base);
+}
+
+static void count(struct timer *timer)
+{
+	((struct object *)timer)->fired++;
+}
+
+static struct timer *timer_of(struct object *objects, const struct step *step)
+{
+	return (struct timer *)objects[step->object].timer;
+}
+
+static u64 time_of(const struct step *step)
+{
+	return origin + ((u64)step->time << TIME_SHIFT);
+}
+
+static void wheel_create(size_t nr)
+{
+	/* A wheel has at most one chunk in use per timer. */
+	nr_pages = (nr + CHUNKS_LOW) / TWHEEL_PAGE_CHUNKS + 2;
+	pages = large_alloc(nr_pages * sizeof(*pages));
+	pages_used = 0;
+	this_base = large_alloc(sizeof(*this_base));
+	now = 1ULL << 48;
+	twheel_init(&this_base->wheel, TICK_SHIFT, 1, now >> TICK_SHIFT);
+	program(this_base);
+}
+
+static void wheel_destroy(void)
+{
+	large_free(this_base, sizeof(*this_base));
+	large_free(pages, nr_pages * sizeof(*pages));
+}
+
+static void wheel_init(struct object *object)
+{
+	*(struct timer *)object->timer = (struct timer) { .function = count };
+}
+
+static void wheel_begin(bool expire)
+{
+	(void)expire;
+	origin = now;
+}
+
+static void wheel_add(struct object *objects, const struct step *steps, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		twheel_add(timer_of(objects, &steps[i]), time_of(&steps[i]));
+}
+
+static void wheel_rearm(struct object *objects, const struct step *steps, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		twheel_rearm(timer_of(objects, &steps[i]), time_of(&steps[i]));
+}
+
+static void wheel_cancel(struct object *objects, const struct step *steps, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		twheel_cancel(timer_of(objects, &steps[i]));
+}
+
+static void wheel_expire(uint32_t last)
+{
+	u64 end = origin + ((u64)last << TIME_SHIFT);
+
+	/* The last one expires at the tick that its deadline is rounded up to. */
+	while (now < end + (1ULL << TICK_SHIFT)) {
+		now += TIME_STEP;
+		tick(this_base, now);
+	}
+}
+
+static bool wheel_pending(const struct object *object)
+{
+	return ((const struct timer *)object->timer)->node.place;
+}
+
+static size_t wheel_memory(void)
+{
+	return sizeof(struct base) + pages_used * sizeof(struct twheel_page);
+}
+
+const struct scheme scheme_wheel = {
+	.name		= "wheel",
+	.timer_bytes	= sizeof(struct timer),
+	.create		= wheel_create,
+	.destroy	= wheel_destroy,
+	.init		= wheel_init,
+	.begin		= wheel_begin,
+	.add		= wheel_add,
+	.rearm		= wheel_rearm,
+	.cancel		= wheel_cancel,
+	.expire		= wheel_expire,
+	.pending	= wheel_pending,
+	.memory		= wheel_memory,
+};
