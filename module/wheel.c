@@ -260,6 +260,8 @@ static bool slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 	if (unlikely(!chunk))
 		return false;
 	wheel->free = (struct twheel_chunk *)chunk->link;
+	/* The next one, for when this is full. */
+	prefetchw(wheel->free);
 	wheel->stats.free--;
 
 	link = slot->fill ? &chunk_of(slot->fill - 1)->link : &slot->head;
