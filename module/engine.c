@@ -218,21 +218,23 @@ static void program(struct twheel_base *base)
  * Files a timer that will be the first to come up. The wheel may have slept for
  * long: it is told the time, so that the timer is filed as finely as it can be.
  */
-static noinline void file_first(struct twheel_base *base, struct twheel_timer *timer)
+static noinline void file_first(struct twheel_base *base, struct twheel_timer *timer,
+				u64 expires)
 {
 	twheel_remove(&base->wheel, &timer->node);
 	twheel_forward(&base->wheel, now_tick());
-	twheel_file(&base->wheel, &timer->node);
+	twheel_file(&base->wheel, &timer->node, expires);
 	program(base);
 }
 
 /* Files a timer that has no entry, on this CPU's wheel. */
-static __always_inline void file(struct twheel_base *base, struct twheel_timer *timer)
+static __always_inline void file(struct twheel_base *base, struct twheel_timer *timer,
+				 u64 expires)
 {
-	u64 time = twheel_file(&base->wheel, &timer->node);
+	u64 time = twheel_file(&base->wheel, &timer->node, expires);
 
 	if (unlikely(time < base->programmed) && !base->expiring)
-		file_first(base, timer);
+		file_first(base, timer, expires);
 }
 
 /* Is the timer's callback being called, or about to be? */
@@ -274,7 +276,7 @@ static __always_inline void arm(struct twheel_base *base, struct twheel_timer *t
 		/* Pairs with the READ_ONCE() in owner_of(). */
 		WRITE_ONCE(timer->node.owner, base->cpu);
 	}
-	file(base, timer);
+	file(base, timer, expires);
 }
 
 /* Takes a timer off its wheel, from any CPU. Returns 1 if it was pending, or 0. */
@@ -677,7 +679,7 @@ static void move_here(struct twheel_base *dead, struct twheel_base *live,
 	dead->wheel.stats.removed++;
 	/* Pairs with the READ_ONCE()s of @owner. */
 	WRITE_ONCE(node->owner, live->cpu);
-	file(live, container_of(node, struct twheel_timer, node));
+	file(live, container_of(node, struct twheel_timer, node), node->deadline);
 }
 
 /* Moves some of a dead CPU's timers here. Returns whether there may be more. */

@@ -337,9 +337,9 @@ static noinline u64 fill_another(struct twheel *wheel, struct twheel_slot *slot,
  * Files a node, for the first time or again. Times are in nanoseconds here: nothing
  * needs to be shifted to ticks, and back.
  */
-static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node)
+static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
-	u64 due = max(node->deadline + wheel->tick_ns - 1, wheel->now_ns + wheel->tick_ns);
+	u64 due = max(deadline + wheel->tick_ns - 1, wheel->now_ns + wheel->tick_ns);
 	struct twheel_digit digit = wheel->digit[__fls(due ^ wheel->now_ns)];
 	struct twheel_slot *slot;
 
@@ -355,16 +355,18 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node)
 /**
  * twheel_file - enter a node
  * @wheel:	the wheel; by its owner
- * @node:	the node; it has no entry. If its deadline has passed, it comes up
- *		at the next tick
+ * @node:	the node; it has no entry, and its deadline is set. If that has passed,
+ *		it comes up at the next tick
+ * @deadline:	the same deadline, at hand: to read it back from where it has just been
+ *		stored would wait until the node's cache line is here
  *
  * Return: the time, in nanoseconds, at which the wheel comes to the node. That is not
  * after the node's due tick, and may be before it.
  */
-u64 twheel_file(struct twheel *wheel, struct twheel_node *node)
+u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
 	wheel->stats.filed++;
-	return enter(wheel, node);
+	return enter(wheel, node, deadline);
 }
 
 /**
@@ -375,7 +377,7 @@ u64 twheel_file(struct twheel *wheel, struct twheel_node *node)
 void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	enter(wheel, node);
+	enter(wheel, node, node->deadline);
 }
 
 /**

@@ -206,7 +206,7 @@ struct twheel {
 
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
 void twheel_supply(struct twheel *wheel, struct twheel_page *page);
-u64 twheel_file(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline);
 void twheel_remove(struct twheel *wheel, struct twheel_node *node);
 u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);

@@ -136,7 +136,7 @@ static void model_arm(struct model *m, struct timer *t, u64 deadline)
 	CHECK(!t->node.place);
 	t->node.deadline = deadline;
 	t->earliest = max(due, m->wheel->now + 1);
-	came = twheel_file(m->wheel, &t->node) >> m->wheel->shift;
+	came = twheel_file(m->wheel, &t->node, deadline) >> m->wheel->shift;
 	CHECK(came > m->wheel->now && came <= t->earliest);
 	CHECK(t->node.place);
 	t->armed = true;

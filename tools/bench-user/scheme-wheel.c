@@ -71,8 +71,8 @@ static noipa void program(struct base *base)
 
 static inline void file(struct base *base, struct timer *timer, u64 expires)
 {
-	WRITE_ONCE(timer->node.deadline, expires < EXPIRES_MAX ? expires : EXPIRES_MAX);
-	if (twheel_file(&base->wheel, &timer->node) < base->programmed)
+	WRITE_ONCE(timer->node.deadline, expires);
+	if (twheel_file(&base->wheel, &timer->node, expires) < base->programmed)
 		program(base);
 }
 
@@ -82,6 +82,7 @@ static noipa int twheel_add(struct timer *timer, u64 expires)
 
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
 		supply(base);
+	expires = expires < EXPIRES_MAX ? expires : EXPIRES_MAX;
 	if (unlikely(timer->node.place))
 		return -EBUSY;
 	WRITE_ONCE(timer->node.owner, base->wheel.owner);
