@@ -222,6 +222,7 @@ static noinline void file_first(struct twheel_base *base, struct twheel_timer *t
 				u64 expires)
 {
 	twheel_remove(&base->wheel, &timer->node);
+	twheel_settle(&base->wheel);
 	twheel_forward(&base->wheel, now_tick());
 	twheel_file(&base->wheel, &timer->node, expires);
 	program(base);
@@ -444,20 +445,20 @@ int twheel_cancel(struct twheel_timer *timer)
 {
 	struct twheel_base *base;
 	unsigned long flags;
-	int pending;
 
 	base = enter(&flags);
 	if (unlikely(timer->node.owner != base->cpu)) {
 		leave(base, flags);
 		return cancel_remote(timer);
 	}
-	pending = twheel_pending(timer);
-	if (likely(pending)) {
-		twheel_remove(&base->wheel, &timer->node);
-		base->counts.cancels++;
+	if (unlikely(!twheel_pending(timer))) {
+		leave(base, flags);
+		return 0;
 	}
+	base->counts.cancels++;
+	twheel_remove(&base->wheel, &timer->node);
 	leave(base, flags);
-	return pending;
+	return 1;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);
 
@@ -718,6 +719,7 @@ static int cpu_dead(unsigned int cpu)
 	bool more;
 
 	hrtimer_cancel(&dead->hrtimer);
+	twheel_settle(&dead->wheel);
 	do {
 		supply();
 		live = enter(&flags);

@@ -41,7 +41,8 @@
  * 3. A chunk that holds no node is in no chain, so there are at most as many
  *    chunks in use as nodes, whatever the order of operations. Full chains need
  *    one per TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only
- *    reports it. The owner drops it before it takes one for a new entry.)
+ *    reports it: the owner drops it before it takes one for a new entry. And the
+ *    owner clears the cells of its last TWHEEL_REMOVED removals together.)
  *
  * 4. Filing cannot fail. If there is no free chunk, the node is linked into the
  *    slot's spill list by its own fields. It comes up at the same tick; only
@@ -99,16 +100,24 @@ static bool no_cell(struct twheel_node **cell)
 	return !((unsigned long)cell & (TWHEEL_CHUNK_BYTES - 1));
 }
 
-static bool chunk_empty(struct twheel_chunk *chunk)
+static __always_inline bool cells_empty(struct twheel_chunk *chunk, unsigned int from,
+					unsigned int to)
 {
 	unsigned long nodes = 0;
 	unsigned int i;
 
 	/* Pairs with the cmpxchg() of other CPUs in twheel_try_take(). */
 #pragma GCC unroll 6
-	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
+	for (i = from; i < to; i++)
 		nodes |= (unsigned long)READ_ONCE(chunk->cell[i]);
 	return !nodes;
+}
+
+/* In two halves: the first is enough for most, and more branches would cost more. */
+static bool chunk_empty(struct twheel_chunk *chunk)
+{
+	return cells_empty(chunk, 0, TWHEEL_CHUNK_CELLS / 2) &&
+	       cells_empty(chunk, TWHEEL_CHUNK_CELLS / 2, TWHEEL_CHUNK_CELLS);
 }
 
 /* The chunk that a link leads to; NULL if it is the last one. */
@@ -172,6 +181,7 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	memset(wheel, 0, sizeof(*wheel));
 	raw_spin_lock_init(&wheel->lock);
 	wheel->shift = shift;
+	wheel->most_removed = TWHEEL_REMOVED;
 	wheel->tick_ns = 1ULL << shift;
 	for (bit = shift; bit < 64; bit++) {
 		wheel->digit[bit].level = (bit - shift) / TWHEEL_BITS;
@@ -380,6 +390,48 @@ void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 	enter(wheel, node, node->deadline);
 }
 
+/* Empties a cell of the owner's. */
+static void clear(struct twheel *wheel, struct twheel_node **cell)
+{
+	struct twheel_chunk *chunk = chunk_of(cell);
+
+	/* Pairs with the READ_ONCE() in chunk_empty(). */
+	WRITE_ONCE(*cell, NULL);
+	/* One that is being worked off is in no chain. */
+	if (chunk_empty(chunk) && chunk->pprev)
+		drop_chunk(wheel, chunk);
+}
+
+/**
+ * twheel_settle - clear the cells of the nodes that were removed last
+ * @wheel:	the wheel; by its owner
+ *
+ * Called by twheel_advance() and twheel_remove(). A cell is written some removals after
+ * it is known, when its cache line has come. At once, the store would be one to an
+ * address that is not known before the node's line is there; processors that let no
+ * load pass such a store (some never do; where speculative store bypass is switched
+ * off, none does) then wait for the misses of each removal before those of the next.
+ */
+void twheel_settle(struct twheel *wheel)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_removed; i++)
+		clear(wheel, wheel->removed[i]);
+	wheel->nr_removed = 0;
+}
+
+static noinline void remove_spilled(struct twheel *wheel, struct twheel_node *node)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	unspill(node);
+	/* Pairs with the READ_ONCE() in twheel_pending(). */
+	WRITE_ONCE(node->place, 0);
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+}
+
 /**
  * twheel_remove - take a node's entry away
  * @wheel:	the wheel that the node is filed on; by its owner
@@ -388,24 +440,20 @@ void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 void twheel_remove(struct twheel *wheel, struct twheel_node *node)
 {
 	struct twheel_node **cell = (struct twheel_node **)(node->place - TWHEEL_IN_CELL);
-	struct twheel_chunk *chunk;
-	unsigned long flags;
+	unsigned int nr = wheel->nr_removed;
 
 	wheel->stats.removed++;
 	if (unlikely(!(node->place & TWHEEL_IN_CELL))) {
-		raw_spin_lock_irqsave(&wheel->lock, flags);
-		unspill(node);
-		raw_spin_unlock_irqrestore(&wheel->lock, flags);
-	} else {
-		/* Pairs with the READ_ONCE() in chunk_empty(). */
-		WRITE_ONCE(*cell, NULL);
-		chunk = chunk_of(cell);
-		/* One that is being worked off is in no chain. */
-		if (chunk_empty(chunk) && chunk->pprev)
-			drop_chunk(wheel, chunk);
+		remove_spilled(wheel, node);
+		return;
 	}
 	/* Pairs with the READ_ONCE() in twheel_pending(). */
 	WRITE_ONCE(node->place, 0);
+	prefetchw(cell);
+	wheel->removed[nr] = cell;
+	wheel->nr_removed = ++nr;
+	if (unlikely(nr >= wheel->most_removed))
+		twheel_settle(wheel);
 }
 
 static bool working(const struct twheel *wheel)
@@ -499,6 +547,9 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
 {
 	u64 next;
 
+	/* From here on a cell names a node that is there, or none. */
+	twheel_settle(wheel);
+	wheel->most_removed = 1;
 	if (working(wheel))
 		return true;
 	next = twheel_next(wheel);
@@ -506,6 +557,7 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
 		take_slot(wheel, next);
 		return true;
 	}
+	wheel->most_removed = TWHEEL_REMOVED;
 	twheel_forward(wheel, tick);
 	return false;
 }
@@ -542,6 +594,7 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
  */
 void twheel_reset(struct twheel *wheel, u64 now)
 {
+	twheel_settle(wheel);
 	set_now(wheel, now);
 }
 

@@ -41,6 +41,9 @@
 #define TWHEEL_CHUNK_BYTES	64
 #define TWHEEL_CHUNK_CELLS	6
 
+/* Removals whose cells are cleared together. */
+#define TWHEEL_REMOVED		16
+
 /* A page of chunks, the first of which is the page's own. */
 #define TWHEEL_PAGE_BYTES	4096
 #define TWHEEL_PAGE_CHUNKS	(TWHEEL_PAGE_BYTES / TWHEEL_CHUNK_BYTES - 1)
@@ -89,7 +92,8 @@ struct twheel_node {
  * @link:	the address of the next chunk of the chain; of the last chunk that of the
  *		slot, and bit 0. Or the next free chunk
  * @pprev:	the link that leads to this chunk; NULL if it is in no chain
- * @cell:	nodes, or NULL where one was removed or none was filed yet
+ * @cell:	nodes, or NULL where one was removed or none was filed yet. A node that was
+ *		removed a moment ago may still be named: see twheel_settle()
  *
  * A chunk with no node in it is in no chain, unless another CPU has just emptied it.
  */
@@ -171,6 +175,10 @@ struct twheel_stats {
  * @work:	the slot that is being worked off
  * @work_spill:	what had spilled of it
  * @pages:	the memory supplied
+ * @nr_removed:	length of @removed
+ * @most_removed: at this length the cells are cleared: %TWHEEL_REMOVED, or 1 while slots
+ *		are being worked off
+ * @removed:	cells whose nodes were removed, and that are still to be cleared
  * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, against
  *		other CPUs. Taken with interrupts off, from any context but NMI, by any
  *		CPU; innermost
@@ -194,6 +202,9 @@ struct twheel {
 	struct twheel_slot	work;
 	struct twheel_node	*work_spill;
 	struct twheel_page	*pages;
+	unsigned int		nr_removed;
+	unsigned int		most_removed;
+	struct twheel_node	**removed[TWHEEL_REMOVED];
 
 	raw_spinlock_t		lock ____cacheline_aligned;
 	struct twheel_node	*inbox;
@@ -208,6 +219,7 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
 void twheel_supply(struct twheel *wheel, struct twheel_page *page);
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline);
 void twheel_remove(struct twheel *wheel, struct twheel_node *node);
+void twheel_settle(struct twheel *wheel);
 u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
 bool twheel_advance(struct twheel *wheel, u64 tick);

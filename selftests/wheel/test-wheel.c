@@ -246,6 +246,7 @@ static void model_advance(struct model *m, u64 tick)
 
 static void model_check(const struct model *m)
 {
+	twheel_settle(m->wheel);
 	check_wheel(m->wheel, m->armed);
 	if (!m->wheel->inbox)
 		CHECK(twheel_next(m->wheel) <= model_next(m));
@@ -388,6 +389,7 @@ static void model_empty(struct model *m)
 	struct twheel_node *node;
 	unsigned int i;
 
+	twheel_settle(m->wheel);
 	do {
 		while ((chunk = twheel_chunk_get(m->wheel))) {
 			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
