@@ -151,7 +151,7 @@ static const struct argp_option options[] = {
 	  "schemes to compare, those with a number, as heap:1M, up to so many timers [all]", 0 },
 	{ "workload", 'w', "LIST", 0, "workloads [all]", 0 },
 	{ "order", 'o', "LIST", 0, "order of the objects: random, sequential [random]", 0 },
-	{ "rounds", 'r', "N", 0, "measure everything N times [5, or 3 above 200k timers]", 0 },
+	{ "rounds", 'r', "N", 0, "measure everything N times [5; 3 above 200k timers, 2 above 2M]", 0 },
 	{ "memory", OPTION_MEMORY, "N", 0, "measure the memory of N pending timers, too", 0 },
 	{ "lateness", OPTION_LATENESS, "N", 0,
 	  "measure how late N timers of 1 ms to 60 s are, too; takes minutes", 0 },

@@ -30,7 +30,7 @@ unsigned int rounds_of(const struct setup *setup, uint32_t size)
 {
 	if (setup->rounds)
 		return setup->rounds;
-	return size <= 200000 ? 5 : 3;
+	return size <= 200000 ? 5 : size <= 2000000 ? 3 : 2;
 }
 
 static int compare(const void *a, const void *b)
@@ -51,7 +51,7 @@ static void summarise(struct samples *samples)
 	sorted = allocate(nr, sizeof(*sorted));
 	memcpy(sorted, samples->value, nr * sizeof(*sorted));
 	qsort(sorted, nr, sizeof(*sorted), compare);
-	samples->median = (sorted[(nr - 1) / 2] + sorted[nr / 2]) / 2;
+	samples->median = sorted[(nr - 1) / 2];
 	samples->min = sorted[0];
 	samples->max = sorted[nr - 1];
 	free(sorted);

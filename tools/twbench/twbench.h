@@ -62,7 +62,7 @@ struct setup {
  * struct samples - one quantity, measured in each round, per operation
  * @value:	of each round
  * @nr:		number of rounds
- * @median:	the value in the middle
+ * @median:	the value in the middle; of two, the lower one
  * @min:	the smallest
  * @max:	the largest
  */
