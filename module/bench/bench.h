@@ -212,7 +212,8 @@ static __always_inline void bench_fired(struct bench_obj *obj)
  * @pass:	for the next operation
  * @deadline:	of each object, in nanoseconds
  * @earliest:	the earliest of them
- * @quiet:	of a burst: until then no scheme has anything to do
+ * @quiet:	of a burst: somewhat before a scheme has anything to do
+ * @busy:	of a burst: until then no scheme has anything to do
  * @free_before: bytes that the page allocator had left before the scheme got any
  */
 struct bench_work {
@@ -223,6 +224,7 @@ struct bench_work {
 	u64			*deadline;
 	u64			earliest;
 	u64			quiet;
+	u64			busy;
 	u64			free_before;
 };
 

@@ -34,8 +34,11 @@
  */
 #define BURST_TICK	4
 
-/* How long before that slot the burst is taken to begin, in ticks. */
-#define BURST_MARGIN	1
+/*
+ * How long before that slot the run is to wake up and watch, in ticks. A machine that
+ * has other things to do may wake it some milliseconds late.
+ */
+#define BURST_MARGIN	8
 
 /**
  * bench_alloc - get zeroed memory, in large pages if possible
@@ -263,6 +266,7 @@ int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
 	unsigned long k;
 	int ret;
 
+	work->busy = slot;
 	work->quiet = slot - BURST_MARGIN * tick;
 	/* No deadline lies on a tick's edge: that tick would be one of its own. */
 	ret = set_deadlines(work, when + 1, burst);
@@ -271,6 +275,7 @@ int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
 	when = align(when + BURST_SPREAD);
 	for (k = 0; k < work->nr; k++)
 		work->pass.when[k] = when;
-	work->quiet = when - (BURST_TICK + BURST_MARGIN) * tick;
+	work->busy = when - BURST_TICK * tick;
+	work->quiet = work->busy - BURST_MARGIN * tick;
 	return 0;
 }
