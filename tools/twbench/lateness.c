@@ -50,9 +50,9 @@ static bool any(const struct results *results, int bucket, int direction)
 static void print_bound(FILE *out, int bucket)
 {
 	if (bucket == TWHEEL_BENCH_LATE_BUCKETS - 1)
-		fprintf(out, "%-18s", "more");
+		fprintf(out, "%-19s", "more");
 	else
-		fprintf(out, "less than %8.3f", (1ULL << bucket) / 1e6);
+		fprintf(out, "less than %9.4f", (1ULL << bucket) / 1e6);
 }
 
 /**
@@ -71,10 +71,10 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 		return;
 	fprintf(out, "\nlateness of %u timers of %.0f ms to %.0f s, every magnitude alike\n",
 		lateness->nr_timers, lateness->min_ns / 1e6, lateness->max_ns / 1e9);
-	fprintf(out, "%-18s", "milliseconds");
+	fprintf(out, "%-19s", "milliseconds");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12s", setup->schemes[lateness[i].scheme].name);
-	fprintf(out, "\n%-18s", "early");
+	fprintf(out, "\n%-19s", "early");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12llu", lateness[i].early);
 	fputc('\n', out);
@@ -86,7 +86,7 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 			fprintf(out, " %12llu", lateness[i].late[bucket]);
 		fputc('\n', out);
 	}
-	fprintf(out, "%-18s", "worst");
+	fprintf(out, "%-19s", "worst");
 	for (i = 0; i < nr; i++)
 		fprintf(out, " %12.3f", lateness[i].worst_ns / 1e6);
 	fputc('\n', out);
