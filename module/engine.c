@@ -383,6 +383,34 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	return pending;
 }
 
+/*
+ * Stores a deadline, if that is enough. There is no need to keep off softirqs for it:
+ * if the hrtimer came in between, the wheel may have looked at the timer before the
+ * store, so it is as if nothing had been done, and the long way sorts it out.
+ */
+static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
+{
+	struct twheel_base *base;
+	bool deferred = false;
+	u64 ticks;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return false;
+	preempt_disable();
+	base = __this_cpu_read(bases);
+	ticks = READ_ONCE(base->counts.ticks);
+	if (likely(READ_ONCE(timer->node.owner) == base->cpu &&
+		   twheel_may_defer(&timer->node, expires))) {
+		WRITE_ONCE(timer->node.deadline, expires);
+		/* Orders the store against a softirq of this CPU. */
+		barrier();
+		deferred = likely(READ_ONCE(base->counts.ticks) == ticks);
+		base->counts.rearms += deferred;
+	}
+	preempt_enable();
+	return deferred;
+}
+
 /**
  * twheel_rearm - arm a timer, whether it is armed or not
  * @timer:	the timer
@@ -399,17 +427,8 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
  */
 int twheel_rearm(struct twheel_timer *timer, u64 expires)
 {
-	struct twheel_base *base;
-	unsigned long flags;
-
-	base = enter(&flags);
-	if (likely(timer->node.owner == base->cpu && twheel_may_defer(&timer->node, expires))) {
-		timer->node.deadline = expires;
-		base->counts.rearms++;
-		leave(base, flags);
+	if (likely(defer(timer, expires)))
 		return 1;
-	}
-	leave(base, flags);
 	return rearm(timer, expires);
 }
 EXPORT_SYMBOL_GPL(twheel_rearm);
