@@ -175,8 +175,8 @@ static void set_now(struct twheel *wheel, u64 now)
  */
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 {
-	unsigned int bit;
 	struct twheel_slot *slot;
+	unsigned int bit, i;
 
 	memset(wheel, 0, sizeof(*wheel));
 	raw_spin_lock_init(&wheel->lock);
@@ -190,8 +190,10 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	wheel->owner = owner;
 	set_now(wheel, now);
 	wheel->work.head = last_link(&wheel->work);
-	for (slot = wheel->slot[0]; slot < wheel->slot[TWHEEL_LEVELS]; slot++)
+	for (i = 0; i < TWHEEL_LEVELS * TWHEEL_SLOTS; i++) {
+		slot = &wheel->slot[i / TWHEEL_SLOTS][i % TWHEEL_SLOTS];
 		slot->head = last_link(slot);
+	}
 }
 
 /**
