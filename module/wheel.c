@@ -441,11 +441,13 @@ static noinline void remove_spilled(struct twheel *wheel, struct twheel_node *no
  */
 void twheel_remove(struct twheel *wheel, struct twheel_node *node)
 {
-	struct twheel_node **cell = (struct twheel_node **)(node->place - TWHEEL_IN_CELL);
+	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
+	unsigned long place = READ_ONCE(node->place);
+	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
 	unsigned int nr = wheel->nr_removed;
 
 	wheel->stats.removed++;
-	if (unlikely(!(node->place & TWHEEL_IN_CELL))) {
+	if (unlikely(!(place & TWHEEL_IN_CELL))) {
 		remove_spilled(wheel, node);
 		return;
 	}
@@ -622,7 +624,8 @@ static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
 	/* A dead CPU's nodes get another owner while they are held. */
-	taken = node->place & TWHEEL_SPILLED && READ_ONCE(node->owner) == wheel->owner;
+	taken = READ_ONCE(node->place) & TWHEEL_SPILLED &&
+		READ_ONCE(node->owner) == wheel->owner;
 	if (taken) {
 		unspill(node);
 		WRITE_ONCE(node->place, 0);

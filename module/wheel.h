@@ -254,7 +254,8 @@ static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
  */
 static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline)
 {
-	return node->place & TWHEEL_IN_CELL && (s64)deadline > (s64)node->after;
+	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
+	return READ_ONCE(node->place) & TWHEEL_IN_CELL && (s64)deadline > (s64)node->after;
 }
 
 /**
