@@ -7,6 +7,7 @@
 #define _KERNEL_H
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,14 +20,9 @@ typedef unsigned short u16;
 typedef unsigned char u8;
 typedef long long s64;
 
-/* glibc has one, too. */
-#undef __always_inline
-#define __always_inline		inline __attribute__((always_inline))
 #define __aligned(n)		__attribute__((aligned(n)))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
-#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
 #define noinline		__attribute__((noinline))
 #define ____cacheline_aligned	__aligned(64)
 #define prefetchw(p)		__builtin_prefetch(p, 1)
@@ -42,6 +38,12 @@ typedef long long s64;
 	__typeof__(b) _b = (b);						\
 	(void)(&_a == &_b);						\
 	_a > _b ? _a : _b; })
+
+#define min(a, b) ({							\
+	__typeof__(a) _a = (a);						\
+	__typeof__(b) _b = (b);						\
+	(void)(&_a == &_b);						\
+	_a < _b ? _a : _b; })
 
 /* What "cannot happen" ends the test. */
 #define WARN_ON_ONCE(x) do {						\
@@ -64,14 +66,40 @@ typedef struct {
 	long counter;
 } atomic_long_t;
 
-#define xchg(p, v)		__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+/* Here threads can meet; stress-wheel.c has one wait for another. */
+#ifdef STRESS
+void meet(void);
+#else
+static inline void meet(void)
+{
+}
+#endif
+
+/* Marked accesses are atomic, and order nothing: what they are in the kernel. */
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
+
+/* What was written before the release is seen after the acquire. */
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+/* See above. */
+#define smp_store_release(p, v) do {					\
+	meet();								\
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);			\
+	} while (0)
+
+#define xchg(p, v) ({							\
+	__typeof__(*(p)) _old;						\
+	_old = __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);		\
+	meet();								\
+	_old; })
 
 #define cmpxchg(p, old, new) ({						\
 	__typeof__(*(p)) _old = (old);					\
+	meet();								\
 	__atomic_compare_exchange_n(p, &_old, new, false,		\
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+	meet();								\
 	_old; })
 
 static inline long atomic_long_read(const atomic_long_t *v)
@@ -89,7 +117,7 @@ static inline void atomic_long_dec(atomic_long_t *v)
 	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Spins: there are no interrupts to be kept off, and few threads. */
+/* There are no interrupts to be kept off, but fewer processors than threads. */
 typedef struct {
 	int locked;
 } raw_spinlock_t;
@@ -102,7 +130,7 @@ static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 #define raw_spin_lock_irqsave(lock, flags) do {				\
 	(flags) = 0;							\
 	while (__atomic_exchange_n(&(lock)->locked, 1, __ATOMIC_ACQUIRE)) \
-		;							\
+		sched_yield();						\
 	} while (0)
 
 #define raw_spin_unlock_irqrestore(lock, flags) do {			\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel against an oracle that looks at every timer on every occasion.
+ * The wheel against the oracle.
  *
  * Prints TAP. Every run prints its seed, and -s SEED repeats it.
  */
@@ -8,13 +8,13 @@
 #include <getopt.h>
 #include <time.h>
 
-#include "check.h"
+#include "model.h"
+#include "random.h"
 
 #define __unused	__attribute__((unused))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define TICK_MAX	((1ULL << (TWHEEL_BITS * TWHEEL_LEVELS)) - 1)
 
-static u64 seed, state;
+static u64 seed;
 static const char *test_name;
 
 void check_failed(const char *file, int line, const char *what)
@@ -23,235 +23,6 @@ void check_failed(const char *file, int line, const char *what)
 	       file, line, what, seed, test_name);
 	fflush(stdout);
 	abort();
-}
-
-/* splitmix64: small, good enough, and the same everywhere. */
-static u64 draw(void)
-{
-	u64 z = (state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
-static u64 draw_below(u64 n)
-{
-	return draw() % n;
-}
-
-/* Small numbers and large ones alike: the number of bits is even, up to @bits. */
-static u64 draw_bits(unsigned int bits)
-{
-	unsigned int n = draw_below(bits + 1);
-
-	return n ? draw() >> (64 - n) : 0;
-}
-
-/*
- * The timers as the oracle sees them: @armed says which the wheel must hold.
- * @earliest is the first tick at which the wheel may hand the timer out.
- */
-struct timer {
-	struct twheel_node node;
-	u64 earliest;
-	bool armed;
-};
-
-struct model {
-	struct twheel *wheel;
-	struct timer *timers;
-	unsigned int nr, armed;
-	struct twheel_page *pages;
-	struct twheel_chunk *withheld;
-};
-
-/* Takes the wheel's free chunks away, for it to run out of them. */
-static void model_withhold(struct model *m)
-{
-	struct twheel_chunk *chunk;
-
-	while ((chunk = m->wheel->free)) {
-		m->wheel->free = (struct twheel_chunk *)chunk->link;
-		chunk->link = (unsigned long)m->withheld;
-		m->withheld = chunk;
-	}
-	m->wheel->stats.chunks -= m->wheel->stats.free;
-	m->wheel->stats.free = 0;
-}
-
-static void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now)
-{
-	const unsigned int pages = nr / TWHEEL_PAGE_CHUNKS + 1;
-	const u16 owner = 7;
-	unsigned int i;
-
-	memset(m, 0, sizeof(*m));
-	m->nr = nr;
-	m->wheel = aligned_alloc(64, sizeof(*m->wheel));
-	m->timers = calloc(nr, sizeof(*m->timers));
-	m->pages = aligned_alloc(TWHEEL_PAGE_BYTES, pages * sizeof(*m->pages));
-	if (!m->wheel || !m->timers || !m->pages) {
-		perror("test-wheel: malloc");
-		exit(2);
-	}
-	memset(m->pages, 0, pages * sizeof(*m->pages));
-	for (i = 0; i < nr; i++)
-		m->timers[i].node.owner = owner;
-	twheel_init(m->wheel, shift, owner, now);
-	for (i = 0; i < pages; i++)
-		twheel_supply(m->wheel, &m->pages[i]);
-	model_withhold(m);
-}
-
-/* Gives the wheel so many chunks, as far as there are any. */
-static void model_supply(struct model *m, unsigned int nr)
-{
-	struct twheel_chunk *chunk;
-
-	for (; nr; nr--) {
-		chunk = m->withheld;
-		if (!chunk)
-			break;
-		m->withheld = (struct twheel_chunk *)chunk->link;
-		chunk->link = (unsigned long)m->wheel->free;
-		m->wheel->free = chunk;
-		m->wheel->stats.free++;
-		m->wheel->stats.chunks++;
-	}
-}
-
-static void model_free(struct model *m)
-{
-	free(m->pages);
-	free(m->timers);
-	free(m->wheel);
-}
-
-static void model_arm(struct model *m, struct timer *t, u64 deadline)
-{
-	u64 due = due_tick(m->wheel, deadline);
-	u64 came;
-
-	CHECK(!t->node.place);
-	t->node.deadline = deadline;
-	t->earliest = max(due, m->wheel->now + 1);
-	came = twheel_file(m->wheel, &t->node, deadline) >> m->wheel->shift;
-	CHECK(came > m->wheel->now && came <= t->earliest);
-	CHECK(t->node.place);
-	t->armed = true;
-	m->armed++;
-}
-
-static void model_cancel(struct model *m, struct timer *t)
-{
-	twheel_remove(m->wheel, &t->node);
-	CHECK(!t->node.place);
-	t->armed = false;
-	m->armed--;
-}
-
-/* As another CPU would cancel it. */
-static void model_take(struct model *m, struct timer *t)
-{
-	CHECK(twheel_try_take(m->wheel, &t->node) == 1);
-	CHECK(!t->node.place);
-	CHECK(twheel_try_take(m->wheel, &t->node) == 0);
-	t->armed = false;
-	m->armed--;
-}
-
-/* As another CPU would arm it, while this one works. */
-static void model_send(struct model *m, struct timer *t, u64 deadline)
-{
-	t->node.deadline = deadline;
-	twheel_send(m->wheel, &t->node);
-	t->earliest = max(due_tick(m->wheel, deadline), m->wheel->now + 1);
-	t->armed = true;
-	m->armed++;
-}
-
-/* The tick at which the wheel comes to a timer in a cell. */
-static u64 entry_tick(const struct model *m, const struct timer *t)
-{
-	return due_tick(m->wheel, t->node.after + 1);
-}
-
-/* As the engine does it: store the deadline if that is enough. */
-static void model_rearm(struct model *m, struct timer *t, u64 deadline)
-{
-	u64 due;
-
-	if (!twheel_may_defer(&t->node, deadline)) {
-		model_cancel(m, t);
-		model_arm(m, t, deadline);
-		return;
-	}
-	/* The entry stays: the timer cannot come out before the wheel gets there. */
-	due = due_tick(m->wheel, deadline);
-	t->earliest = max(due, max(entry_tick(m, t), m->wheel->now));
-	t->node.deadline = deadline;
-}
-
-/* The first tick at which the oracle has something to hand out. */
-static u64 model_next(const struct model *m)
-{
-	u64 next = TWHEEL_NEVER;
-	unsigned int i;
-
-	for (i = 0; i < m->nr; i++)
-		if (m->timers[i].armed && m->timers[i].earliest < next)
-			next = m->timers[i].earliest;
-	return next;
-}
-
-static void model_expired(void *arg, struct twheel_node *node, u64 late)
-{
-	struct timer *t = container_of(node, struct timer, node);
-	struct model *m = arg;
-
-	CHECK(t->armed);
-	twheel_leave(node);
-	/* Never early, and in wheel time never late. */
-	CHECK(m->wheel->now >= due_tick(m->wheel, node->deadline));
-	CHECK(late == (m->wheel->now << m->wheel->shift) - node->deadline);
-	CHECK(m->wheel->now == t->earliest);
-	t->armed = false;
-	m->armed--;
-}
-
-/* Takes what the wheel hands out, in at most @budget steps. */
-static void model_work(struct model *m, u64 tick, unsigned int budget)
-{
-	struct twheel_node *node;
-
-	while ((node = twheel_unspill(m->wheel, &m->wheel->inbox)))
-		twheel_cascade(m->wheel, node);
-	while (budget && twheel_advance(m->wheel, tick)) {
-		if (!twheel_expire(m->wheel, 1, model_expired, m))
-			twheel_expire_spilled(m->wheel, model_expired, m);
-		budget--;
-	}
-	if (budget) {
-		CHECK(m->wheel->now >= tick);
-		CHECK(model_next(m) > tick);
-		CHECK(twheel_next(m->wheel) > tick);
-	}
-}
-
-static void model_advance(struct model *m, u64 tick)
-{
-	model_work(m, tick, ~0U);
-}
-
-static void model_check(const struct model *m)
-{
-	twheel_settle(m->wheel);
-	check_wheel(m->wheel, m->armed);
-	if (!m->wheel->inbox)
-		CHECK(twheel_next(m->wheel) <= model_next(m));
-	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed)
-		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER);
 }
 
 /*
@@ -371,42 +142,18 @@ static void random_step(struct model *m, const struct config *c, u64 *clock, u64
 	model_work(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
 }
 
-static void model_evicted(struct model *m, struct twheel_node *node)
+struct random_run {
+	struct model model;
+	const struct config *config;
+};
+
+/* A callback may use any timer, its own included. */
+static void random_expired(struct model *m, struct timer *t __unused)
 {
-	struct timer *t = container_of(node, struct timer, node);
+	const struct random_run *run = container_of(m, struct random_run, model);
 
-	CHECK(t->armed);
-	m->wheel->stats.removed++;
-	twheel_leave(node);
-	t->armed = false;
-	m->armed--;
-}
-
-/* As a dead CPU's wheel is emptied, and then used again. */
-static void model_empty(struct model *m)
-{
-	struct twheel_chunk *chunk;
-	struct twheel_node *node;
-	unsigned int i;
-
-	twheel_settle(m->wheel);
-	do {
-		while ((chunk = twheel_chunk_get(m->wheel))) {
-			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-				node = chunk->cell[i];
-				chunk->cell[i] = NULL;
-				if (node)
-					model_evicted(m, node);
-			}
-			twheel_chunk_put(m->wheel, chunk);
-		}
-		node = twheel_unspill(m->wheel, &m->wheel->work_spill);
-		if (!node)
-			node = twheel_unspill(m->wheel, &m->wheel->inbox);
-		if (node)
-			model_evicted(m, node);
-	} while (node || twheel_advance(m->wheel, TWHEEL_NEVER - 1));
-	CHECK(!m->armed);
+	if (draw_below(4) == 0)
+		random_op(m, run->config);
 }
 
 static void random_run(const struct config *c, unsigned int rounds)
@@ -415,27 +162,29 @@ static void random_run(const struct config *c, unsigned int rounds)
 	unsigned int room = TWHEEL_BITS * TWHEEL_LEVELS - 1;
 	u64 end = 1ULL << (room + c->shift > 61 ? 61 - c->shift : room);
 	u64 clock = draw_below(end);
-	struct model m;
+	struct random_run run = { .config = c };
+	struct model *m = &run.model;
 
-	model_init(&m, c->nr, c->shift, clock);
-	model_supply(&m, c->nr * c->chunks / 100);
+	model_init(m, c->nr, c->shift, clock);
+	model_supply(m, c->nr * c->chunks / 100);
+	m->expired = random_expired;
 	while (rounds--) {
 		unsigned int ops = draw_below(2 * c->nr);
 
 		while (ops--)
-			random_op(&m, c);
-		model_check(&m);
-		random_step(&m, c, &clock, end);
-		model_check(&m);
+			random_op(m, c);
+		model_check(m);
+		random_step(m, c, &clock, end);
+		model_check(m);
 		if (draw_below(64) == 0)
-			model_supply(&m, c->nr / 10);
+			model_supply(m, c->nr / 10);
 		if (clock == end) {
-			model_empty(&m);
+			model_empty(m);
 			clock = draw_below(end);
-			twheel_reset(m.wheel, clock);
+			twheel_reset(m->wheel, clock);
 		}
 	}
-	model_free(&m);
+	model_free(m);
 }
 
 static void test_random(unsigned int loops)
@@ -582,7 +331,7 @@ int main(int argc, char **argv)
 	printf("TAP version 13\n# %u levels of %u slots, seed %llu\n1..%zu\n",
 	       TWHEEL_LEVELS, TWHEEL_SLOTS, seed, ARRAY_SIZE(tests));
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		state = seed;
+		random_state = seed;
 		test_name = tests[i].name;
 		tests[i].run(loops);
 		printf("ok %u %s\n", i + 1, test_name);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The oracle: a wheel, and beside it a list of timers that is looked at from one end to
+ * the other on every occasion. Whatever is done goes through here, and is compared.
+ */
+#ifndef _MODEL_H
+#define _MODEL_H
+
+#include "check.h"
+
+#define TICK_MAX	((1ULL << (TWHEEL_BITS * TWHEEL_LEVELS)) - 1)
+
+/**
+ * struct timer - a timer as the oracle sees it
+ * @node:	what the wheel sees of it
+ * @earliest:	the first tick at which the wheel may hand it out, and the last
+ * @armed:	the wheel must hold it
+ * @sent:	it is in the inbox: @earliest is not known yet
+ */
+struct timer {
+	struct twheel_node node;
+	u64 earliest;
+	bool armed, sent;
+};
+
+/**
+ * struct model - a wheel and its oracle
+ * @wheel:	the wheel
+ * @timers:	the timers
+ * @nr:		how many
+ * @armed:	how many of them are armed
+ * @expired:	called when a timer has expired, if not NULL. May use any timer, but may
+ *		not let time pass
+ * @pages:	the wheel's chunks
+ * @withheld:	those of them that the wheel has not got
+ */
+struct model {
+	struct twheel *wheel;
+	struct timer *timers;
+	unsigned int nr, armed;
+	void (*expired)(struct model *m, struct timer *t);
+	struct twheel_page *pages;
+	struct twheel_chunk *withheld;
+};
+
+void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now);
+void model_free(struct model *m);
+void model_withhold(struct model *m);
+void model_supply(struct model *m, unsigned int nr);
+
+void model_arm(struct model *m, struct timer *t, u64 deadline);
+void model_rearm(struct model *m, struct timer *t, u64 deadline);
+void model_cancel(struct model *m, struct timer *t);
+void model_take(struct model *m, struct timer *t);
+void model_send(struct model *m, struct timer *t, u64 deadline);
+
+void model_work(struct model *m, u64 tick, unsigned int budget);
+void model_advance(struct model *m, u64 tick);
+void model_empty(struct model *m);
+void model_check(const struct model *m);
+
+#endif /* _MODEL_H */
