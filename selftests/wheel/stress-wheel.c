@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The wheel's one race, with threads: the owner lets time pass while others take nodes
+ * away. Every arming has to end once, as fired, removed or taken.
+ *
+ * Prints TAP. Built with -DSTRESS, for the delays of meet().
+ */
+#include <getopt.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "random.h"
+
+#define TIMERS		150
+#define OTHERS		3
+
+/* Operations of each thread between two looks at the whole; how many looks at least. */
+#define ROUND		2000
+#define ROUNDS_MIN	8
+
+/*
+ * @lock serialises the calls for a timer, but for what the owner's twheel_expire() does
+ * to it. It guards all members but @fired, which the owner counts up while it has the
+ * node in its hands.
+ */
+struct shared {
+	struct twheel_node node;
+	pthread_mutex_t lock;
+	struct shared *next;
+	bool returned;
+	unsigned long armed, fired, removed, taken;
+};
+
+static struct twheel wheel;
+static struct twheel_page page __aligned(TWHEEL_PAGE_BYTES);
+static struct shared timers[TIMERS];
+
+/* Timers that others took, for the owner to arm. */
+static pthread_mutex_t returned_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared *returned;
+
+static u64 seed;
+static u64 now;
+static unsigned long again;
+static bool stop;
+static pthread_barrier_t quiet;
+
+void check_failed(const char *file, int line, const char *what)
+{
+	printf("# %s:%d: %s\n# seed %llu\nnot ok 1 - owner and others\n",
+	       file, line, what, seed);
+	fflush(stdout);
+	abort();
+}
+
+/*
+ * The others shall come in between, now and then. They run on other processors, or on
+ * this one: but then it may be long until it is this thread's turn again.
+ */
+void meet(void)
+{
+	unsigned int i, delay = draw_below(32) ? 0 : draw_bits(8);
+
+	for (i = 0; i < delay; i++)
+		__asm__ volatile("" ::: "memory");
+	if (draw_below(1024) == 0)
+		sched_yield();
+}
+
+static struct shared *draw_timer(void)
+{
+	return &timers[draw_below(TIMERS)];
+}
+
+static u64 draw_deadline(void)
+{
+	return (READ_ONCE(now) << wheel.shift) + draw_bits(11);
+}
+
+static bool pending(const struct shared *t)
+{
+	return READ_ONCE(t->node.place);
+}
+
+/* How many armings have not ended. The node is not pending, or nobody changes that. */
+static unsigned long open_armings(const struct shared *t)
+{
+	return t->armed - t->fired - t->removed - t->taken;
+}
+
+static void file(struct shared *t)
+{
+	CHECK(open_armings(t) == 0);
+	t->armed++;
+	t->node.deadline = draw_deadline();
+	twheel_file(&wheel, &t->node, t->node.deadline);
+}
+
+static void owner_use(struct shared *t)
+{
+	u64 deadline = draw_deadline();
+
+	if (!pending(t)) {
+		file(t);
+	} else if (draw_below(3) && twheel_may_defer(&t->node, deadline)) {
+		t->node.deadline = deadline;
+	} else {
+		twheel_remove(&wheel, &t->node);
+		t->removed++;
+		if (draw_below(2))
+			file(t);
+	}
+}
+
+/*
+ * The owner does not wait for a lock: who has it may be waiting for the owner to let
+ * a node out of its hands.
+ */
+static void owner_try_use(struct shared *t)
+{
+	if (pthread_mutex_trylock(&t->lock))
+		return;
+	owner_use(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void expired(void *arg __attribute__((unused)), struct twheel_node *node, u64 late)
+{
+	struct shared *t = container_of(node, struct shared, node);
+
+	CHECK(due_tick(&wheel, node->deadline) <= wheel.now);
+	CHECK(late == (wheel.now << wheel.shift) - node->deadline);
+	t->fired++;
+	if (draw_below(128) == 0)
+		sched_yield();
+	/* From here on the node is whose who has the lock. */
+	twheel_leave(node);
+	if (stop)
+		return;
+	switch (draw_below(4)) {
+	case 0:
+		owner_try_use(t);
+		break;
+	case 1:
+		owner_try_use(draw_timer());
+	}
+}
+
+static void owner_arm_returned(void)
+{
+	struct shared *t, *next;
+
+	pthread_mutex_lock(&returned_lock);
+	t = returned;
+	returned = NULL;
+	pthread_mutex_unlock(&returned_lock);
+	for (; t; t = next) {
+		pthread_mutex_lock(&t->lock);
+		next = t->next;
+		t->returned = false;
+		/* Others may have sent it. */
+		if (!pending(t))
+			file(t);
+		pthread_mutex_unlock(&t->lock);
+	}
+}
+
+static void let_pass(u64 ticks)
+{
+	struct twheel_node *node;
+
+	WRITE_ONCE(now, now + ticks);
+	while ((node = twheel_unspill(&wheel, &wheel.inbox)))
+		twheel_cascade(&wheel, node);
+	while (twheel_advance(&wheel, now)) {
+		while (twheel_expire(&wheel, 1 + draw_below(4), expired, NULL))
+			;
+		twheel_expire_spilled(&wheel, expired, NULL);
+	}
+}
+
+static void own(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROUND; i++) {
+		owner_try_use(draw_timer());
+		if (draw_below(4) == 0)
+			let_pass(draw_bits(5));
+		if (draw_below(16) == 0)
+			owner_arm_returned();
+		if (draw_below(64) == 0)
+			twheel_forward(&wheel, now);
+	}
+}
+
+/* What another CPU does to a timer. */
+static void interfere(struct shared *t)
+{
+	unsigned long flags, eagain = 0;
+	int result;
+
+	while ((result = twheel_try_take(&wheel, &t->node)) == -EAGAIN) {
+		eagain++;
+		sched_yield();
+	}
+	__atomic_fetch_add(&again, eagain, __ATOMIC_RELAXED);
+	t->taken += result;
+	CHECK(open_armings(t) == 0);
+	switch (draw_below(4)) {
+	case 0:
+		break;
+	case 1:
+		if (t->returned)
+			break;
+		t->returned = true;
+		pthread_mutex_lock(&returned_lock);
+		t->next = returned;
+		returned = t;
+		pthread_mutex_unlock(&returned_lock);
+		break;
+	default:
+		t->armed++;
+		t->node.deadline = draw_deadline();
+		raw_spin_lock_irqsave(&wheel.lock, flags);
+		twheel_send(&wheel, &t->node);
+		raw_spin_unlock_irqrestore(&wheel.lock, flags);
+	}
+}
+
+static void *other(void *arg)
+{
+	struct shared *t;
+	unsigned int i;
+
+	random_state = seed + (unsigned long)arg;
+	while (!READ_ONCE(stop)) {
+		for (i = 0; i < ROUND; i++) {
+			t = draw_timer();
+			pthread_mutex_lock(&t->lock);
+			interfere(t);
+			pthread_mutex_unlock(&t->lock);
+		}
+		pthread_barrier_wait(&quiet);
+		pthread_barrier_wait(&quiet);
+	}
+	return NULL;
+}
+
+/* The wheel has chunks enough, or few, or none. Everybody else waits. */
+static void change_chunks(unsigned int nr)
+{
+	static struct model m = { .wheel = &wheel };
+
+	model_withhold(&m);
+	model_supply(&m, nr);
+}
+
+/* Everybody else waits. Returns how many timers are pending. */
+static unsigned long account(void)
+{
+	unsigned long nodes = 0;
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		CHECK(open_armings(&timers[i]) == pending(&timers[i]));
+		nodes += pending(&timers[i]);
+	}
+	check_wheel(&wheel, nodes);
+	return nodes;
+}
+
+static void stress(unsigned int seconds)
+{
+	time_t end = time(NULL) + seconds;
+	pthread_t thread[OTHERS];
+	unsigned int rounds = 0;
+	unsigned long i;
+
+	for (i = 0; i < OTHERS; i++) {
+		if (pthread_create(&thread[i], NULL, other, (void *)(i + 1))) {
+			perror("stress-wheel: a thread");
+			exit(2);
+		}
+	}
+	do {
+		own();
+		pthread_barrier_wait(&quiet);
+		account();
+		change_chunks(draw_bits(6));
+		WRITE_ONCE(stop, ++rounds >= ROUNDS_MIN && time(NULL) >= end);
+		pthread_barrier_wait(&quiet);
+	} while (!stop);
+	for (i = 0; i < OTHERS; i++)
+		pthread_join(thread[i], NULL);
+	let_pass(1ULL << 11);
+	CHECK(account() == 0);
+}
+
+static void report(void)
+{
+	unsigned long fired = 0, removed = 0, taken = 0;
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		fired += timers[i].fired;
+		removed += timers[i].removed;
+		taken += timers[i].taken;
+	}
+	printf("# %lu fired, %lu removed, %lu taken, %lu in the owner's hands meanwhile\n",
+	       fired, removed, taken, again);
+	printf("# %lu cascades, %lu spilled\n", wheel.stats.cascades, wheel.stats.spilled);
+	/* What has not happened was not tested. */
+	CHECK(fired && removed && taken && again);
+	CHECK(wheel.stats.cascades && wheel.stats.spilled);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = 3, i;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "t:")) != -1) {
+		if (opt != 't') {
+			fprintf(stderr, "usage: stress-wheel [-t SECONDS]\n");
+			return 2;
+		}
+		seconds = atoi(optarg);
+	}
+	seed = time(NULL);
+	random_state = seed;
+	printf("TAP version 13\n1..1\n");
+	fflush(stdout);
+	twheel_init(&wheel, 2, 0, 0);
+	twheel_supply(&wheel, &page);
+	change_chunks(0);
+	for (i = 0; i < TIMERS; i++)
+		pthread_mutex_init(&timers[i].lock, NULL);
+	pthread_barrier_init(&quiet, NULL, 1 + OTHERS);
+	/* A wheel that is broken may never come to an end. */
+	alarm(seconds + 120);
+	stress(seconds);
+	report();
+	printf("ok 1 the owner and others, for %u s\n", seconds);
+	return 0;
+}
