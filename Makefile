@@ -61,6 +61,10 @@ torture: ## torture the timers on these kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/torture "$(or $(T),3600)"
 
+fuzz: ## fuzz the wheel for T= seconds (3600); what is found is left in build/fuzz
+	@tools/deps --install build check
+	@selftests/wheel/fuzz.sh "$(or $(T),3600)"
+
 bench-user: ## measure wheel.c natively, beside libev and a limit line
 	@tools/deps --install build bench-user
 	@+$(MAKE) -s -C tools/bench-user LIBEV=1 O=$(CURDIR)/build
@@ -102,4 +106,4 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools tests run bench bench-native bench-user check check-debug torture \
-	shell lint modules_install install uninstall clean distclean help
+	fuzz shell lint modules_install install uninstall clean distclean help
