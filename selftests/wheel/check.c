@@ -36,29 +36,44 @@ static bool reported(const struct twheel *wheel, const struct twheel_chunk *chun
 	return false;
 }
 
+/* Was its node removed, and is it still to be cleared? */
+static bool removed(const struct twheel *wheel, struct twheel_node *const *cell)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_removed; i++)
+		if (wheel->removed[i] == cell)
+			return true;
+	return false;
+}
+
 static void check_chain(const struct twheel *wheel, const struct twheel_slot *slot,
 			const struct place *place, struct count *count)
 {
 	const struct twheel_chunk *chunk, *last = NULL;
 	const unsigned long *link = &slot->head;
-	unsigned int i, used;
+	unsigned int i, used, stale;
 
 	for (; !(*link & 1); link = &chunk->link) {
 		chunk = (struct twheel_chunk *)*link;
 		CHECK((unsigned long)chunk % TWHEEL_CHUNK_BYTES == 0);
 		CHECK(chunk->pprev == link);
-		for (used = i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+		for (used = stale = i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			const struct twheel_node *node = chunk->cell[i];
 
 			if (!node)
 				continue;
+			if (removed(wheel, &chunk->cell[i])) {
+				stale++;
+				continue;
+			}
 			CHECK(node->place == ((unsigned long)&chunk->cell[i] | TWHEEL_IN_CELL));
 			CHECK(node->owner == wheel->owner);
 			check_node(wheel, node, place);
 			used++;
 		}
 		if (!used) {
-			CHECK(reported(wheel, chunk));
+			CHECK(stale || reported(wheel, chunk));
 			count->emptied++;
 		}
 		count->nodes += used;

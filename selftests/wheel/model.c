@@ -227,6 +227,7 @@ void model_empty(struct model *m)
 	struct twheel_node *node;
 	unsigned int i;
 
+	twheel_settle(m->wheel);
 	do {
 		while ((chunk = twheel_chunk_get(m->wheel))) {
 			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
@@ -250,6 +251,7 @@ void model_check(const struct model *m)
 {
 	check_wheel(m->wheel, m->armed);
 	CHECK(twheel_next(m->wheel) <= model_next(m));
-	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed)
+	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
+	    !m->wheel->nr_removed)
 		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER);
 }
