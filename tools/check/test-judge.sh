@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The judge's own tests: it has to see through every way of not passing.
+# The judge's own tests, and those of what it is told about the kernel: it has to see
+# through every way of not passing.
 
 set -u
 . "$(dirname "$0")/../paths.sh"
@@ -90,4 +91,36 @@ expect "a program twice" "2 1 0"
 cp "$tmp/whole" "$tmp/log"
 programs='p q'
 expect "a program missing" "1 1 0"
+
+# How KCSAN reports a race between two functions, each with its caller.
+race() {
+	echo "=================================================================="
+	echo "BUG: KCSAN: data-race in $1 / $3"
+	echo "write to 0xffff888000af0d00 of 8 bytes by task 172 on cpu 3:"
+	printf ' %s\n' "$1" "$2"
+	echo "read to 0xffff888000af0d00 of 8 bytes by interrupt on cpu 0:"
+	printf ' %s\n' "$3" "$4"
+	echo "=================================================================="
+}
+
+# Does splat-scan count a race?
+expect_race() {
+	local name=$1 counts=$2 got=yes
+
+	shift 2
+	if race "$@" | "$TOP/tools/vm/splat-scan" > "$tmp/faults"; then
+		got=no
+	fi
+	number=$((number + 1))
+	[ "$got" = "$counts" ] || printf 'not '
+	echo "ok $number $name"
+}
+
+expect_race "a race of ours" yes 'f [twheel]' sys_ioctl 'g [twheel]' softirq
+expect_race "a race of the kernel with us" yes 'f [twheel]' sys_ioctl memcpy softirq
+expect_race "a race in what both of us call" yes memcpy 'f [twheel]' memset 'g [twheel_test]'
+expect_race "a race in what one of us calls" no pollwake 'f [twheel]' poll sys_poll
+expect_race "a race in what we call, with an interrupt" no schedule 'f [twheel]' \
+	hrtimer_wakeup $'asm_sysvec_apic_timer_interrupt\n schedule\n f [twheel]'
+expect_race "a race of the kernel" no pollwake softirq poll sys_poll
 echo "1..$number"
