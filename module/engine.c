@@ -355,7 +355,7 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 }
 EXPORT_SYMBOL_GPL(twheel_add);
 
-/* Arms a timer for which there is more to do than to store a deadline. */
+/* Arms a timer for which there is more to do than to store a deadline, most times. */
 static noinline int rearm(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
@@ -367,6 +367,10 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	base = enter(&flags);
 	if (likely(timer->node.owner == base->cpu)) {
 		pending = twheel_pending(timer);
+		if (twheel_may_defer(&timer->node, expires)) {
+			timer->node.deadline = expires;
+			goto out;
+		}
 		if (pending)
 			twheel_remove(&base->wheel, &timer->node);
 	} else {
@@ -375,6 +379,7 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 		base = enter(&flags);
 	}
 	arm(base, timer, expires);
+out:
 	if (pending)
 		base->counts.rearms++;
 	else
