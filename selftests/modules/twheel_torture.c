@@ -150,21 +150,6 @@ static void private_fired(struct twheel_timer *timer)
 	atomic_dec(&v->running);
 }
 
-/* May the timer be touched? Then it is locked. */
-static bool enter(struct victim *v)
-{
-	spin_lock_bh(&v->lock);
-	if (!v->stopping)
-		return true;
-	spin_unlock_bh(&v->lock);
-	return false;
-}
-
-static void leave(struct victim *v)
-{
-	spin_unlock_bh(&v->lock);
-}
-
 static void cancel(struct victim *v)
 {
 	if (twheel_cancel(&v->timer))
@@ -174,13 +159,12 @@ static void cancel(struct victim *v)
 /* Calls of the callback for another timer, or for its own. */
 static void operate_in_callback(struct victim *v, u32 dice)
 {
-	if (!enter(v))
-		return;
-	if (dice & 8)
+	spin_lock(&v->lock);
+	if (!v->stopping && dice & 8)
 		rearm(v, draw_deadline());
-	else
+	else if (!v->stopping)
 		cancel(v);
-	leave(v);
+	spin_unlock(&v->lock);
 }
 
 static void shared_fired(struct twheel_timer *timer)
@@ -209,22 +193,20 @@ static void shared_fired(struct twheel_timer *timer)
 
 /* Waits for the callback, without the lock. */
 static void stop(struct victim *v)
+	__must_hold(&v->lock)
 {
 	v->stopping = true;
-	leave(v);
+	spin_unlock_bh(&v->lock);
 	if (twheel_cancel_sync(&v->timer))
 		atomic_long_inc(&v->cancelled);
 	spin_lock_bh(&v->lock);
 	v->stopping = false;
 }
 
-/* Any operation, on a timer that others want at the same time. */
-static void torture_shared(void)
+/* Any operation. */
+static void operate(struct victim *v)
+	__must_hold(&v->lock)
 {
-	struct victim *v = &shared[get_random_u32() % nr_shared];
-
-	if (!enter(v))
-		return;
 	switch (get_random_u32() % 4) {
 	case 0:
 		if (!twheel_add(&v->timer, draw_deadline()))
@@ -239,7 +221,17 @@ static void torture_shared(void)
 	default:
 		stop(v);
 	}
-	leave(v);
+}
+
+/* On a timer that others want at the same time. */
+static void torture_shared(void)
+{
+	struct victim *v = &shared[get_random_u32() % nr_shared];
+
+	spin_lock_bh(&v->lock);
+	if (!v->stopping)
+		operate(v);
+	spin_unlock_bh(&v->lock);
 }
 
 /*
@@ -495,10 +487,9 @@ static void settle_shared(void)
 	/* A callback that began before this may still arm another timer, once. */
 	WRITE_ONCE(stopping, true);
 	for (i = 0; i < nr_shared; i++) {
-		if (!enter(&shared[i]))
-			continue;
+		spin_lock_bh(&shared[i].lock);
 		stop(&shared[i]);
-		leave(&shared[i]);
+		spin_unlock_bh(&shared[i].lock);
 	}
 	for (i = 0; i < nr_shared; i++)
 		settle(&shared[i], "shared");

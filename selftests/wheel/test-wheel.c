@@ -270,7 +270,8 @@ static void test_memory(unsigned int loops __unused)
 					model_cancel(&m, &m.timers[i]);
 			/* What others have emptied is dropped when the next is filed. */
 			if (!m.wheel->emptied)
-				CHECK(m.wheel->stats.chunks - m.wheel->stats.free <= m.armed + TWHEEL_REMOVED);
+				CHECK(m.wheel->stats.chunks - m.wheel->stats.free <=
+				      m.armed + TWHEEL_REMOVED);
 		}
 		/* The same slot over and over: a chunk is left again and again. */
 		for (round = 0; round < 1000; round++) {
