@@ -105,14 +105,14 @@ static void use_timer(struct run *run, const struct instruction *i, unsigned int
 	}
 }
 
-/* Time went by, and as much is worked off as there is leave to. */
+/* Time went by, or does not look so, and as much is worked off as there is leave to. */
 static void advance(struct run *run, const struct instruction *i, unsigned int budget)
 {
 	struct model *m = &run->model;
 	u64 clock = time_from(run->clock, run->end_of_time, i->bits, i->value);
 
 	run->clock = max(run->clock, clock);
-	model_work(m, run->clock, budget ? budget : ~0U);
+	model_work(m, clock, budget < 7 ? budget : ~0U);
 }
 
 static void execute(struct run *run)
@@ -130,7 +130,8 @@ static void execute(struct run *run)
 		advance(run, i, times);
 		break;
 	case FORWARD:
-		twheel_forward(m->wheel, run->clock);
+		model_forward(m, min(run->clock, time_from(0, run->end_of_time, i->bits,
+							   i->value)));
 		break;
 	case EMPTY:
 		model_empty(m);

@@ -145,16 +145,16 @@ static u64 entry_tick(const struct model *m, const struct timer *t)
 /* As the engine does it: store the deadline if that is enough. */
 void model_rearm(struct model *m, struct timer *t, u64 deadline)
 {
-	u64 due;
+	u64 due = due_tick(m->wheel, deadline);
 
 	if (!twheel_may_defer(&t->node, deadline)) {
 		model_cancel(m, t);
 		model_arm(m, t, deadline);
 		return;
 	}
-	/* The entry stays: the timer cannot come out before the wheel gets there. */
-	due = due_tick(m->wheel, deadline);
-	t->earliest = max(due, max(entry_tick(m, t), m->wheel->now));
+	/* The entry stays: the wheel must not get there too late. */
+	CHECK(due >= entry_tick(m, t));
+	t->earliest = max(due, m->wheel->now);
 	t->node.deadline = deadline;
 }
 
@@ -193,20 +193,32 @@ static void model_expired(void *arg, struct twheel_node *node, u64 late)
 		m->expired(m, t);
 }
 
-/* Takes what the wheel hands out, in at most @budget steps. */
+/*
+ * Takes what the wheel hands out, in at most @budget steps. If there is more, it stops
+ * where time has come to the next slot, with nothing of it worked off.
+ */
 void model_work(struct model *m, u64 tick, unsigned int budget)
 {
 	model_receive(m);
-	while (budget && twheel_advance(m->wheel, tick)) {
+	for (; twheel_advance(m->wheel, tick); budget--) {
+		if (!budget)
+			return;
 		if (!twheel_expire(m->wheel, 1, model_expired, m))
 			twheel_expire_spilled(m->wheel, model_expired, m);
-		budget--;
 	}
-	if (budget) {
-		CHECK(m->wheel->now >= tick);
-		CHECK(model_next(m) > tick);
-		CHECK(twheel_next(m->wheel) > tick);
-	}
+	CHECK(m->wheel->now >= tick);
+	CHECK(model_next(m) > tick);
+	CHECK(twheel_next(m->wheel) > tick);
+}
+
+/* Moves time forward, never back, and never over a slot that is to be taken. */
+void model_forward(struct model *m, u64 tick)
+{
+	u64 now = m->wheel->now;
+
+	twheel_forward(m->wheel, tick);
+	CHECK(m->wheel->now == now || (m->wheel->now == tick && tick > now));
+	CHECK(m->wheel->now == now || model_next(m) > tick);
 }
 
 void model_advance(struct model *m, u64 tick)

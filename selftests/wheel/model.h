@@ -56,6 +56,7 @@ void model_send(struct model *m, struct timer *t, u64 deadline);
 
 void model_work(struct model *m, u64 tick, unsigned int budget);
 void model_advance(struct model *m, u64 tick);
+void model_forward(struct model *m, u64 tick);
 void model_empty(struct model *m);
 void model_check(const struct model *m);
 
