@@ -410,7 +410,8 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 		/* Orders the store against a softirq of this CPU. */
 		barrier();
 		deferred = likely(READ_ONCE(base->counts.ticks) == ticks);
-		base->counts.rearms += deferred;
+		/* A softirq may count in between: the one or the other, on some machines. */
+		data_race(base->counts.rearms += deferred);
 	}
 	preempt_enable();
 	return deferred;

@@ -328,7 +328,8 @@ static __always_inline void fill(struct twheel *wheel, struct twheel_slot *slot,
 	struct twheel_node **cell = slot->fill;
 
 	slot->fill = cell + 1;
-	node->after = time - wheel->tick_ns;
+	/* Pairs with the READ_ONCE() in twheel_may_defer(), which a softirq may interrupt. */
+	WRITE_ONCE(node->after, time - wheel->tick_ns);
 	WRITE_ONCE(node->place, (unsigned long)cell | TWHEEL_IN_CELL);
 	/* From here on others may take it. Pairs with twheel_try_take(). */
 	smp_store_release(cell, node);
@@ -389,7 +390,7 @@ u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	enter(wheel, node, node->deadline);
+	enter(wheel, node, READ_ONCE(node->deadline));
 }
 
 /* Empties a cell of the owner's. */

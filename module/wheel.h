@@ -255,7 +255,8 @@ static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
 static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline)
 {
 	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
-	return READ_ONCE(node->place) & TWHEEL_IN_CELL && (s64)deadline > (s64)node->after;
+	return READ_ONCE(node->place) & TWHEEL_IN_CELL &&
+	       (s64)deadline > (s64)READ_ONCE(node->after);
 }
 
 /**
@@ -352,7 +353,7 @@ twheel_expire(struct twheel *wheel, unsigned int most,
 			node = xchg(&chunk->cell[i], NULL);
 			if (unlikely(!node))
 				continue;
-			if (likely(!check_sub_overflow(due, node->deadline, &late)))
+			if (likely(!check_sub_overflow(due, READ_ONCE(node->deadline), &late)))
 				expire(arg, node, late);
 			else
 				twheel_cascade(wheel, node);
