@@ -5,10 +5,7 @@
 #ifndef _TWHEEL_ENGINE_H
 #define _TWHEEL_ENGINE_H
 
-#include <linux/hrtimer.h>
-#include <linux/spinlock.h>
-
-#include "twheel.h"
+#include "wheel.h"
 
 /* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
 #define TWHEEL_LATE_BUCKETS	64
@@ -30,44 +27,6 @@ struct twheel_counts {
 	u64	ticks;
 	u64	empty_ticks;
 	u64	late[TWHEEL_LATE_BUCKETS];
-};
-
-/**
- * struct twheel_base - one CPU's wheel and what drives it
- * @cpu:	the CPU; constant
- * @expiring:	the hrtimer's function is at work: it will program the hrtimer, so
- *		nobody else has to
- * @running:	the timer whose callback is being called, or was called last by the
- *		hrtimer's function, which is still at work; or NULL. Read by any CPU
- * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
- * @behind:	how many nanoseconds the wheel's tick that is being worked off lies back,
- *		plus one
- * @counts:	statistics
- * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
- *		only, but for the callbacks of a CPU that is going down
- * @lock:	guards all of this but @running, and @wheel, and the timers that name
- *		this CPU as their owner, against other tasks and softirqs of this CPU
- *		(PREEMPT_RT only). Taken in process and softirq context with softirqs
- *		off; never held for a callback. Outside of @wheel.lock
- * @waiters:	how many twheel_cancel_sync() wait for a callback (PREEMPT_RT only)
- * @expiry_lock: held while callbacks are called, so that who waits for one lends
- *		it his priority (PREEMPT_RT only). Taken outside of @lock
- * @wheel:	the timers
- */
-struct twheel_base {
-	unsigned int		cpu;
-	bool			expiring;
-	struct twheel_timer	*running;
-	u64			programmed;
-	u64			behind;
-	struct twheel_counts	counts;
-	struct hrtimer		hrtimer;
-#ifdef CONFIG_PREEMPT_RT
-	spinlock_t		lock;
-	atomic_t		waiters;
-	spinlock_t		expiry_lock;
-#endif
-	struct twheel		wheel;
 };
 
 /**

@@ -68,6 +68,11 @@
  *	      no:  node->place = new cell		place is about to change: again
  *		   *new cell = node
  *
+ * A cell whose node the owner has removed is cleared some removals later, by
+ * twheel_settle(), and names the node until then. Nobody is misled: others go by the
+ * node's place, which is 0 or another cell by now, and the owner settles before it
+ * works off a cell.
+ *
  * Calls for one node must otherwise be serialised by whoever owns the node: two
  * CPUs that add, move or remove the same node at once do to it what two list_del()
  * of one entry do to a list.

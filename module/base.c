@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the bases: set up, given memory, read, and taken down
+ *
+ * A wheel is given a page of chunks when few are left, from whoever arms or expires a
+ * timer, with no wait. If there is none the wheel goes on without (see wheel.c), so
+ * arming never fails. A page is kept until the module goes: the wheel never needs more
+ * chunks than there were timers at the peak.
+ */
+#include <linux/gfp.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "base.h"
+
+#define TICK_SHIFT_MIN	14
+#define TICK_SHIFT_MAX	30
+
+static unsigned long tick_ns = 1UL << 20;
+module_param(tick_ns, ulong, 0444);
+MODULE_PARM_DESC(tick_ns, "length of a tick in nanoseconds, 16384 to 1073741824, rounded down to a power of two (default 1048576)");
+
+DEFINE_PER_CPU(struct twheel_base *, twheel_bases);
+static unsigned int tick_shift;
+
+/**
+ * twheel_tick_shift - the length of a tick
+ *
+ * Context: any.
+ * Return: the power of two that a tick has nanoseconds.
+ */
+unsigned int twheel_tick_shift(void)
+{
+	return tick_shift;
+}
+EXPORT_SYMBOL_GPL(twheel_tick_shift);
+
+/**
+ * twheel_base_supply_page - give this CPU's wheel a page of chunks, if there is one
+ *
+ * Context: process or softirq; does not sleep.
+ */
+void twheel_base_supply_page(void)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	struct page *page;
+
+	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO);
+	if (!page)
+		return;
+	base = twheel_base_enter(&flags);
+	twheel_supply(&base->wheel, page_address(page));
+	twheel_base_leave(base, flags);
+}
+
+/**
+ * twheel_engine_snapshot - read a base's numbers
+ * @cpu:	a possible CPU
+ * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
+ *
+ * Context: any.
+ */
+void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
+{
+	struct twheel_base *base = twheel_base_of(cpu);
+	unsigned int i;
+
+	/* The owner goes on counting: numbers of this moment, or of the next. */
+	data_race(snapshot->counts = base->counts);
+	/* Likewise. */
+	data_race(snapshot->wheel = base->wheel.stats);
+	snapshot->expiries = 0;
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		snapshot->expiries += snapshot->counts.late[i];
+	snapshot->pending = snapshot->wheel.filed - snapshot->wheel.removed -
+			    atomic_long_read(&base->wheel.taken) - snapshot->expiries;
+}
+
+static struct twheel_base *base_create(unsigned int cpu)
+{
+	struct twheel_base *base;
+
+	base = kvzalloc_node(sizeof(*base), GFP_KERNEL, cpu_to_node(cpu));
+	if (!base)
+		return NULL;
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&base->lock);
+	spin_lock_init(&base->expiry_lock);
+#endif
+	base->cpu = cpu;
+	base->programmed = TWHEEL_NEVER;
+	twheel_init(&base->wheel, tick_shift, cpu, ktime_get_ns() >> tick_shift);
+	hrtimer_setup(&base->hrtimer, twheel_expiry_tick, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	return base;
+}
+
+static void base_destroy(struct twheel_base *base)
+{
+	struct twheel_snapshot snapshot;
+	struct twheel_page *page;
+
+	if (!base)
+		return;
+	hrtimer_cancel(&base->hrtimer);
+	twheel_engine_snapshot(base->cpu, &snapshot);
+	WARN_ON_ONCE(snapshot.pending);
+	while ((page = base->wheel.pages)) {
+		base->wheel.pages = page->next;
+		free_page((unsigned long)page);
+	}
+	kvfree(base);
+}
+
+static void destroy_bases(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		base_destroy(twheel_base_of(cpu));
+}
+
+static int set_tick(void)
+{
+	if (tick_ns < 1UL << TICK_SHIFT_MIN || tick_ns > 1UL << TICK_SHIFT_MAX) {
+		pr_err("tick_ns=%lu: give %lu to %lu\n", tick_ns,
+		       1UL << TICK_SHIFT_MIN, 1UL << TICK_SHIFT_MAX);
+		return -EINVAL;
+	}
+	tick_shift = ilog2(tick_ns);
+	tick_ns = 1UL << tick_shift;
+	return 0;
+}
+
+/**
+ * twheel_engine_init - set up the wheels
+ *
+ * Return:
+ * * %0		- the in-kernel API can be used
+ * * %-EINVAL	- a module parameter is out of range
+ * * %-ENOMEM	- no memory
+ */
+int twheel_engine_init(void)
+{
+	unsigned int cpu;
+	int ret;
+
+	ret = set_tick();
+	if (ret)
+		return ret;
+	ret = twheel_expiry_init();
+	if (ret)
+		return ret;
+	for_each_possible_cpu(cpu) {
+		per_cpu(twheel_bases, cpu) = base_create(cpu);
+		if (!twheel_base_of(cpu)) {
+			ret = -ENOMEM;
+			goto err_bases;
+		}
+	}
+	ret = twheel_hotplug_init();
+	if (ret)
+		goto err_bases;
+	return 0;
+
+err_bases:
+	destroy_bases();
+	return ret;
+}
+
+/**
+ * twheel_engine_exit - take the wheels down; no timer is armed any more
+ */
+void twheel_engine_exit(void)
+{
+	twheel_hotplug_exit();
+	destroy_bases();
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: one CPU's wheel and what drives it: how engine.c, expiry.c and hotplug.c get
+ * at it
+ */
+#ifndef _TWHEEL_BASE_H
+#define _TWHEEL_BASE_H
+
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "engine.h"
+#include "inject.h"
+#include "twheel.h"
+
+/* Chunks worked off, or moved, in one go. */
+#define TWHEEL_PORTION		32
+
+/* With fewer free chunks than this, a page is added: each entry may need one. */
+#define TWHEEL_CHUNKS_LOW	(TWHEEL_PORTION * TWHEEL_CHUNK_CELLS)
+
+/**
+ * struct twheel_base - one CPU's wheel and what drives it
+ * @cpu:	the CPU; constant
+ * @expiring:	the hrtimer's function is at work: it will program the hrtimer, so
+ *		nobody else has to
+ * @running:	the timer whose callback is being called, or was called last by the
+ *		hrtimer's function, which is still at work; or NULL. Read by any CPU
+ * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
+ * @behind:	how many nanoseconds the wheel's tick that is being worked off lies back,
+ *		plus one
+ * @counts:	statistics
+ * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
+ *		only, but for the callbacks of a CPU that is going down
+ * @lock:	guards all of this but @running, and @wheel, and the timers that name
+ *		this CPU as their owner, against other tasks and softirqs of this CPU
+ *		(PREEMPT_RT only). Taken in process and softirq context with softirqs
+ *		off; never held for a callback. Outside of @wheel.lock
+ * @waiters:	how many twheel_cancel_sync() wait for a callback (PREEMPT_RT only)
+ * @expiry_lock: held while callbacks are called, so that who waits for one lends
+ *		it his priority (PREEMPT_RT only). Taken outside of @lock
+ * @wheel:	the timers
+ *
+ * Without PREEMPT_RT all of this but @running and @wheel.lock's is the CPU's own:
+ * see twheel_base_enter().
+ */
+struct twheel_base {
+	unsigned int		cpu;
+	bool			expiring;
+	struct twheel_timer	*running;
+	u64			programmed;
+	u64			behind;
+	struct twheel_counts	counts;
+	struct hrtimer		hrtimer;
+#ifdef CONFIG_PREEMPT_RT
+	spinlock_t		lock;
+	atomic_t		waiters;
+	spinlock_t		expiry_lock;
+#endif
+	struct twheel		wheel;
+};
+
+/* Each possible CPU's base. Constant between init and exit. */
+DECLARE_PER_CPU(struct twheel_base *, twheel_bases);
+
+/* base.c */
+void twheel_base_supply_page(void);
+
+/* expiry.c */
+int twheel_expiry_init(void);
+enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
+void twheel_expiry_program(struct twheel_base *base);
+
+/* engine.c */
+void twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+
+/* hotplug.c */
+int twheel_hotplug_init(void);
+void twheel_hotplug_exit(void);
+
+static inline struct twheel_base *twheel_base_of(unsigned int cpu)
+{
+	return per_cpu(twheel_bases, cpu);
+}
+
+/* The base that a timer belongs to; another CPU may just be burying it. */
+static inline struct twheel_base *twheel_base_owner(const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	return twheel_base_of(READ_ONCE(timer->node.owner));
+}
+
+/* The tick that it is now. */
+static inline u64 twheel_base_now(const struct twheel_base *base)
+{
+	return ktime_get_ns() >> base->wheel.shift;
+}
+
+/* Is the timer's callback being called, or about to be? */
+static inline bool twheel_base_running(const struct twheel_base *base,
+				       const struct twheel_timer *timer)
+{
+	/* Pairs with the stores in expiry.c. */
+	return smp_load_acquire(&base->running) == timer;
+}
+
+/*
+ * twheel_base_enter() and _leave() enclose what is done to this CPU's base outside of
+ * the hrtimer's function, and _lock() and _unlock() what that does to it. A softirq does
+ * not come while interrupts are off, and runs to its end before any task goes on: so to
+ * keep interrupts off is all that it takes, and cheaper than to keep off softirqs. With
+ * PREEMPT_RT a softirq is a thread that others interrupt, so there it takes a lock.
+ */
+#ifdef CONFIG_PREEMPT_RT
+static inline void twheel_base_lock(struct twheel_base *base)
+	__acquires(&base->lock)
+{
+	spin_lock_bh(&base->lock);
+}
+
+static inline void twheel_base_unlock(struct twheel_base *base)
+	__releases(&base->lock)
+{
+	spin_unlock_bh(&base->lock);
+}
+
+static inline struct twheel_base *twheel_base_enter(unsigned long *flags)
+{
+	struct twheel_base *base;
+
+	migrate_disable();
+	base = __this_cpu_read(twheel_bases);
+	twheel_base_lock(base);
+	*flags = 0;
+	return base;
+}
+
+static inline void twheel_base_leave(struct twheel_base *base, unsigned long flags)
+{
+	twheel_base_unlock(base);
+	migrate_enable();
+}
+
+/* Lets the owner of a base finish what it has begun. */
+static inline void twheel_base_await(struct twheel_base *base)
+{
+	twheel_base_lock(base);
+	twheel_base_unlock(base);
+}
+#else
+static inline void twheel_base_lock(struct twheel_base *base) { }
+static inline void twheel_base_unlock(struct twheel_base *base) { }
+
+static __always_inline struct twheel_base *twheel_base_enter(unsigned long *flags)
+{
+	lockdep_assert(!in_hardirq());
+	local_irq_save(*flags);
+	return __this_cpu_read(twheel_bases);
+}
+
+static __always_inline void twheel_base_leave(struct twheel_base *base, unsigned long flags)
+{
+	local_irq_restore(flags);
+}
+
+static inline void twheel_base_await(struct twheel_base *base)
+{
+	cpu_relax();
+}
+#endif
+
+/* Gives this CPU's wheel a page of chunks when few are left. */
+static __always_inline void twheel_base_supply(void)
+{
+	struct twheel_base *base = raw_cpu_read(twheel_bases);
+
+	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
+	if (unlikely(data_race(base->wheel.stats.free) < TWHEEL_CHUNKS_LOW))
+		twheel_base_supply_page();
+}
+
+/* Files a timer that has no entry, on this CPU's wheel. */
+static __always_inline void twheel_base_file(struct twheel_base *base,
+					     struct twheel_timer *timer, u64 expires)
+{
+	u64 time = twheel_file(&base->wheel, &timer->node, expires);
+
+	if (unlikely(time < base->programmed) && !base->expiring)
+		twheel_base_file_first(base, timer, expires);
+}
+
+#endif /* _TWHEEL_BASE_H */

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: expiry: the hrtimer of a CPU's wheel, the callbacks, and who waits for them
+ *
+ * twheel_expiry_tick() takes the nodes out of a chunk's cells one by one, and calls the
+ * functions of those that are due, with nothing locked. A timer whose callback is about
+ * to be called, is running or has run is not pending: twheel_cancel() then returns 0,
+ * and twheel_cancel_sync() waits until @running names another timer. Only the address is
+ * compared, so a callback may free its timer:
+ *
+ *	expiry					twheel_cancel_sync()
+ *	the cell is emptied
+ *	running = timer				place is 0: not pending any more
+ *	timer->place = 0 (release)		(acquire) running == timer: wait
+ *	callback
+ *	running = the next one (release)	(acquire) running is another: done
+ *
+ * It looks at no more than @budget entries, and has the hrtimer call again at once for
+ * the rest.
+ */
+#include <linux/interrupt.h>
+#include <linux/module.h>
+
+#include "base.h"
+
+static unsigned int budget = 4096;
+module_param(budget, uint, 0444);
+MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
+
+static bool periodic;
+module_param(periodic, bool, 0444);
+MODULE_PARM_DESC(periodic, "call up the wheel at every tick once it is in use, to be compared with (default no)");
+
+/**
+ * twheel_expiry_init - check the parameters
+ *
+ * Return: 0, or -EINVAL if one is out of range.
+ */
+int twheel_expiry_init(void)
+{
+	if (budget)
+		return 0;
+	pr_err("budget=0: give at least 1\n");
+	return -EINVAL;
+}
+
+/**
+ * twheel_expiry_program - set the hrtimer to the next occupied slot
+ * @base:	this CPU's base
+ *
+ * Context: between twheel_base_enter() and twheel_base_leave(), or by the hrtimer's
+ * function.
+ */
+void twheel_expiry_program(struct twheel_base *base)
+{
+	const unsigned int shift = base->wheel.shift;
+	u64 next = periodic ? twheel_base_now(base) + 1 : twheel_next(&base->wheel);
+
+	if (next == TWHEEL_NEVER) {
+		base->programmed = TWHEEL_NEVER;
+		return;
+	}
+	next <<= shift;
+	base->programmed = next;
+	/* What is overdue waits for the next softirq: this one has had its share. */
+	next = max(next, ktime_get_ns());
+	hrtimer_start(&base->hrtimer, ns_to_ktime(min(next, TWHEEL_EXPIRES_MAX)),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* Stands for a timer whose callback has been called, and is over. */
+#define NOBODY	((struct twheel_timer *)1)
+
+#ifdef CONFIG_PREEMPT_RT
+/*
+ * On PREEMPT_RT the waiter may have preempted the callback, and would spin for
+ * ever. It blocks on a lock that expiry holds, and lets go of between callbacks
+ * when somebody waits.
+ */
+static void callbacks_begin(struct twheel_base *base)
+	__acquires(&base->expiry_lock)
+{
+	spin_lock(&base->expiry_lock);
+}
+
+static void callbacks_end(struct twheel_base *base)
+	__releases(&base->expiry_lock)
+{
+	spin_unlock(&base->expiry_lock);
+}
+
+static void let_waiters_in(struct twheel_base *base)
+{
+	if (!atomic_read(&base->waiters))
+		return;
+	/* The callback is over. Pairs with twheel_base_running(). */
+	smp_store_release(&base->running, NOBODY);
+	spin_unlock(&base->expiry_lock);
+	spin_lock(&base->expiry_lock);
+}
+
+static void wait_for_callback(struct twheel_base *base)
+{
+	atomic_inc(&base->waiters);
+	spin_lock_bh(&base->expiry_lock);
+	atomic_dec(&base->waiters);
+	spin_unlock_bh(&base->expiry_lock);
+}
+#else
+static void callbacks_begin(struct twheel_base *base) { }
+static void callbacks_end(struct twheel_base *base) { }
+static void let_waiters_in(struct twheel_base *base) { }
+
+static void wait_for_callback(struct twheel_base *base)
+{
+	cpu_relax();
+}
+#endif
+
+static __always_inline void call(struct twheel_timer *timer)
+{
+	void (*function)(struct twheel_timer *timer);
+#ifdef CONFIG_LOCKDEP
+	/* A copy, because the callback may free the timer. */
+	struct lockdep_map map;
+
+	lockdep_copy_map(&map, &timer->map);
+	lock_map_acquire(&map);
+#endif
+	/* Pairs with the WRITE_ONCE() of who reuses the timer's memory. */
+	function = READ_ONCE(timer->function);
+	function(timer);
+#ifdef CONFIG_LOCKDEP
+	lock_map_release(&map);
+#endif
+}
+
+/* Calls back a timer that has just come out of the wheel. */
+static __always_inline void expire(void *arg, struct twheel_node *node, u64 late)
+{
+	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
+	struct twheel_base *base = arg;
+
+	base->counts.late[__fls(late + base->behind)]++;
+	/* Pairs with twheel_base_running(): the callback before is over. */
+	smp_store_release(&base->running, timer);
+	twheel_leave(node);
+	twheel_base_unlock(base);
+	twheel_inject(TWHEEL_POINT_CALL);
+	call(timer);
+	twheel_inject(TWHEEL_POINT_CALLED);
+	let_waiters_in(base);
+	twheel_base_lock(base);
+}
+
+/*
+ * Works off up to TWHEEL_PORTION chunks, of one slot. Returns how many entries it looked
+ * at; 0 if nothing is due.
+ */
+static unsigned int work_off(struct twheel_base *base, unsigned int most)
+{
+	unsigned int chunks = min(DIV_ROUND_UP(most, TWHEEL_CHUNK_CELLS), TWHEEL_PORTION), n;
+	int count = preempt_count();
+	u64 now = ktime_get_ns();
+
+	if (!twheel_advance(&base->wheel, now >> base->wheel.shift))
+		return 0;
+	/* One more, so that a sum with it has a logarithm. */
+	base->behind = now + 1 - base->wheel.now_ns;
+	n = twheel_expire(&base->wheel, chunks, expire, base);
+	if (n < chunks)
+		twheel_expire_spilled(&base->wheel, expire, base);
+	if (WARN_ONCE(count != preempt_count(),
+		      "twheel: a callback changed preempt_count from %08x to %08x\n",
+		      count, preempt_count()))
+		preempt_count_set(count);
+	return n * TWHEEL_CHUNK_CELLS ?: 1;
+}
+
+/* The callbacks are over: files what has come meanwhile, and programs the hrtimer. */
+static void finish(struct twheel_base *base)
+{
+	struct twheel_node *node;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->wheel.lock, flags);
+	/* Who has seen a callback run and sends its timer does so before this, or not. */
+	smp_store_release(&base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
+	while ((node = twheel_unspill(&base->wheel, &base->wheel.inbox)))
+		twheel_cascade(&base->wheel, node);
+	base->expiring = false;
+	twheel_expiry_program(base);
+}
+
+/**
+ * twheel_expiry_tick - the hrtimer's function
+ * @hrtimer:	the hrtimer of a base
+ *
+ * Context: softirq, on the base's CPU or, while that goes down, on the one that has
+ * inherited its hrtimers.
+ * Return: HRTIMER_NORESTART: it has programmed the hrtimer itself.
+ */
+enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
+{
+	struct twheel_base *base = container_of(hrtimer, struct twheel_base, hrtimer);
+	unsigned int done = 0, n;
+
+	callbacks_begin(base);
+	twheel_base_lock(base);
+	base->expiring = true;
+	base->counts.ticks++;
+	do {
+		twheel_base_unlock(base);
+		twheel_base_supply();
+		twheel_base_lock(base);
+		n = work_off(base, budget - done);
+		done += n;
+	} while (n && done < budget);
+	if (!base->running)
+		base->counts.empty_ticks++;
+	finish(base);
+	twheel_base_unlock(base);
+	callbacks_end(base);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * twheel_cancel_sync - disarm a timer and wait for its callback
+ * @timer:	the timer
+ *
+ * When this returns the timer is not armed and its callback not running. A callback
+ * that arms its own timer is waited for and then cancelled. The caller must not hold a
+ * lock that the callback takes:
+ *
+ *	CPU 0				CPU 1
+ *	spin_lock_bh(&lock)		the timer expires
+ *	twheel_cancel_sync()		callback: spin_lock(&lock)
+ *	   waits for the callback	   waits for the lock
+ *
+ * lockdep tells who does so. Not to be called by the timer's own callback.
+ *
+ * Context: process or softirq. Serialised with other calls for @timer, but not with
+ * those of the timer's own callback. With PREEMPT_RT, preemptible.
+ * Return:
+ * * %1		- the timer was pending: its callback has not been called for this
+ *		  arming
+ * * %0		- it was not
+ */
+int twheel_cancel_sync(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+
+#ifdef CONFIG_LOCKDEP
+	local_bh_disable();
+	lock_map_acquire(&timer->map);
+	lock_map_release(&timer->map);
+	local_bh_enable();
+#endif
+	for (;;) {
+		base = twheel_base_owner(timer);
+		/* While the callback runs, the timer is the callback's. */
+		if (!twheel_base_running(base, timer)) {
+			if (twheel_cancel(timer))
+				return 1;
+			/* Its CPU may have died meanwhile. */
+			base = twheel_base_owner(timer);
+			if (!twheel_base_running(base, timer))
+				return 0;
+		}
+		twheel_inject(TWHEEL_POINT_WAIT);
+		wait_for_callback(base);
+	}
+}
+EXPORT_SYMBOL_GPL(twheel_cancel_sync);
