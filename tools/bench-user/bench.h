@@ -10,11 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-
-/* Exit codes: the comparison failed, and the command line is wrong. */
-#define EXIT_FAILED	1
-#define EXIT_USAGE	2
+#include "bench-common.h"
 
 /* A program's object: a cache line that has a timer in it. */
 #define OBJECT_BYTES	64
@@ -88,25 +84,10 @@ struct scheme {
 };
 
 /**
- * struct samples - one quantity, measured in each round
- * @value:	of each round, in order
- * @median:	the value in the middle
- * @min:	the smallest
- * @max:	the largest
- */
-struct samples {
-	double		*value;
-	double		median;
-	double		min;
-	double		max;
-};
-
-/**
  * struct record - a scheme and a workload, measured
  * @scheme:	the scheme
  * @workload:	the workload
  * @size:	number of timers
- * @rounds:	number of samples
  * @ns:		time per operation
  * @limit:	that of the limit line just before
  * @ratio:	the one by the other
@@ -116,7 +97,6 @@ struct record {
 	const struct scheme	*scheme;
 	enum workload		workload;
 	size_t			size;
-	unsigned int		rounds;
 	struct samples		ns;
 	struct samples		limit;
 	struct samples		ratio;
@@ -133,32 +113,11 @@ struct memory {
 	double	stores;
 };
 
-/**
- * struct setup - what is measured, and where
- * @sizes:	numbers of timers
- * @nr_sizes:	how many of these
- * @rounds:	how often everything is measured
- * @seed:	of the first round; each further round takes the next number
- * @cpu:	the CPU to run on
- * @cpu_model:	name of the processor
- */
-struct setup {
-	size_t		*sizes;
-	size_t		nr_sizes;
-	unsigned int	rounds;
-	uint64_t	seed;
-	int		cpu;
-	char		cpu_model[128];
-};
-
 extern const struct scheme scheme_wheel;
 extern const struct scheme scheme_libev;
 extern const struct scheme *const schemes[];
 extern const size_t nr_schemes;
 extern const char *const workload_names[NR_WORKLOADS];
-
-/* main.c */
-void *allocate(size_t nr, size_t size);
 
 /* memory.c */
 void *large_alloc(size_t bytes);
@@ -166,13 +125,14 @@ void large_free(void *memory, size_t bytes);
 size_t large_bytes(const void *memory);
 
 /* measure.c */
-void measure(const struct setup *setup, size_t size, struct record *record,
+void measure(const struct common_setup *setup, size_t size, struct record *record,
 	     struct memory *memory);
 
 /* report.c */
-void table_header(FILE *out, const struct setup *setup);
+void table_header(FILE *out, const struct common_setup *setup);
 void table_print(FILE *out, const struct record *record, size_t nr,
 		 const struct memory *memory);
-void report_json(FILE *out, const struct setup *setup, const struct record *record, size_t nr);
+void report_json(FILE *out, const struct common_setup *setup, const struct record *record,
+		 size_t nr);
 
 #endif /* BENCH_H */

@@ -3,8 +3,6 @@
  * bench-user: the work, and the rounds
  */
 #include <err.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "bench.h"
@@ -258,29 +256,10 @@ static void run(const struct scheme *scheme, struct work *work, struct record *r
 			cancel_all(scheme, work);
 		if (round < 0)
 			continue;
-		record[workload].ns.value[round] = ns;
-		record[workload].limit.value[round] = limit;
-		record[workload].ratio.value[round] = ns / limit;
+		add_sample(&record[workload].ns, ns);
+		add_sample(&record[workload].limit, limit);
+		add_sample(&record[workload].ratio, ns / limit);
 	}
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void summarise(struct samples *samples, unsigned int nr)
-{
-	double *sorted = allocate(nr, sizeof(*sorted));
-
-	memcpy(sorted, samples->value, nr * sizeof(*sorted));
-	qsort(sorted, nr, sizeof(*sorted), compare);
-	samples->median = (sorted[(nr - 1) / 2] + sorted[nr / 2]) / 2;
-	samples->min = sorted[0];
-	samples->max = sorted[nr - 1];
-	free(sorted);
 }
 
 static void make_records(size_t size, unsigned int rounds, struct record *record)
@@ -292,10 +271,9 @@ static void make_records(size_t size, unsigned int rounds, struct record *record
 			.scheme		= schemes[i / NR_WORKLOADS],
 			.workload	= i % NR_WORKLOADS,
 			.size		= size,
-			.rounds		= rounds,
-			.ns.value	= allocate(rounds, sizeof(double)),
-			.limit.value	= allocate(rounds, sizeof(double)),
-			.ratio.value	= allocate(rounds, sizeof(double)),
+			.ns		= new_samples(rounds),
+			.limit		= new_samples(rounds),
+			.ratio		= new_samples(rounds),
 		};
 }
 
@@ -309,7 +287,7 @@ static void make_records(size_t size, unsigned int rounds, struct record *record
  * Every scheme has its turn in each round, so that what changes with time on a busy
  * machine changes for all. A first round, which brings the memory, does not count.
  */
-void measure(const struct setup *setup, size_t size, struct record *record,
+void measure(const struct common_setup *setup, size_t size, struct record *record,
 	     struct memory *memory)
 {
 	struct work work = {
@@ -338,9 +316,9 @@ void measure(const struct setup *setup, size_t size, struct record *record,
 	for (i = 0; i < nr_schemes; i++)
 		schemes[i]->destroy();
 	for (i = 0; i < nr_schemes * NR_WORKLOADS; i++) {
-		summarise(&record[i].ns, rounds);
-		summarise(&record[i].limit, rounds);
-		summarise(&record[i].ratio, rounds);
+		summarise(&record[i].ns);
+		summarise(&record[i].limit);
+		summarise(&record[i].ratio);
 	}
 	large_free(work.time, size * sizeof(*work.time));
 	large_free(work.steps, size * sizeof(*work.steps));

@@ -9,7 +9,7 @@
  * @out:	where to
  * @setup:	what was measured
  */
-void table_header(FILE *out, const struct setup *setup)
+void table_header(FILE *out, const struct common_setup *setup)
 {
 	fprintf(out, "bench-user %s, CPU %d: %s\n", TWHEEL_VERSION, setup->cpu,
 		setup->cpu_model);
@@ -56,29 +56,24 @@ void table_print(FILE *out, const struct record *record, size_t nr,
 	fflush(out);
 }
 
-static void json_samples(FILE *out, const char *name, const struct samples *samples,
-			 unsigned int nr)
+static void json_quantity(FILE *out, const char *name, const struct samples *samples)
 {
-	unsigned int i;
-
-	fprintf(out, "\"%s\": {\"median\": %.3f, \"min\": %.3f, \"max\": %.3f, \"samples\": [",
-		name, samples->median, samples->min, samples->max);
-	for (i = 0; i < nr; i++)
-		fprintf(out, "%s%.3f", i ? ", " : "", samples->value[i]);
-	fputs("]}", out);
+	fprintf(out, ", \"%s\": {", name);
+	json_samples(out, samples);
+	fputc('}', out);
 }
 
 static void json_record(FILE *out, const struct record *record)
 {
-	fprintf(out, "    {\"scheme\": \"%s\", \"workload\": \"%s\", \"n\": %zu, ",
-		record->scheme->name, workload_names[record->workload], record->size);
+	fputs("    {", out);
+	json_member(out, "scheme", record->scheme->name);
+	json_member(out, "workload", workload_names[record->workload]);
+	fprintf(out, "\"n\": %zu", record->size);
 	if (record->workload == ADD_RANDOM)
-		fprintf(out, "\"bytes_per_timer\": %.1f, ", record->memory);
-	json_samples(out, "ns", &record->ns, record->rounds);
-	fputs(", ", out);
-	json_samples(out, "limit_ns", &record->limit, record->rounds);
-	fputs(", ", out);
-	json_samples(out, "x_limit", &record->ratio, record->rounds);
+		fprintf(out, ", \"bytes_per_timer\": %.1f", record->memory);
+	json_quantity(out, "ns", &record->ns);
+	json_quantity(out, "limit_ns", &record->limit);
+	json_quantity(out, "x_limit", &record->ratio);
 	fputc('}', out);
 }
 
@@ -89,18 +84,17 @@ static void json_record(FILE *out, const struct record *record)
  * @record:	the records
  * @nr:		number of records
  */
-void report_json(FILE *out, const struct setup *setup, const struct record *record, size_t nr)
+void report_json(FILE *out, const struct common_setup *setup, const struct record *record,
+		 size_t nr)
 {
-	const char *c;
 	size_t i;
 
-	fprintf(out, "{\n  \"tool\": \"bench-user\", \"version\": \"%s\", \"lane\": \"user\", ",
-		TWHEEL_VERSION);
-	fputs("\"cpu_model\": \"", out);
-	for (c = setup->cpu_model; *c; c++)
-		if (*c >= ' ' && *c <= '~' && *c != '"' && *c != '\\')
-			fputc(*c, out);
-	fprintf(out, "\", \"cpu\": %d, \"seed\": %llu,\n  \"records\": [\n", setup->cpu,
+	fputs("{\n  ", out);
+	json_member(out, "tool", "bench-user");
+	json_member(out, "version", TWHEEL_VERSION);
+	json_member(out, "lane", "user");
+	json_member(out, "cpu_model", setup->cpu_model);
+	fprintf(out, "\"cpu\": %d, \"seed\": %llu,\n  \"records\": [\n", setup->cpu,
 		(unsigned long long)setup->seed);
 	for (i = 0; i < nr; i++) {
 		json_record(out, &record[i]);

@@ -56,7 +56,7 @@ static void check_one(const struct setup *setup, uint32_t scheme,
 	const char *name = setup->schemes[scheme].name;
 
 	*check = (struct twheel_bench_check) {
-		.seed		= setup->seed,
+		.seed		= setup->common.seed,
 		.scheme		= scheme,
 		.nr_timers	= CHECK_TIMERS,
 	};
@@ -146,8 +146,9 @@ void device_run(const struct setup *setup, struct twheel_bench_run *run)
 		errx(EXIT_FAILED, "%s, n = %u: %s", name, run->nr_timers, why(errno));
 	if (run->fault != TWHEEL_BENCH_OK)
 		give_up(run, name);
-	if (run->cpu != (uint32_t)setup->cpu)
-		errx(EXIT_FAILED, "%s ran on CPU %u instead of %d", name, run->cpu, setup->cpu);
+	if (run->cpu != (uint32_t)setup->common.cpu)
+		errx(EXIT_FAILED, "%s ran on CPU %u instead of %d", name, run->cpu,
+		     setup->common.cpu);
 }
 
 /**

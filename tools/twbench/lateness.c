@@ -25,7 +25,7 @@ void lateness_measure(const struct setup *setup, struct results *results)
 			continue;
 		lateness = &results->lateness[results->nr_lateness++];
 		*lateness = (struct twheel_bench_lateness) {
-			.seed		= setup->seed,
+			.seed		= setup->common.seed,
 			.scheme		= i,
 			.nr_timers	= setup->nr_lateness,
 			.min_ns		= SHORTEST,

@@ -4,11 +4,7 @@
  *
  * The command line, and what comes after what.
  */
-#define _GNU_SOURCE
-#include <argp.h>
 #include <err.h>
-#include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -19,14 +15,12 @@
  * struct options - the command line, as it was given
  * @setup:	what needs no device to understand
  * @schemes:	names of schemes, or NULL for all
- * @json:	where to write JSON, or NULL
  * @csv:	where to write CSV, or NULL
  * @list:	only tell what there is
  */
 struct options {
 	struct setup	*setup;
 	char		*schemes;
-	const char	*json;
 	const char	*csv;
 	bool		list;
 };
@@ -47,20 +41,6 @@ const char *const order_names[2] = {
 
 const char *argp_program_version = "twbench " TWHEEL_VERSION;
 
-/**
- * allocate - get zeroed memory, or exit
- * @nr:		number of elements
- * @size:	size of each
- */
-void *allocate(size_t nr, size_t size)
-{
-	void *memory = calloc(nr, size);
-
-	if (!memory && nr)
-		errx(EXIT_FAILED, "out of memory");
-	return memory;
-}
-
 /* The position of @word among @names, or exits, telling what there is. */
 static uint32_t find_name(const char *kind, const char *word, const char *const *names,
 			  uint32_t nr)
@@ -76,42 +56,6 @@ static uint32_t find_name(const char *kind, const char *word, const char *const 
 		strncat(all, names[i], sizeof(all) - strlen(all) - 1);
 	}
 	errx(EXIT_USAGE, "no %s '%s'; there are: %s", kind, word, all);
-}
-
-static uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	unsigned long long number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(text, &end, 0);
-	if (end == text || *text == '-' || errno)
-		errx(EXIT_USAGE, "%s '%s' is not a number", what, text);
-	if (*end == 'k' || *end == 'M') {
-		/* What is that large is out of range anyway. */
-		if (number < UINT64_MAX / 1000000)
-			number *= *end == 'k' ? 1000 : 1000000;
-		end++;
-	}
-	if (*end)
-		errx(EXIT_USAGE, "%s '%s' is not a number", what, text);
-	if (number < min || number > max)
-		errx(EXIT_USAGE, "%s %s is not in %llu to %llu", what, text,
-		     (unsigned long long)min, (unsigned long long)max);
-	return number;
-}
-
-static void parse_sizes(struct setup *setup, char *list)
-{
-	char *word;
-
-	setup->nr_sizes = 0;
-	setup->sizes = allocate(strlen(list) + 1, sizeof(*setup->sizes));
-	for (word = strtok(list, ","); word; word = strtok(NULL, ","))
-		setup->sizes[setup->nr_sizes++] =
-			parse_number("number of timers", word, 1, TWHEEL_BENCH_MAX_TIMERS);
-	if (!setup->nr_sizes)
-		errx(EXIT_USAGE, "no number of timers given");
 }
 
 static void parse_orders(struct setup *setup, char *list)
@@ -141,27 +85,19 @@ static void parse_workloads(struct setup *setup, char *list)
 						    TWHEEL_BENCH_NR_WORKLOADS);
 }
 
-enum {
-	OPTION_LANE = 256, OPTION_SEED, OPTION_JSON, OPTION_CSV, OPTION_MEMORY, OPTION_LATENESS
-};
+enum { OPTION_LANE = 256, OPTION_CSV, OPTION_MEMORY, OPTION_LATENESS };
 
 static const struct argp_option options[] = {
-	{ "timers", 'n', "LIST", 0, "numbers of timers, as 500 or 10k or 1M [10k,100k,1M]", 0 },
 	{ "scheme", 's', "LIST", 0,
 	  "schemes to compare, those with a number, as heap:1M, up to so many timers [all]", 0 },
 	{ "workload", 'w', "LIST", 0, "workloads [all]", 0 },
 	{ "order", 'o', "LIST", 0, "order of the objects: random, sequential [random]", 0 },
-	{ "rounds", 'r', "N", 0,
-	  "measure everything N times [5; 3 above 200k timers, 2 above 2M]", 0 },
 	{ "memory", OPTION_MEMORY, "N", 0, "measure the memory of N pending timers, too", 0 },
 	{ "lateness", OPTION_LATENESS, "N", 0,
 	  "measure how late N timers of 1 ms to 60 s are, too; takes minutes", 0 },
-	{ "cpu", 'c', "N", 0, "the CPU to run on [the last one allowed]", 0 },
-	{ "seed", OPTION_SEED, "N", 0, "seed of timeouts and orders [1]", 0 },
 	{ "lane", OPTION_LANE, "NAME", 0,
 	  "what this machine is: exact (a nanosecond is an instruction), native, guest, ... [guest]",
 	  0 },
-	{ "json", OPTION_JSON, "FILE", 0, "write all figures as JSON; - is standard output", 0 },
 	{ "csv", OPTION_CSV, "FILE", 0, "write the tables as CSV; - is standard output", 0 },
 	{ "list", 'l', NULL, 0, "list schemes, workloads and orders", 0 },
 	{ .doc = "All schemes are first tried for doing the same, then measured in rounds.",
@@ -170,8 +106,6 @@ static const struct argp_option options[] = {
 	  .group = 2 },
 	{ .doc = "expire_cpu: CPU time of that, and of what had to be done just before.",
 	  .group = 3 },
-	{ .doc = "Exit codes: 0 all went well, 1 something failed, 2 a wrong command line.",
-	  .group = 4 },
 	{ 0 },
 };
 
@@ -181,8 +115,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct setup *setup = opts->setup;
 
 	switch (key) {
-	case 'n':
-		parse_sizes(setup, arg);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &setup->common;
 		break;
 	case 's':
 		opts->schemes = arg;
@@ -193,9 +127,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'o':
 		parse_orders(setup, arg);
 		break;
-	case 'r':
-		setup->rounds = parse_number("number of rounds", arg, 1, 10000);
-		break;
 	case OPTION_MEMORY:
 		setup->nr_memory = parse_number("number of timers", arg, 1,
 						TWHEEL_BENCH_MAX_TIMERS);
@@ -204,17 +135,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		setup->nr_lateness = parse_number("number of timers", arg, 1,
 						  TWHEEL_BENCH_MAX_CHECK_TIMERS);
 		break;
-	case 'c':
-		setup->cpu = parse_number("CPU", arg, 0, CPU_SETSIZE - 1);
-		break;
-	case OPTION_SEED:
-		setup->seed = parse_number("seed", arg, 0, UINT64_MAX);
-		break;
 	case OPTION_LANE:
 		setup->lane = arg;
-		break;
-	case OPTION_JSON:
-		opts->json = arg;
 		break;
 	case OPTION_CSV:
 		opts->csv = arg;
@@ -222,8 +144,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'l':
 		opts->list = true;
 		break;
-	case ARGP_KEY_ARG:
-		errx(EXIT_USAGE, "there is no argument '%s' (--help shows the options)", arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -233,7 +153,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options	= options,
 	.parser		= parse_option,
-	.doc		= "Compare timer schemes in the kernel, through /dev/twheel_bench.",
+	.children	= common_options,
+	.doc		=
+		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise.",
 };
 
 static void choose_schemes(struct setup *setup, char *list)
@@ -270,79 +192,14 @@ static void print_list(const struct setup *setup)
 	printf("\norders: %s %s\n", order_names[0], order_names[1]);
 }
 
-/* Binds this program to a CPU: the one asked for, or the last one allowed. */
-static void bind_cpu(struct setup *setup)
-{
-	cpu_set_t set;
-	int cpu;
-
-	if (setup->cpu < 0) {
-		if (sched_getaffinity(0, sizeof(set), &set))
-			err(EXIT_FAILED, "sched_getaffinity");
-		for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, &set))
-				setup->cpu = cpu;
-	}
-	CPU_ZERO(&set);
-	CPU_SET(setup->cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		err(EXIT_FAILED, "cannot run on CPU %d", setup->cpu);
-}
-
-static void describe_machine(struct setup *setup)
-{
-	const char *key = "model name";
-	struct utsname uts;
-	char line[256];
-	char *value;
-	FILE *file;
-
-	if (!uname(&uts))
-		snprintf(setup->kernel, sizeof(setup->kernel), "%s", uts.release);
-	snprintf(setup->cpu_model, sizeof(setup->cpu_model), "unknown");
-	file = fopen("/proc/cpuinfo", "r");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		value = strchr(line, ':');
-		if (strncmp(line, key, strlen(key)) || !value)
-			continue;
-		value += 1 + strspn(value + 1, " ");
-		value[strcspn(value, "\n")] = 0;
-		snprintf(setup->cpu_model, sizeof(setup->cpu_model), "%s", value);
-		break;
-	}
-	fclose(file);
-}
-
-static FILE *open_report(const char *name)
-{
-	FILE *file;
-
-	if (!name)
-		return NULL;
-	if (!strcmp(name, "-"))
-		return stdout;
-	file = fopen(name, "w");
-	if (!file)
-		err(EXIT_FAILED, "%s", name);
-	return file;
-}
-
-static void close_report(const char *name, FILE *file)
-{
-	if (ferror(file) || (file == stdout ? fflush(file) : fclose(file)))
-		err(EXIT_FAILED, "%s", name);
-}
-
 static void measure_all(const struct setup *setup, FILE *out, struct records *records)
 {
 	size_t i, j, first;
 
-	for (i = 0; i < setup->nr_sizes; i++) {
+	for (i = 0; i < setup->common.nr_sizes; i++) {
 		for (j = 0; j < setup->nr_orders; j++) {
 			first = records->nr;
-			measure(setup, setup->sizes[i], setup->orders[j], records);
+			measure(setup, setup->common.sizes[i], setup->orders[j], records);
 			table_print(out, setup, records->record + first, records->nr - first);
 		}
 	}
@@ -353,7 +210,7 @@ static void measure_all(const struct setup *setup, FILE *out, struct records *re
 static void compare(const struct options *opts, const struct setup *setup)
 {
 	/* Opened first: it would be a pity to have measured in vain. */
-	FILE *json = open_report(opts->json), *csv = open_report(opts->csv);
+	FILE *json = open_report(setup->common.json), *csv = open_report(opts->csv);
 	FILE *out = json == stdout || csv == stdout ? stderr : stdout;
 	struct results results = { 0 };
 
@@ -368,7 +225,7 @@ static void compare(const struct options *opts, const struct setup *setup)
 	lateness_print(out, setup, &results);
 	if (json) {
 		report_json(json, setup, &results);
-		close_report(opts->json, json);
+		close_report(setup->common.json, json);
 	}
 	if (csv) {
 		report_csv(csv, setup, &results.records);
@@ -380,30 +237,32 @@ int main(int argc, char **argv)
 {
 	uint32_t default_sizes[] = { 10000, 100000, 1000000 };
 	struct setup setup = {
-		.sizes		= default_sizes,
-		.nr_sizes	= ARRAY_SIZE(default_sizes),
+		.common = {
+			.sizes		= default_sizes,
+			.nr_sizes	= ARRAY_SIZE(default_sizes),
+			.max_timers	= TWHEEL_BENCH_MAX_TIMERS,
+			.seed		= 1,
+			.cpu		= -1,
+		},
 		.orders		= { TWHEEL_BENCH_RANDOM },
 		.nr_orders	= 1,
 		.workloads	= (1U << TWHEEL_BENCH_NR_WORKLOADS) - 1,
-		.seed		= 1,
-		.cpu		= -1,
 		.lane		= "guest",
 	};
 	struct options opts = { .setup = &setup };
+	struct utsname uts;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	argp_err_exit_status = EXIT_USAGE;
-	/* In messages, whatever the path was. */
-	argv[0] = "twbench";
-	argp_parse(&argp, argc, argv, 0, NULL, &opts);
-	describe_machine(&setup);
+	parse_command_line(&argp, "twbench", argc, argv, &opts);
+	describe_cpu(&setup.common);
+	if (!uname(&uts))
+		snprintf(setup.kernel, sizeof(setup.kernel), "%s", uts.release);
 	device_open(&setup);
 	if (opts.list) {
 		print_list(&setup);
 		return EXIT_SUCCESS;
 	}
 	choose_schemes(&setup, opts.schemes);
-	bind_cpu(&setup);
+	bind_cpu(&setup.common);
 	compare(&opts, &setup);
 	return EXIT_SUCCESS;
 }

@@ -28,33 +28,9 @@ static const struct figure figures[] = {
  */
 unsigned int rounds_of(const struct setup *setup, uint32_t size)
 {
-	if (setup->rounds)
-		return setup->rounds;
+	if (setup->common.rounds)
+		return setup->common.rounds;
 	return size <= 200000 ? 5 : size <= 2000000 ? 3 : 2;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Computes what is to be known of the values, which keep their order. */
-static void summarise(struct samples *samples)
-{
-	unsigned int nr = samples->nr;
-	double *sorted;
-
-	if (!nr)
-		return;
-	sorted = allocate(nr, sizeof(*sorted));
-	memcpy(sorted, samples->value, nr * sizeof(*sorted));
-	qsort(sorted, nr, sizeof(*sorted), compare);
-	samples->median = sorted[(nr - 1) / 2];
-	samples->min = sorted[0];
-	samples->max = sorted[nr - 1];
-	free(sorted);
 }
 
 static uint32_t workloads_of(const struct setup *setup, uint32_t scheme, uint32_t size)
@@ -81,16 +57,11 @@ static size_t make_records(const struct setup *setup, uint32_t size, uint32_t or
 				.figure		= &figures[i],
 				.size		= size,
 				.order		= order,
-				.time.value	= allocate(rounds, sizeof(double)),
+				.time		= new_samples(rounds),
 			};
 		}
 	}
 	return nr;
-}
-
-static void add_sample(struct samples *samples, uint64_t ns, uint64_t ops)
-{
-	samples->value[samples->nr++] = (double)ns / ops;
 }
 
 /* Enters the results of a run into the records of its scheme. */
@@ -109,7 +80,7 @@ static void take_results(const struct setup *setup, const struct twheel_bench_ru
 			errx(EXIT_FAILED, "%s: no result for %s", scheme,
 			     record[i].figure->name);
 		add_sample(&record[i].time,
-			   record[i].figure->cpu ? result->cpu_ns : result->time_ns,
+			   (double)(record[i].figure->cpu ? result->cpu_ns : result->time_ns) /
 			   result->ops);
 	}
 }
@@ -121,7 +92,7 @@ static void one_round(const struct setup *setup, struct record *record, size_t n
 
 	for (scheme = 0; scheme < setup->info.nr_schemes; scheme++) {
 		struct twheel_bench_run run = {
-			.seed		= setup->seed + round,
+			.seed		= setup->common.seed + round,
 			.scheme		= scheme,
 			.order		= record->order,
 			.nr_timers	= record->size,

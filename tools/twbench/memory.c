@@ -48,7 +48,7 @@ static uint64_t chunk_bytes(void)
 static void measure_embedded(const struct setup *setup, uint32_t scheme, struct memory *memory)
 {
 	struct twheel_bench_memory request = {
-		.seed		= setup->seed,
+		.seed		= setup->common.seed,
 		.scheme		= scheme,
 		.nr_timers	= setup->nr_memory,
 	};
@@ -78,7 +78,7 @@ static void add_timer(int fd, uint64_t timeout)
 static void measure_handles(const struct setup *setup, struct memory *memory)
 {
 	uint64_t before = device_free_bytes(setup) + chunk_bytes(), after;
-	uint64_t random = setup->seed;
+	uint64_t random = setup->common.seed;
 	uint32_t i;
 	int fd;
 

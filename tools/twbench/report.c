@@ -2,43 +2,9 @@
 /*
  * twbench: JSON and CSV
  *
- * Both hold the same records; growth, memory and lateness are in the JSON only. Only
- * this much of JSON is written: objects, arrays, numbers, null, and strings of names.
+ * Both hold the same records; growth, memory and lateness are in the JSON only.
  */
 #include "twbench.h"
-
-static void json_string(FILE *out, const char *string)
-{
-	const unsigned char *c;
-
-	fputc('"', out);
-	for (c = (const unsigned char *)string; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(out, "\\%c", *c);
-		else if (*c < ' ' || *c > '~')
-			fprintf(out, "\\u%04x", *c);
-		else
-			fputc(*c, out);
-	}
-	fputc('"', out);
-}
-
-static void json_member(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "\"%s\": ", name);
-	json_string(out, value);
-	fputs(", ", out);
-}
-
-static void json_samples(FILE *out, const struct samples *samples)
-{
-	unsigned int i;
-
-	fputs("\"samples\": [", out);
-	for (i = 0; i < samples->nr; i++)
-		fprintf(out, "%s%.3f", i ? ", " : "", samples->value[i]);
-	fputs("], ", out);
-}
 
 /* A ratio that there is not is null. */
 static void json_ratio(FILE *out, const char *name, double ratio)
@@ -58,13 +24,12 @@ static void json_record(FILE *out, const struct setup *setup, const struct recor
 	json_member(out, "order", order_names[record->order]);
 	json_member(out, "unit", unit_name(setup));
 	json_member(out, "lane", setup->lane);
-	fprintf(out, "\"median\": %.3f, \"min\": %.3f, \"max\": %.3f, ",
-		record->time.median, record->time.min, record->time.max);
 	json_ratio(out, "x_timer_list", record->x_timer_list);
 	json_ratio(out, "x_limit", record->x_limit);
-	json_samples(out, &record->time);
 	json_member(out, "kernel", setup->kernel);
-	fprintf(out, "\"seed\": %llu}", (unsigned long long)setup->seed);
+	fprintf(out, "\"seed\": %llu, ", (unsigned long long)setup->common.seed);
+	json_samples(out, &record->time);
+	fputc('}', out);
 }
 
 static void json_growth(FILE *out, const struct growth *growth)
@@ -152,10 +117,10 @@ void report_json(FILE *out, const struct setup *setup, const struct results *res
 	json_member(out, "tool", "twbench");
 	json_member(out, "version", TWHEEL_VERSION);
 	json_member(out, "kernel", setup->kernel);
-	json_member(out, "cpu_model", setup->cpu_model);
+	json_member(out, "cpu_model", setup->common.cpu_model);
 	json_member(out, "lane", setup->lane);
 	fprintf(out, "\"cpu\": %d, \"seed\": %llu, \"tick_ns\": %llu, \"jiffy_ns\": %llu, ",
-		setup->cpu, (unsigned long long)setup->seed, setup->info.tick_ns,
+		setup->common.cpu, (unsigned long long)setup->common.seed, setup->info.tick_ns,
 		setup->info.jiffy_ns);
 	fprintf(out, "\"clock_read\": %.3f, \"stride\": %u", setup->info.clock_ps / 1e3,
 		setup->info.stride);
@@ -217,7 +182,7 @@ static void csv_record(FILE *out, const struct setup *setup, const struct record
 	csv_ratio(out, record->x_timer_list);
 	csv_ratio(out, record->x_limit);
 	csv_string(out, setup->kernel);
-	fprintf(out, ",%llu,", (unsigned long long)setup->seed);
+	fprintf(out, ",%llu,", (unsigned long long)setup->common.seed);
 	csv_samples(out, &record->time);
 	fputc('\n', out);
 }

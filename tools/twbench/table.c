@@ -34,9 +34,9 @@ void table_header(FILE *out, const struct setup *setup)
 	uint32_t i;
 
 	fprintf(out, "twbench %s, kernel %s, CPU %d: %s\n", TWHEEL_VERSION, setup->kernel,
-		setup->cpu, setup->cpu_model);
+		setup->common.cpu, setup->common.cpu_model);
 	fprintf(out, "lane %s, seed %llu, wheel tick %.3f ms, jiffy %.3f ms, clock read %.1f %s\n",
-		setup->lane, (unsigned long long)setup->seed, setup->info.tick_ns / 1e6,
+		setup->lane, (unsigned long long)setup->common.seed, setup->info.tick_ns / 1e6,
 		setup->info.jiffy_ns / 1e6, setup->info.clock_ps / 1e3, unit_name(setup));
 	fprintf(out, "objects of %u bytes; of these a timer takes:", setup->info.stride);
 	for (i = 0; i < setup->info.nr_schemes; i++)

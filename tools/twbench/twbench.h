@@ -12,66 +12,36 @@
 
 #include <linux/twheel_bench.h>
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-
-/* Exit codes: the comparison failed, and the command line is wrong. */
-#define EXIT_FAILED	1
-#define EXIT_USAGE	2
+#include "bench-common.h"
 
 /**
  * struct setup - what is compared, and where
+ * @common:	what bench-user is told, too; 0 rounds: as many as rounds_of() says
  * @fd:		the device
  * @info:	what it says of itself
  * @schemes:	all schemes of the device
  * @most:	by scheme, with how many timers to run it at most; 0: not at all
- * @sizes:	numbers of timers
- * @nr_sizes:	how many of these
  * @orders:	values of enum twheel_bench_order
  * @nr_orders:	how many of these
  * @workloads:	bits of the workloads that are asked for
- * @rounds:	0: as many as rounds_of() says
  * @nr_memory:	how many timers to measure the memory of; 0: none
  * @nr_lateness: how many timers to measure the lateness of; 0: none
- * @seed:	of the first round; each further round takes the next number
- * @cpu:	the CPU to run on
  * @lane:	what kind of machine this is, for the records
  * @kernel:	release of the running kernel
- * @cpu_model:	name of the processor
  */
 struct setup {
+	struct common_setup		common;
 	int				fd;
 	struct twheel_bench_info	info;
 	struct twheel_bench_scheme	*schemes;
 	uint32_t			*most;
-	uint32_t			*sizes;
-	size_t				nr_sizes;
 	uint32_t			orders[2];
 	size_t				nr_orders;
 	uint32_t			workloads;
-	unsigned int			rounds;
 	uint32_t			nr_memory;
 	uint32_t			nr_lateness;
-	uint64_t			seed;
-	int				cpu;
 	const char			*lane;
 	char				kernel[128];
-	char				cpu_model[128];
-};
-
-/**
- * struct samples - one quantity, measured in each round, per operation
- * @value:	of each round
- * @nr:		number of rounds
- * @median:	the value in the middle; of two, the lower one
- * @min:	the smallest
- * @max:	the largest
- */
-struct samples {
-	double		*value;
-	unsigned int	nr;
-	double		median;
-	double		min;
-	double		max;
 };
 
 /**
@@ -166,9 +136,6 @@ struct results {
 
 extern const char *const workload_names[TWHEEL_BENCH_NR_WORKLOADS];
 extern const char *const order_names[2];
-
-/* main.c */
-void *allocate(size_t nr, size_t size);
 
 /* device.c */
 void device_open(struct setup *setup);

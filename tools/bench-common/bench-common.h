@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs that measure share: twbench and bench-user
+ */
+#ifndef BENCH_COMMON_H
+#define BENCH_COMMON_H
+
+#include <argp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes: the measurement failed, and the command line is wrong. */
+#define EXIT_FAILED	1
+#define EXIT_USAGE	2
+
+/**
+ * struct common_setup - what is measured, and where
+ * @sizes:	numbers of timers
+ * @nr_sizes:	how many of these
+ * @max_timers:	the largest number that may be asked for
+ * @rounds:	how often everything is measured
+ * @seed:	of the first round; each further round takes the next number
+ * @cpu:	the CPU to run on; less than 0: the last one allowed
+ * @cpu_model:	name of the processor
+ * @json:	where to write JSON, or NULL
+ */
+struct common_setup {
+	uint32_t	*sizes;
+	size_t		nr_sizes;
+	uint32_t	max_timers;
+	unsigned int	rounds;
+	uint64_t	seed;
+	int		cpu;
+	char		cpu_model[128];
+	const char	*json;
+};
+
+/**
+ * struct samples - one quantity, measured in each round
+ * @value:	of each round, in order
+ * @nr:		number of rounds
+ * @median:	the value in the middle; of two, the lower one
+ * @min:	the smallest
+ * @max:	the largest
+ */
+struct samples {
+	double		*value;
+	unsigned int	nr;
+	double		median;
+	double		min;
+	double		max;
+};
+
+/* options.c */
+extern const struct argp_child common_options[];
+uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max);
+void parse_command_line(const struct argp *program, const char *name, int argc, char **argv,
+			void *input);
+
+/* machine.c */
+void bind_cpu(struct common_setup *setup);
+void describe_cpu(struct common_setup *setup);
+
+/* samples.c */
+void *allocate(size_t nr, size_t size);
+struct samples new_samples(unsigned int rounds);
+void add_sample(struct samples *samples, double value);
+void summarise(struct samples *samples);
+
+/* output.c */
+FILE *open_report(const char *name);
+void close_report(const char *name, FILE *file);
+void json_member(FILE *out, const char *name, const char *value);
+void json_samples(FILE *out, const struct samples *samples);
+
+#endif /* BENCH_COMMON_H */
