@@ -3,6 +3,7 @@
  * twheel_bench: the device, and the table of schemes
  */
 #include <linux/capability.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -12,9 +13,10 @@
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/preempt.h>
-#include <linux/uaccess.h>
+#include <linux/string.h>
 
 #include "bench.h"
+#include "ioctl.h"
 
 /* What a run needs for each timer, besides its object: arrays, entries, and so on. */
 #define BYTES_PER_TIMER	128
@@ -30,15 +32,6 @@ static const struct bench_scheme *const schemes[] = {
 /* Held during a run. */
 static DEFINE_MUTEX(running);
 
-union argument {
-	struct twheel_bench_info	info;
-	struct twheel_bench_scheme	scheme;
-	struct twheel_bench_check	check;
-	struct twheel_bench_run		run;
-	struct twheel_bench_lateness	lateness;
-	struct twheel_bench_memory	memory;
-};
-
 static const struct bench_scheme *scheme_at(u32 index)
 {
 	if (index >= ARRAY_SIZE(schemes))
@@ -46,9 +39,9 @@ static const struct bench_scheme *scheme_at(u32 index)
 	return schemes[array_index_nospec(index, ARRAY_SIZE(schemes))];
 }
 
-static int do_info(union argument *arg)
+static long do_info(const struct twheel_ioctl_call *call)
 {
-	arg->info = (struct twheel_bench_info) {
+	*(struct twheel_bench_info *)call->arg = (struct twheel_bench_info) {
 		.tick_ns	= 1ULL << twheel_tick_shift(),
 		.jiffy_ns	= TICK_NSEC,
 		.clock_ps	= bench_clock_ps(),
@@ -56,61 +49,22 @@ static int do_info(union argument *arg)
 		.stride		= sizeof(struct bench_obj),
 		.free_bytes	= bench_free_bytes(),
 	};
-	return 0;
+	return twheel_ioctl_respond(call);
 }
 
-static int do_scheme(union argument *arg)
+static long do_scheme(const struct twheel_ioctl_call *call)
 {
-	const struct bench_scheme *scheme = scheme_at(arg->scheme.index);
+	struct twheel_bench_scheme *req = call->arg;
+	const struct bench_scheme *scheme = scheme_at(req->index);
 
 	if (!scheme)
 		return -ENOENT;
-	arg->scheme.object_size = scheme->object_size;
-	arg->scheme.workloads = scheme->workloads;
-	arg->scheme.checked = !!scheme->add;
-	memset(arg->scheme.name, 0, sizeof(arg->scheme.name));
-	strscpy(arg->scheme.name, scheme->name, sizeof(arg->scheme.name));
-	return 0;
-}
-
-/* Makes this the only run, and keeps it on its CPU. Returns 0 or -EBUSY. */
-static int begin_run(void)
-{
-	if (!mutex_trylock(&running))
-		return -EBUSY;
-	migrate_disable();
-	return 0;
-}
-
-static void end_run(void)
-{
-	migrate_enable();
-	mutex_unlock(&running);
-}
-
-static int do_check(union argument *arg)
-{
-	const struct bench_scheme *scheme = scheme_at(arg->check.scheme);
-	struct twheel_bench_check req = {
-		.seed		= arg->check.seed,
-		.scheme		= arg->check.scheme,
-		.nr_timers	= arg->check.nr_timers,
-	};
-	int ret;
-
-	if (!scheme)
-		return -ENOENT;
-	if (!scheme->add)
-		return -EOPNOTSUPP;
-	if (!req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_CHECK_TIMERS)
-		return -EINVAL;
-	ret = begin_run();
-	if (ret)
-		return ret;
-	ret = bench_check_run(scheme, &req);
-	end_run();
-	arg->check = req;
-	return ret;
+	req->object_size = scheme->object_size;
+	req->workloads = scheme->workloads;
+	req->checked = !!scheme->add;
+	memset(req->name, 0, sizeof(req->name));
+	strscpy(req->name, scheme->name, sizeof(req->name));
+	return twheel_ioctl_respond(call);
 }
 
 static bool fits_in_memory(u32 nr_timers)
@@ -120,163 +74,107 @@ static bool fits_in_memory(u32 nr_timers)
 	return bytes >> PAGE_SHIFT < max(si_mem_available(), 0L);
 }
 
-static int do_run(union argument *arg)
-{
-	const struct bench_scheme *scheme = scheme_at(arg->run.scheme);
-	struct twheel_bench_run req = {
-		.seed		= arg->run.seed,
-		.scheme		= arg->run.scheme,
-		.order		= arg->run.order,
-		.nr_timers	= arg->run.nr_timers,
-		.workloads	= arg->run.workloads,
-	};
-	int ret;
-
-	if (!scheme)
-		return -ENOENT;
-	if (arg->run.reserved || !req.workloads ||
-	    !req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_TIMERS)
-		return -EINVAL;
-	if (req.order > TWHEEL_BENCH_RANDOM || req.workloads & ~scheme->workloads)
-		return -EOPNOTSUPP;
-	if (!fits_in_memory(req.nr_timers))
-		return -ENOMEM;
-	ret = begin_run();
-	if (ret)
-		return ret;
-	ret = bench_run(scheme, &req);
-	end_run();
-	arg->run = req;
-	return ret;
-}
-
-static int do_lateness(union argument *arg)
-{
-	const struct bench_scheme *scheme = scheme_at(arg->lateness.scheme);
-	struct twheel_bench_lateness req = {
-		.seed		= arg->lateness.seed,
-		.scheme		= arg->lateness.scheme,
-		.nr_timers	= arg->lateness.nr_timers,
-		.min_ns		= arg->lateness.min_ns,
-		.max_ns		= arg->lateness.max_ns,
-	};
-	int ret;
-
-	if (!scheme)
-		return -ENOENT;
-	if (!scheme->add)
-		return -EOPNOTSUPP;
-	if (!req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_CHECK_TIMERS ||
-	    !req.min_ns || req.min_ns > req.max_ns ||
-	    req.max_ns > TWHEEL_BENCH_MAX_TIMEOUT_NS)
-		return -EINVAL;
-	ret = begin_run();
-	if (ret)
-		return ret;
-	ret = bench_lateness(scheme, &req);
-	end_run();
-	arg->lateness = req;
-	return ret;
-}
-
-static int do_memory(union argument *arg)
-{
-	const struct bench_scheme *scheme = scheme_at(arg->memory.scheme);
-	struct twheel_bench_memory req = {
-		.seed		= arg->memory.seed,
-		.scheme		= arg->memory.scheme,
-		.nr_timers	= arg->memory.nr_timers,
-	};
-	int ret;
-
-	if (!scheme)
-		return -ENOENT;
-	if (!scheme->add)
-		return -EOPNOTSUPP;
-	if (!req.nr_timers || req.nr_timers > TWHEEL_BENCH_MAX_TIMERS)
-		return -EINVAL;
-	if (!fits_in_memory(req.nr_timers))
-		return -ENOMEM;
-	ret = begin_run();
-	if (ret)
-		return ret;
-	ret = bench_memory(scheme, &req);
-	end_run();
-	arg->memory = req;
-	return ret;
-}
-
-/**
- * struct operation - what there is to know of an ioctl
- * @cmd:	its number, with the size that this kernel knows
- * @min_size:	size of the structure's first version
- * @run:	does it; writes the answer over the question
+/*
+ * Makes this the only run, and keeps it on its CPU. Returns the scheme of this index, or
+ * an ERR_PTR if it does not know the workloads, if there is to be no timer or more than
+ * @most, or if it cannot run now.
  */
-struct operation {
-	unsigned int	cmd;
-	unsigned int	min_size;
-	int		(*run)(union argument *arg);
-};
-
-static const struct operation operations[] = {
-	{
-		.cmd		= TWHEEL_BENCH_IOC_INFO,
-		.min_size	= offsetofend(struct twheel_bench_info, stride),
-		.run		= do_info,
-	}, {
-		.cmd		= TWHEEL_BENCH_IOC_SCHEME,
-		.min_size	= offsetofend(struct twheel_bench_scheme, name),
-		.run		= do_scheme,
-	}, {
-		.cmd		= TWHEEL_BENCH_IOC_CHECK,
-		.min_size	= offsetofend(struct twheel_bench_check, wrong),
-		.run		= do_check,
-	}, {
-		.cmd		= TWHEEL_BENCH_IOC_RUN,
-		.min_size	= offsetofend(struct twheel_bench_run, result),
-		.run		= do_run,
-	}, {
-		.cmd		= TWHEEL_BENCH_IOC_LATENESS,
-		.min_size	= offsetofend(struct twheel_bench_lateness, late),
-		.run		= do_lateness,
-	}, {
-		.cmd		= TWHEEL_BENCH_IOC_MEMORY,
-		.min_size	= offsetofend(struct twheel_bench_memory, most),
-		.run		= do_memory,
-	},
-};
-
-/* The ioctl of number @cmd, with a structure of whatever size; or NULL. */
-static const struct operation *find_operation(unsigned int cmd)
+static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_timers, u32 most)
 {
-	const unsigned int all_but_size = ~(_IOC_SIZEMASK << _IOC_SIZESHIFT);
-	unsigned int i;
+	const struct bench_scheme *scheme = scheme_at(index);
 
-	for (i = 0; i < ARRAY_SIZE(operations); i++)
-		if (!((operations[i].cmd ^ cmd) & all_but_size))
-			return &operations[i];
-	return NULL;
+	if (!scheme)
+		return ERR_PTR(-ENOENT);
+	if (!nr_timers || nr_timers > most)
+		return ERR_PTR(-EINVAL);
+	if (workloads & ~scheme->workloads)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!fits_in_memory(nr_timers))
+		return ERR_PTR(-ENOMEM);
+	if (!mutex_trylock(&running))
+		return ERR_PTR(-EBUSY);
+	migrate_disable();
+	return scheme;
 }
+
+/* Ends a run, whose result is @ret, and answers if that is 0. */
+static long end_run(const struct twheel_ioctl_call *call, int ret)
+{
+	migrate_enable();
+	mutex_unlock(&running);
+	return ret ?: twheel_ioctl_respond(call);
+}
+
+static long do_check(const struct twheel_ioctl_call *call)
+{
+	struct twheel_bench_check *req = call->arg;
+	const struct bench_scheme *scheme;
+
+	scheme = begin_run(req->scheme, BENCH_TIMER_WORKLOADS, req->nr_timers,
+			   TWHEEL_BENCH_MAX_CHECK_TIMERS);
+	if (IS_ERR(scheme))
+		return PTR_ERR(scheme);
+	memset_startat(req, 0, ops);
+	return end_run(call, bench_check_run(scheme, req));
+}
+
+static long do_run(const struct twheel_ioctl_call *call)
+{
+	struct twheel_bench_run *req = call->arg;
+	const struct bench_scheme *scheme;
+
+	if (req->reserved || !req->workloads)
+		return -EINVAL;
+	if (req->order > TWHEEL_BENCH_RANDOM)
+		return -EOPNOTSUPP;
+	scheme = begin_run(req->scheme, req->workloads, req->nr_timers, TWHEEL_BENCH_MAX_TIMERS);
+	if (IS_ERR(scheme))
+		return PTR_ERR(scheme);
+	memset_startat(req, 0, cpu);
+	return end_run(call, bench_run(scheme, req));
+}
+
+static long do_lateness(const struct twheel_ioctl_call *call)
+{
+	struct twheel_bench_lateness *req = call->arg;
+	const struct bench_scheme *scheme;
+
+	if (!req->min_ns || req->min_ns > req->max_ns ||
+	    req->max_ns > TWHEEL_BENCH_MAX_TIMEOUT_NS)
+		return -EINVAL;
+	scheme = begin_run(req->scheme, BENCH_TIMER_WORKLOADS, req->nr_timers,
+			   TWHEEL_BENCH_MAX_CHECK_TIMERS);
+	if (IS_ERR(scheme))
+		return PTR_ERR(scheme);
+	memset_startat(req, 0, fired);
+	return end_run(call, bench_lateness(scheme, req));
+}
+
+static long do_memory(const struct twheel_ioctl_call *call)
+{
+	struct twheel_bench_memory *req = call->arg;
+	const struct bench_scheme *scheme;
+
+	scheme = begin_run(req->scheme, BENCH_TIMER_WORKLOADS, req->nr_timers,
+			   TWHEEL_BENCH_MAX_TIMERS);
+	if (IS_ERR(scheme))
+		return PTR_ERR(scheme);
+	memset_startat(req, 0, added);
+	return end_run(call, bench_memory(scheme, req));
+}
+
+static const struct twheel_ioctl ioctls[] = {
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_INFO, struct twheel_bench_info, stride, do_info),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_SCHEME, struct twheel_bench_scheme, name, do_scheme),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_CHECK, struct twheel_bench_check, wrong, do_check),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_RUN, struct twheel_bench_run, result, do_run),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_LATENESS, struct twheel_bench_lateness, late, do_lateness),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_MEMORY, struct twheel_bench_memory, most, do_memory),
+};
 
 static long bench_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
-	const struct operation *operation = find_operation(cmd);
-	void __user *ptr = (void __user *)user;
-	size_t size = _IOC_SIZE(cmd), known;
-	union argument arg;
-	int ret;
-
-	if (!operation)
-		return -ENOTTY;
-	if (size < operation->min_size)
-		return -EINVAL;
-	known = _IOC_SIZE(operation->cmd);
-	ret = copy_struct_from_user(&arg, known, ptr, size);
-	if (!ret)
-		ret = operation->run(&arg);
-	if (!ret && copy_to_user(ptr, &arg, min(size, known)))
-		ret = -EFAULT;
-	return ret;
+	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
 }
 
 static int bench_open(struct inode *inode, struct file *file)
