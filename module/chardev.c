@@ -5,55 +5,13 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/time.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 #include <uapi/linux/twheel.h>
 
 #include "context.h"
-
-/**
- * struct command - an ioctl at work
- * @ctx:	the context
- * @user:	the program's structure
- * @size:	its size
- * @arg:	the kernel's copy of it
- */
-struct command {
-	struct twheel_context	*ctx;
-	void __user		*user;
-	size_t			size;
-	union {
-		struct twheel_info		info;
-		struct twheel_timer_add		add;
-		struct twheel_timer_cancel	cancel;
-		struct twheel_timer_rearm	rearm;
-		struct twheel_timer_query	query;
-	} arg;
-};
-
-/**
- * struct operation - what there is to know of an ioctl
- * @cmd:	its number, with the size that this kernel knows
- * @min_size:	size of the structure's first version
- * @run:	does it; returns what ioctl() does. Writes nothing to the program
- *		once there is something that cannot be taken back
- */
-struct operation {
-	unsigned int	cmd;
-	unsigned int	min_size;
-	long		(*run)(struct command *command);
-};
-
-/* Copies the answer to the program, as far as it knows the structure. */
-static int respond(const struct command *command, size_t size)
-{
-	if (copy_to_user(command->user, &command->arg, min(command->size, size)))
-		return -EFAULT;
-	return 0;
-}
+#include "ioctl.h"
 
 /* Checks a time, and turns it into an absolute one. */
 static int absolute(u64 time, u32 flags, u64 *expires)
@@ -68,10 +26,10 @@ static int absolute(u64 time, u32 flags, u64 *expires)
 	return 0;
 }
 
-static long run_info(struct command *command)
+static long run_info(const struct twheel_ioctl_call *call)
 {
-	struct twheel_context *ctx = command->ctx;
-	struct twheel_info *info = &command->arg.info;
+	struct twheel_context *ctx = call->file->private_data;
+	struct twheel_info *info = call->arg;
 
 	memset(info, 0, sizeof(*info));
 	info->tick_ns = 1ULL << twheel_tick_shift();
@@ -81,13 +39,13 @@ static long run_info(struct command *command)
 	info->nr_timers = ctx->nr_timers;
 	info->nr_events = ctx->nr_events;
 	spin_unlock_bh(&ctx->lock);
-	return respond(command, sizeof(*info));
+	return twheel_ioctl_respond(call);
 }
 
-static long run_add(struct command *command)
+static long run_add(const struct twheel_ioctl_call *call)
 {
-	struct twheel_context *ctx = command->ctx;
-	struct twheel_timer_add *add = &command->arg.add;
+	struct twheel_context *ctx = call->file->private_data;
+	struct twheel_timer_add *add = call->arg;
 	struct twheel_user_timer *ut;
 	u64 expires;
 	int ret;
@@ -101,7 +59,7 @@ static long run_add(struct command *command)
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	add->handle = twheel_timer_handle(ut);
-	ret = respond(command, sizeof(*add));
+	ret = twheel_ioctl_respond(call);
 	if (ret) {
 		spin_lock_bh(&ctx->lock);
 		twheel_timer_release(ctx, ut);
@@ -112,20 +70,20 @@ static long run_add(struct command *command)
 	return 0;
 }
 
-static long run_cancel(struct command *command)
+static long run_cancel(const struct twheel_ioctl_call *call)
 {
-	const struct twheel_timer_cancel *cancel = &command->arg.cancel;
+	const struct twheel_timer_cancel *cancel = call->arg;
 
 	if (cancel->flags)
 		return -EOPNOTSUPP;
 	if (cancel->reserved)
 		return -EINVAL;
-	return twheel_user_cancel(command->ctx, cancel->handle);
+	return twheel_user_cancel(call->file->private_data, cancel->handle);
 }
 
-static long run_rearm(struct command *command)
+static long run_rearm(const struct twheel_ioctl_call *call)
 {
-	const struct twheel_timer_rearm *rearm = &command->arg.rearm;
+	const struct twheel_timer_rearm *rearm = call->arg;
 	u64 expires;
 	int ret;
 
@@ -134,72 +92,33 @@ static long run_rearm(struct command *command)
 	ret = absolute(rearm->time, rearm->flags, &expires);
 	if (ret)
 		return ret;
-	return twheel_user_rearm(command->ctx, rearm->handle, expires);
+	return twheel_user_rearm(call->file->private_data, rearm->handle, expires);
 }
 
-static long run_query(struct command *command)
+static long run_query(const struct twheel_ioctl_call *call)
 {
-	struct twheel_timer_query *query = &command->arg.query;
+	struct twheel_timer_query *query = call->arg;
 	int ret;
 
 	if (query->flags)
 		return -EOPNOTSUPP;
-	ret = twheel_user_query(command->ctx, query);
+	ret = twheel_user_query(call->file->private_data, query);
 	if (ret)
 		return ret;
-	return respond(command, sizeof(*query));
+	return twheel_ioctl_respond(call);
 }
 
-#define FIRST_NR	_IOC_NR(TWHEEL_IOC_INFO)
-
-#define OPERATION(_cmd, _struct, _last, _run)				\
-	[_IOC_NR(_cmd) - FIRST_NR] = {					\
-		.cmd		= _cmd,					\
-		.min_size	= offsetofend(_struct, _last),		\
-		.run		= _run,					\
-	}
-
-static const struct operation operations[] = {
-	OPERATION(TWHEEL_IOC_INFO, struct twheel_info, reserved, run_info),
-	OPERATION(TWHEEL_IOC_TIMER_ADD, struct twheel_timer_add, clock, run_add),
-	OPERATION(TWHEEL_IOC_TIMER_CANCEL, struct twheel_timer_cancel, reserved, run_cancel),
-	OPERATION(TWHEEL_IOC_TIMER_REARM, struct twheel_timer_rearm, reserved, run_rearm),
-	OPERATION(TWHEEL_IOC_TIMER_QUERY, struct twheel_timer_query, flags, run_query),
+static const struct twheel_ioctl ioctls[] = {
+	TWHEEL_IOCTL(TWHEEL_IOC_INFO, struct twheel_info, reserved, run_info),
+	TWHEEL_IOCTL(TWHEEL_IOC_TIMER_ADD, struct twheel_timer_add, clock, run_add),
+	TWHEEL_IOCTL(TWHEEL_IOC_TIMER_CANCEL, struct twheel_timer_cancel, reserved, run_cancel),
+	TWHEEL_IOCTL(TWHEEL_IOC_TIMER_REARM, struct twheel_timer_rearm, reserved, run_rearm),
+	TWHEEL_IOCTL(TWHEEL_IOC_TIMER_QUERY, struct twheel_timer_query, flags, run_query),
 };
 
-/* The ioctl of number @cmd, with a structure of whatever size; or NULL. */
-static const struct operation *find_operation(unsigned int cmd)
+static long twheel_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
-	const struct operation *operation;
-	unsigned int nr = _IOC_NR(cmd) - FIRST_NR;
-
-	if (nr >= ARRAY_SIZE(operations))
-		return NULL;
-	operation = &operations[array_index_nospec(nr, ARRAY_SIZE(operations))];
-	if ((operation->cmd ^ cmd) & ~(_IOC_SIZEMASK << _IOC_SIZESHIFT))
-		return NULL;
-	return operation;
-}
-
-static long twheel_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	const struct operation *operation = find_operation(cmd);
-	struct command command = {
-		.ctx	= file->private_data,
-		.user	= (void __user *)arg,
-		.size	= _IOC_SIZE(cmd),
-	};
-	int ret;
-
-	if (!operation)
-		return -ENOTTY;
-	if (command.size < operation->min_size)
-		return -EINVAL;
-	ret = copy_struct_from_user(&command.arg, _IOC_SIZE(operation->cmd),
-				    command.user, command.size);
-	if (ret)
-		return ret;
-	return operation->run(&command);
+	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
 }
 
 static int twheel_open(struct inode *inode, struct file *file)
