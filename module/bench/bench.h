@@ -164,6 +164,34 @@ static unsigned long name(const struct bench_pass *pass,		\
 }
 
 /**
+ * DEFINE_BENCH_TIMERS - define the scheme and the batch operations of a kind of timers
+ * @_name:	name of the scheme
+ * @...:	what else there is to say of it, as members of struct bench_scheme
+ *
+ * What the operations @init to @stop do with each object are the inline functions
+ * init_one() to stop_one(), as for bench_each().
+ */
+#define DEFINE_BENCH_TIMERS(_name, ...)					\
+DEFINE_BENCH_BATCH(init)						\
+DEFINE_BENCH_BATCH(add)							\
+DEFINE_BENCH_BATCH(rearm)						\
+DEFINE_BENCH_BATCH(cancel)						\
+DEFINE_BENCH_BATCH(pending)						\
+DEFINE_BENCH_BATCH(stop)						\
+									\
+const struct bench_scheme bench_scheme_##_name = {			\
+	.name		= #_name,					\
+	.workloads	= BENCH_TIMER_WORKLOADS,			\
+	.init		= init,						\
+	.add		= add,						\
+	.rearm		= rearm,					\
+	.cancel		= cancel,					\
+	.pending	= pending,					\
+	.stop		= stop,						\
+	__VA_ARGS__							\
+}
+
+/**
  * struct bench_fire - what the callbacks count
  * @countdown:	callbacks until the next one that does more than count: the first,
  *		the last, or each
@@ -264,6 +292,17 @@ static inline int bench_pause(void)
 {
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * bench_pause_at - let others run, in a loop whose every pass is short
+ * @k:		passes of the loop so far
+ *
+ * Return: 0, or -EINTR if a fatal signal is pending.
+ */
+static inline int bench_pause_at(unsigned long k)
+{
+	return k % BENCH_CHUNK ? 0 : bench_pause();
 }
 
 #endif /* _TWHEEL_BENCH_H */

@@ -182,9 +182,7 @@ static int operate(struct bench_check *check)
 			operate_on_armed(check, obj);
 		else
 			operate_on_idle(check, obj);
-		if (i % BENCH_CHUNK)
-			continue;
-		ret = bench_pause();
+		ret = bench_pause_at(i);
 		if (ret)
 			return ret;
 	}

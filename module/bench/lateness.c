@@ -62,9 +62,7 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work)
 		if (scheme->convert)
 			scheme->convert(&work->pass, k, k + 1);
 		scheme->add(&work->pass, k, k + 1);
-		if (k % BENCH_CHUNK)
-			continue;
-		ret = bench_pause();
+		ret = bench_pause_at(k);
 		if (ret)
 			return ret;
 	}

@@ -29,7 +29,12 @@ static __always_inline int init_one(struct bench_obj *obj, u64 when)
 	return 0;
 }
 
-static __always_inline int arm_one(struct bench_obj *obj, u64 when)
+static __always_inline int add_one(struct bench_obj *obj, u64 when)
+{
+	return bench_heap_arm(&heap, &obj->heap, when);
+}
+
+static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
 {
 	return bench_heap_arm(&heap, &obj->heap, when);
 }
@@ -44,31 +49,17 @@ static __always_inline int pending_one(struct bench_obj *obj, u64 when)
 	return bench_heap_pending(&obj->heap);
 }
 
-DEFINE_BENCH_BATCH(init);
-DEFINE_BENCH_BATCH(arm);
-DEFINE_BENCH_BATCH(cancel);
-DEFINE_BENCH_BATCH(pending);
-
 /* All callbacks come from one hrtimer. It starts again when a timer is armed. */
-static unsigned long stop(const struct bench_pass *pass, unsigned long from, unsigned long to)
+static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 {
-	unsigned long found = cancel(pass, from, to);
+	int found = cancel_one(obj, when);
 
 	hrtimer_cancel(&heap.hrtimer);
 	heap.programmed = KTIME_MAX;
 	return found;
 }
 
-const struct bench_scheme bench_scheme_heap = {
-	.name		= "heap",
-	.object_size	= sizeof(struct bench_heap_node),
-	.workloads	= BENCH_TIMER_WORKLOADS,
-	.setup		= setup,
-	.teardown	= teardown,
-	.init		= init,
-	.add		= arm,
-	.rearm		= arm,
-	.cancel		= cancel,
-	.pending	= pending,
-	.stop		= stop,
-};
+DEFINE_BENCH_TIMERS(heap,
+		    .object_size = sizeof(struct bench_heap_node),
+		    .setup = setup,
+		    .teardown = teardown);

@@ -87,24 +87,8 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return hrtimer_cancel(timer_of(obj));
 }
 
-DEFINE_BENCH_BATCH(init);
-DEFINE_BENCH_BATCH(add);
-DEFINE_BENCH_BATCH(rearm);
-DEFINE_BENCH_BATCH(cancel);
-DEFINE_BENCH_BATCH(pending);
-DEFINE_BENCH_BATCH(stop);
-
-const struct bench_scheme bench_scheme_hrtimer = {
-	.name		= "hrtimer",
-	.object_size	= 0,
-	.workloads	= BENCH_TIMER_WORKLOADS,
-	.align		= align,
-	.setup		= setup,
-	.teardown	= teardown,
-	.init		= init,
-	.add		= add,
-	.rearm		= rearm,
-	.cancel		= cancel,
-	.pending	= pending,
-	.stop		= stop,
-};
+DEFINE_BENCH_TIMERS(hrtimer,
+		    .object_size = 0,
+		    .align = align,
+		    .setup = setup,
+		    .teardown = teardown);

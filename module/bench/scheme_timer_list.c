@@ -105,24 +105,8 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return timer_delete_sync(&obj->list);
 }
 
-DEFINE_BENCH_BATCH(init);
-DEFINE_BENCH_BATCH(add);
-DEFINE_BENCH_BATCH(rearm);
-DEFINE_BENCH_BATCH(cancel);
-DEFINE_BENCH_BATCH(pending);
-DEFINE_BENCH_BATCH(stop);
-
-const struct bench_scheme bench_scheme_timer_list = {
-	.name		= "timer_list",
-	.object_size	= sizeof(struct timer_list),
-	.workloads	= BENCH_TIMER_WORKLOADS,
-	.align		= align,
-	.setup		= setup,
-	.convert	= convert,
-	.init		= init,
-	.add		= add,
-	.rearm		= rearm,
-	.cancel		= cancel,
-	.pending	= pending,
-	.stop		= stop,
-};
+DEFINE_BENCH_TIMERS(timer_list,
+		    .object_size = sizeof(struct timer_list),
+		    .align = align,
+		    .setup = setup,
+		    .convert = convert);

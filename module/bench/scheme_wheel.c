@@ -40,21 +40,5 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return twheel_cancel_sync(&obj->wheel);
 }
 
-DEFINE_BENCH_BATCH(init);
-DEFINE_BENCH_BATCH(add);
-DEFINE_BENCH_BATCH(rearm);
-DEFINE_BENCH_BATCH(cancel);
-DEFINE_BENCH_BATCH(pending);
-DEFINE_BENCH_BATCH(stop);
-
-const struct bench_scheme bench_scheme_wheel = {
-	.name		= "wheel",
-	.object_size	= sizeof(struct twheel_timer),
-	.workloads	= BENCH_TIMER_WORKLOADS,
-	.init		= init,
-	.add		= add,
-	.rearm		= rearm,
-	.cancel		= cancel,
-	.pending	= pending,
-	.stop		= stop,
-};
+DEFINE_BENCH_TIMERS(wheel,
+		    .object_size = sizeof(struct twheel_timer));

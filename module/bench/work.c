@@ -140,9 +140,7 @@ int bench_work_shuffle(struct bench_work *work)
 	for (i = work->nr - 1; i; i--) {
 		other = random_below(work, i + 1);
 		swap(order[i], order[other]);
-		if (i % BENCH_CHUNK)
-			continue;
-		ret = bench_pause();
+		ret = bench_pause_at(i);
 		if (ret)
 			return ret;
 	}
@@ -166,9 +164,7 @@ set_deadlines(struct bench_work *work, u64 now, u64 (*next)(u64 last, u64 now, u
 		*deadline = next(*deadline, now, prandom_u32_state(&work->rnd));
 		earliest = min(earliest, *deadline);
 		work->pass.when[k] = *deadline;
-		if (k % BENCH_CHUNK)
-			continue;
-		ret = bench_pause();
+		ret = bench_pause_at(k);
 		if (ret)
 			return ret;
 	}
