@@ -59,6 +59,7 @@ static struct test_case cases[] = {
 	{ "a callback arms another timer",		test_callback_arms_another },
 	{ "cancel_sync waits for the callback",		test_cancel_sync_waits },
 	{ "cancel_sync of a timer that arms itself",	test_cancel_sync_against_rearming },
+	{ "pushed on while it expires",			test_push_while_it_expires },
 	{ "armed on one CPU, moved from another",	test_from_one_cpu_to_another },
 	{ "armed while its callback runs",		test_rearm_while_it_runs },
 	{ "very many timers",				test_many },

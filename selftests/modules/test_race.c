@@ -101,6 +101,60 @@ void test_cancel_sync_against_rearming(void)
 	}
 }
 
+/* ---- a softirq in the middle of a re-arm */
+
+/**
+ * struct pushed - a timer that notes for what it is called
+ * @timer:	the timer
+ * @called_for:	its deadline when it was called last
+ * @called:	number of calls
+ * @lost:	times that it was armed, and neither pending nor called for that
+ */
+struct pushed {
+	struct twheel_timer	timer;
+	u64			called_for;
+	unsigned int		called;
+	unsigned int		lost;
+};
+
+static void pushed_called(struct twheel_timer *timer)
+{
+	struct pushed *pushed = container_of(timer, struct pushed, timer);
+
+	WRITE_ONCE(pushed->called_for, READ_ONCE(timer->node.deadline));
+	WRITE_ONCE(pushed->called, pushed->called + 1);
+}
+
+/*
+ * The deadline is always one that has passed, by less than a tick: so it is still ahead of
+ * the timer's slot, and the timer is due when time comes to that.
+ */
+static void pushed_push(void *arg)
+{
+	struct pushed *pushed = arg;
+	u64 end = in_ns(NSEC_PER_SEC / 2), now, deadline;
+
+	while ((now = ktime_get_ns()) < end) {
+		deadline = now - tick_ns() / 2;
+		if (!twheel_rearm(&pushed->timer, deadline) || twheel_pending(&pushed->timer))
+			continue;
+		twheel_cancel_sync(&pushed->timer);
+		pushed->lost += READ_ONCE(pushed->called_for) != deadline;
+	}
+	twheel_cancel_sync(&pushed->timer);
+}
+
+/* Armed by the CPU that it is on, which expires it between two steps of that. */
+void test_push_while_it_expires(void)
+{
+	struct pushed pushed = { };
+
+	twheel_timer_init(&pushed.timer, pushed_called);
+	on_cpu(raw_smp_processor_id(), pushed_push, &pushed);
+	EXPECT(pushed.called > 0);
+	EXPECT(pushed.lost == 0);
+}
+
 /* ---- between CPUs */
 
 void test_from_one_cpu_to_another(void)
