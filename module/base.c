@@ -8,6 +8,7 @@
  * chunks than there were timers at the peak.
  */
 #include <linux/gfp.h>
+#include <linux/kmemleak.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -51,6 +52,8 @@ void twheel_base_supply_page(void)
 	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO);
 	if (!page)
 		return;
+	/* Pages are not what it looks for by itself. */
+	kmemleak_alloc(page_address(page), PAGE_SIZE, 1, GFP_NOWAIT | __GFP_NOWARN);
 	base = twheel_base_enter(&flags);
 	twheel_supply(&base->wheel, page_address(page));
 	twheel_base_leave(base, flags);
@@ -110,6 +113,7 @@ static void base_destroy(struct twheel_base *base)
 	WARN_ON_ONCE(snapshot.pending);
 	while ((page = base->wheel.pages)) {
 		base->wheel.pages = page->next;
+		kmemleak_free(page);
 		free_page((unsigned long)page);
 	}
 	kvfree(base);
