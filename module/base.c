@@ -49,6 +49,8 @@ void twheel_base_supply_page(void)
 	unsigned long flags;
 	struct page *page;
 
+	if (twheel_inject_no_page())
+		return;
 	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO);
 	if (!page)
 		return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: delays at the injection points, and short generations, in test builds
+ * twheel: delays at the injection points, short generations, and wheels without chunks,
+ * in test builds
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -43,6 +44,10 @@ static uint inject_generation = 1;
 module_param(inject_generation, uint, 0444);
 MODULE_PARM_DESC(inject_generation, "the first generation of every timer");
 
+static bool inject_no_page;
+module_param(inject_no_page, bool, 0444);
+MODULE_PARM_DESC(inject_no_page, "there is no memory for chunks");
+
 /**
  * twheel_inject_generation - the generation with which a new timer begins
  *
@@ -52,6 +57,17 @@ MODULE_PARM_DESC(inject_generation, "the first generation of every timer");
 u32 twheel_inject_generation(void)
 {
 	return inject_generation;
+}
+
+/**
+ * twheel_inject_no_page - shall a wheel get no memory?
+ *
+ * Context: any.
+ * Return: whether there is to be none.
+ */
+bool twheel_inject_no_page(void)
+{
+	return inject_no_page;
 }
 
 /**

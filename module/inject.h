@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: places to delay, and generations that run out, in test builds
+ * twheel: places to delay, generations that run out, and memory that does, in test builds
  *
  * A race needs two CPUs between the same two steps. These points stand between the
  * steps of arming, cancelling and expiring, where no lock is held, and make the gap
  * wide. They are empty unless the module is built with TWHEEL_INJECT.
  *
- * A timer's generations last for 2^32 uses, unless it begins with one of the last.
+ * A timer's generations last for 2^32 uses, unless it begins with one of the last. And
+ * there is next to always a page for a wheel, so that next to nothing ever spills.
  */
 #ifndef _TWHEEL_INJECT_H
 #define _TWHEEL_INJECT_H
@@ -40,9 +41,11 @@ enum twheel_point {
 #ifdef TWHEEL_INJECT
 void twheel_inject(enum twheel_point point);
 u32 twheel_inject_generation(void);
+bool twheel_inject_no_page(void);
 #else
 static inline void twheel_inject(enum twheel_point point) { }
 static inline u32 twheel_inject_generation(void) { return 1; }
+static inline bool twheel_inject_no_page(void) { return false; }
 #endif
 
 #endif /* _TWHEEL_INJECT_H */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # twheel_torture.ko with delays at all injection points, at each of them, with yields
-# instead, and with none.
+# instead, with none, and with no memory for chunks.
 # TORTURE_SECONDS is how long the first takes; each of the others takes a tenth of it.
 
 cd "$(dirname "$0")/../twheel" || exit
@@ -17,7 +17,7 @@ operations=0
 # The modules built with injection points take the place of the others.
 load_injectable() {
 	unload
-	insmod $MODULES/twheel.ko && cd /sys/module/twheel/parameters &&
+	insmod $MODULES/twheel.ko "$@" && cd /sys/module/twheel/parameters &&
 		[ "$(wc -w < inject_hits)" = $POINTS ]
 }
 
@@ -57,7 +57,13 @@ all_hit() {
 	done
 }
 
-tap_plan $((POINTS + 5))
+# Without chunks every timer spills.
+torture_spilled() {
+	load_injectable inject_no_page=1 && torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 0 &&
+		[ "$(total chunks)" = 0 ] && [ "$(total spilled)" -gt 0 ]
+}
+
+tap_plan $((POINTS + 6))
 tap "the module has injection points" load_injectable
 tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
 tap "every point delays" all_hit
@@ -69,6 +75,7 @@ while [ $point -lt $((POINTS - 1)) ]; do
 done
 tap "no delays" torture "$SECONDS_SHORT" 0 0
 tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
+tap "no memory for chunks" torture_spilled
 unload
 echo "# $operations operations tortured"
 tap_end
