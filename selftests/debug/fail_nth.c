@@ -20,12 +20,14 @@
  * @fd:		a context with a pending timer and NR_EXPIRED expired ones
  * @pending:	handle of the first
  * @expired:	handle of one of the others
- * @other:	a context that never had a timer
+ * @other:	a context that never had a timer, or of @in_other
+ * @in_other:	how many it has: as many as it has memory for
  * @new:	what the call has opened or added, to be undone
  */
 struct env {
 	int fd;
 	int other;
+	__u64 in_other;
 	__u64 pending;
 	__u64 expired;
 	__u64 new;
@@ -38,12 +40,15 @@ struct env {
  * @undo:	takes back what a successful call has done, and checks that there was
  *		something. Returns whether all was right
  * @unloaded:	the module must not be loaded, and there is no context
+ * @within:	have every allocation in this function of the kernel fail, which tries again
+ *		when the first one does, instead of the nth of the call
  */
 struct op {
 	const char *name;
 	long (*call)(struct env *env);
 	bool (*undo)(struct env *env, long ret);
 	bool unloaded;
+	const char *within;
 };
 
 static const char *module;
@@ -156,6 +161,35 @@ static bool undo_first_add(struct env *env, long ret)
 		return false;
 	env->other = tw_open(0);
 	return env->other >= 0;
+}
+
+/* Adds timers until the next one takes memory. The handles of a block are in a row. */
+static bool fill_other(struct env *env)
+{
+	__u64 first, handle, i;
+	int probe = tw_open(0);
+
+	if (tw_add(probe, HOUR, 0, 7, &first))
+		return false;
+	env->in_other = 0;
+	do {
+		env->in_other++;
+		if (tw_add(probe, HOUR, 0, 7, &handle))
+			return false;
+	} while (handle == first + env->in_other);
+	close(probe);
+	for (i = 0; i < env->in_other; i++)
+		if (tw_add(env->other, HOUR, 0, 7, NULL))
+			return false;
+	return true;
+}
+
+static bool undo_growing_add(struct env *env, long ret)
+{
+	if (ret || tw_nr_timers(env->other) != env->in_other + 1 || close(env->other))
+		return false;
+	env->other = tw_open(0);
+	return fill_other(env);
 }
 
 static long call_cancel(struct env *env)
@@ -278,18 +312,14 @@ static void filter(__u64 start, __u64 end)
 	}
 }
 
-/*
- * When the module is loaded, what fails shall be its own: the kernel's loader talks
- * about its failures in the log.
- */
-static void filter_init(void)
+static void filter_function(const char *function)
 {
 	unsigned long long address, start = 0, end = ~0ULL;
 	FILE *file = fopen("/proc/kallsyms", "r");
 	char name[128];
 
 	while (file && fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
-		if (!strcmp(name, "do_init_module"))
+		if (!strcmp(name, function))
 			start = address;
 	rewind(file);
 	while (fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
@@ -297,7 +327,7 @@ static void filter_init(void)
 			end = address;
 	fclose(file);
 	if (!start)
-		ksft_exit_fail_msg("no do_init_module in /proc/kallsyms\n");
+		ksft_exit_fail_msg("no %s in /proc/kallsyms\n", function);
 	filter(start, end);
 }
 
@@ -308,9 +338,36 @@ static bool unchanged(const struct op *op, struct env *env, const struct tw_view
 
 	if (op->unloaded)
 		return access(DEVICE, F_OK) && access(DEBUGFS "/twheel", F_OK);
-	if (tw_look(env->fd, env->pending, env->expired, &after) || tw_nr_timers(env->other))
+	if (tw_look(env->fd, env->pending, env->expired, &after) ||
+	    tw_nr_timers(env->other) != env->in_other)
 		return false;
 	return !memcmp(before, &after, sizeof(after));
+}
+
+/* Has all allocations of this process fail that pass the filter, or none. */
+static void set_fail_all(bool all)
+{
+	allow("failslab", "probability", all ? 100 : 0);
+	if (file_write("/proc/self/make-it-fail", all))
+		ksft_exit_fail_msg("make-it-fail: %s\n", strerror(errno));
+}
+
+static void inject(const struct op *op, int n)
+{
+	if (op->within)
+		set_fail_all(n == 1);
+	else
+		set_fail_nth(n);
+}
+
+/* Turns the injection off. Returns whether a fault was injected. */
+static bool inject_end(const struct op *op, int n)
+{
+	if (!op->within)
+		return clear_fail_nth();
+	set_fail_all(false);
+	faults += n == 1;
+	return n == 1;
 }
 
 /* Fails the nth point of a call. Returns 1 if there was one, 0 if not, -1 if wrong. */
@@ -323,9 +380,9 @@ static int fail_once(const struct op *op, struct env *env, int n)
 	memset(&before, 0, sizeof(before));
 	if (!op->unloaded && tw_look(env->fd, env->pending, env->expired, &before))
 		return -1;
-	set_fail_nth(n);
+	inject(op, n);
 	ret = op->call(env);
-	injected = clear_fail_nth();
+	injected = inject_end(op, n);
 	if (ret >= 0) {
 		if (op->undo(env, ret))
 			return injected;
@@ -352,10 +409,18 @@ static void sweep(const struct op *op)
 	} else if (!access(DEVICE, F_OK) && unload()) {
 		ksft_exit_fail_msg("cannot unload\n");
 	}
+	/*
+	 * When the module is loaded, what fails shall be its own: the kernel's loader talks
+	 * about its failures in the log.
+	 */
 	if (op->unloaded)
-		filter_init();
+		filter_function("do_init_module");
+	else if (op->within)
+		filter_function(op->within);
 	else
 		filter(0, ~0UL);
+	if (op->within && !fill_other(&env))
+		ksft_exit_fail_msg("cannot fill a context\n");
 	while ((ret = fail_once(op, &env, n)) > 0)
 		n++;
 	ksft_test_result(ret == 0, "%s: %d points of failure\n", op->name, n - 1);
@@ -366,18 +431,19 @@ static void sweep(const struct op *op)
 }
 
 static const struct op ops[] = {
-	{ "load",	call_load,	undo_load,	true },
-	{ "open",	call_open,	undo_open,	false },
-	{ "info",	call_info,	undo_nothing,	false },
-	{ "add",	call_add,	undo_add,	false },
-	{ "first add",	call_first_add,	undo_first_add,	false },
-	{ "cancel",	call_cancel,	undo_cancel,	false },
-	{ "rearm",	call_rearm,	undo_rearm,	false },
-	{ "query",	call_query,	undo_nothing,	false },
-	{ "read",	call_read,	undo_read,	false },
-	{ "poll",	call_poll,	undo_poll,	false },
-	{ "mmap",	call_mmap,	undo_nothing,	false },
-	{ "close",	call_close,	undo_close,	false },
+	{ "load",	call_load,	undo_load,	true, NULL },
+	{ "open",	call_open,	undo_open,	false, NULL },
+	{ "info",	call_info,	undo_nothing,	false, NULL },
+	{ "add",	call_add,	undo_add,	false, NULL },
+	{ "first add",	call_first_add,	undo_first_add,	false, NULL },
+	{ "growing add", call_first_add, undo_growing_add, false, "xa_store" },
+	{ "cancel",	call_cancel,	undo_cancel,	false, NULL },
+	{ "rearm",	call_rearm,	undo_rearm,	false, NULL },
+	{ "query",	call_query,	undo_nothing,	false, NULL },
+	{ "read",	call_read,	undo_read,	false, NULL },
+	{ "poll",	call_poll,	undo_poll,	false, NULL },
+	{ "mmap",	call_mmap,	undo_nothing,	false, NULL },
+	{ "close",	call_close,	undo_close,	false, NULL },
 };
 
 /* Lets every kind of allocation and copy fail, without a word in the log. */
@@ -385,6 +451,8 @@ static void allow_faults(void)
 {
 	allow("failslab", "ignore-gfp-wait", 0);
 	allow("failslab", "verbose", 0);
+	allow("failslab", "task-filter", 1);
+	allow("failslab", "times", 1 << 30);
 	allow("fail_page_alloc", "ignore-gfp-wait", 0);
 	allow("fail_page_alloc", "ignore-gfp-highmem", 0);
 	allow("fail_page_alloc", "min-order", 0);
