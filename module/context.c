@@ -7,7 +7,6 @@
  * used again: a handle is never given out twice.
  */
 #include <linux/gfp.h>
-#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -21,18 +20,44 @@ static unsigned int max_timers = 1 << 20;
 module_param(max_timers, uint, 0644);
 MODULE_PARM_DESC(max_timers, "most timers of one open file (default 1048576)");
 
+static unsigned int max_timers_total = 1 << 26;
+module_param(max_timers_total, uint, 0644);
+MODULE_PARM_DESC(max_timers_total, "most timers that all open files have memory for (default 67108864)");
+
 static atomic_t nr_contexts = ATOMIC_INIT(0);
+
+/* Timers that all contexts have memory for. */
+static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
+
+/* How long a timer of each kind is, and how many make a block. */
+static const struct {
+	unsigned int size;
+	unsigned int nr;
+} kinds[TWHEEL_NR_KINDS] = {
+#define KIND(type)							\
+	{ sizeof(type), (TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type) }
+	[TWHEEL_PLAIN]		= KIND(struct twheel_user_timer),
+	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
+	[TWHEEL_RICH]		= KIND(struct twheel_rich_timer),
+#undef KIND
+};
+
+static struct twheel_user_timer *timer_at(struct twheel_block *block, unsigned int i)
+{
+	return (struct twheel_user_timer *)(block->timers + i * kinds[block->kind].size);
+}
 
 /**
  * twheel_max_timers - how many timers a context may have
+ * @ctx:	the context
  *
  * Context: any.
  * Return: the limit at this moment; contexts that have more keep them.
  */
-u64 twheel_max_timers(void)
+u64 twheel_max_timers(const struct twheel_context *ctx)
 {
 	/* A module parameter: may be written at any time. */
-	return READ_ONCE(max_timers);
+	return min_t(u64, READ_ONCE(max_timers), ctx->max_timers);
 }
 
 /**
@@ -60,17 +85,19 @@ struct twheel_context *twheel_context_create(void)
 		return NULL;
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->events);
+	INIT_LIST_HEAD(&ctx->clocked);
+	INIT_LIST_HEAD(&ctx->clock_link);
 	init_waitqueue_head(&ctx->wait);
 	mutex_init(&ctx->read_lock);
 	mutex_init(&ctx->grow_lock);
-	xa_init_flags(&ctx->blocks, XA_FLAGS_ACCOUNT);
+	ctx->max_timers = U64_MAX;
 	atomic_inc(&nr_contexts);
 	return ctx;
 }
 
 static void block_free(struct twheel_block *block)
 {
-	kmemleak_free(block);
+	atomic_long_sub(kinds[block->kind].nr, &nr_allocated);
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
@@ -89,10 +116,10 @@ static void close_events(struct twheel_context *ctx)
 /* A callback may still run for a timer that was cancelled long ago. */
 static void block_stop(struct twheel_block *block)
 {
-	size_t i;
+	unsigned int i;
 
-	for (i = 0; i < TWHEEL_BLOCK_TIMERS; i++)
-		twheel_cancel_sync(&block->timers[i].timer);
+	for (i = 0; i < kinds[block->kind].nr; i++)
+		twheel_cancel_sync(&timer_at(block, i)->timer);
 }
 
 /**
@@ -103,70 +130,142 @@ static void block_stop(struct twheel_block *block)
  */
 void twheel_context_destroy(struct twheel_context *ctx)
 {
-	struct twheel_block *block;
-	unsigned long number;
+	unsigned long i;
 
+	twheel_clocks_leave(ctx);
 	close_events(ctx);
-	xa_for_each(&ctx->blocks, number, block) {
-		block_stop(block);
-		block_free(block);
+	for (i = 0; i < ctx->nr_blocks; i++) {
+		block_stop(ctx->blocks[i]);
 		cond_resched();
 	}
-	xa_destroy(&ctx->blocks);
+	twheel_keys_destroy(ctx);
+	twheel_ring_destroy(ctx);
+	twheel_touch_destroy(ctx);
+	for (i = 0; i < ctx->nr_blocks; i++)
+		block_free(ctx->blocks[i]);
+	kvfree(ctx->blocks);
 	kfree(ctx);
 	atomic_dec(&nr_contexts);
 }
 
-static struct twheel_block *block_create(struct twheel_context *ctx, u64 number)
+/**
+ * twheel_context_limit - set a context's own limit on its timers
+ * @ctx:	the context
+ * @most:	the limit, at least 1
+ *
+ * Context: process.
+ */
+void twheel_context_limit(struct twheel_context *ctx, u64 most)
 {
+	spin_lock_bh(&ctx->lock);
+	ctx->max_timers = most;
+	spin_unlock_bh(&ctx->lock);
+}
+
+/* Reserves the right to another block in what all contexts may have. */
+static int reserve(enum twheel_kind kind)
+{
+	/* A module parameter: may be written at any time. */
+	if (atomic_long_add_return(kinds[kind].nr, &nr_allocated) <= READ_ONCE(max_timers_total))
+		return 0;
+	atomic_long_sub(kinds[kind].nr, &nr_allocated);
+	return -ENOSPC;
+}
+
+static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel_kind kind)
+{
+	struct twheel_user_timer *ut;
 	struct twheel_block *block;
 	struct page *pages;
-	size_t i;
+	unsigned int i;
 
-	BUILD_BUG_ON(TWHEEL_BLOCK_TIMERS > 1 << TWHEEL_SLOT_BITS);
+	BUILD_BUG_ON(TWHEEL_BLOCK_BYTES / sizeof(struct twheel_user_timer) >
+		     1 << TWHEEL_SLOT_BITS);
+	if (reserve(kind))
+		return ERR_PTR(-ENOSPC);
 	pages = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_ZERO, TWHEEL_BLOCK_ORDER);
-	if (!pages)
-		return NULL;
+	if (!pages) {
+		atomic_long_sub(kinds[kind].nr, &nr_allocated);
+		return ERR_PTR(-ENOMEM);
+	}
 	block = page_address(pages);
-	/* Pages are not what it looks for by itself. */
-	kmemleak_alloc(block, TWHEEL_BLOCK_BYTES, 1, GFP_KERNEL);
 	block->ctx = ctx;
-	block->number = number;
-	for (i = 0; i < TWHEEL_BLOCK_TIMERS; i++) {
-		twheel_timer_init(&block->timers[i].timer, twheel_user_expired);
-		block->timers[i].node.generation = twheel_inject_generation();
+	block->number = ctx->nr_blocks;
+	block->kind = kind;
+	for (i = 0; i < kinds[kind].nr; i++) {
+		ut = timer_at(block, i);
+		twheel_timer_init(&ut->timer, twheel_user_expired);
+		ut->node.generation = twheel_inject_generation();
+		if (kind == TWHEEL_RICH)
+			INIT_LIST_HEAD(&twheel_rich(ut)->clocked);
 	}
 	return block;
 }
 
-static void add_free(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void add_free(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		     enum twheel_kind kind)
 {
-	ut->node.next = ctx->free;
-	ctx->free = &ut->node;
+	ut->node.next = ctx->free[kind];
+	ctx->free[kind] = &ut->node;
 }
 
-static void add_to_free(struct twheel_context *ctx, struct twheel_block *block)
+static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 {
-	size_t i = TWHEEL_BLOCK_TIMERS;
+	unsigned int i = kinds[block->kind].nr;
 
 	spin_lock_bh(&ctx->lock);
+	ctx->blocks[ctx->nr_blocks++] = block;
 	while (i--)
-		add_free(ctx, &block->timers[i]);
+		add_free(ctx, timer_at(block, i), block->kind);
 	spin_unlock_bh(&ctx->lock);
 }
 
-static bool has_free(struct twheel_context *ctx)
+/* Makes room for one block more in the list of them. */
+static int make_room(struct twheel_context *ctx)
+{
+	unsigned long room = ctx->room ? 2 * ctx->room : 8;
+	struct twheel_block **blocks, **old = ctx->blocks;
+
+	if (ctx->nr_blocks < ctx->room)
+		return 0;
+	if (room > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
+		return -ENOSPC;
+	blocks = kvcalloc(room, sizeof(*blocks), GFP_KERNEL_ACCOUNT);
+	if (!blocks)
+		return -ENOMEM;
+	spin_lock_bh(&ctx->lock);
+	if (ctx->nr_blocks)
+		memcpy(blocks, old, ctx->nr_blocks * sizeof(*blocks));
+	ctx->blocks = blocks;
+	ctx->room = room;
+	spin_unlock_bh(&ctx->lock);
+	kvfree(old);
+	return 0;
+}
+
+static bool has_free(struct twheel_context *ctx, enum twheel_kind kind)
 {
 	bool has;
 
 	spin_lock_bh(&ctx->lock);
-	has = ctx->free;
+	has = ctx->free[kind];
 	spin_unlock_bh(&ctx->lock);
 	return has;
 }
 
-/* Makes sure that there is a free timer, for the moment. */
-static int grow(struct twheel_context *ctx)
+/**
+ * twheel_context_grow - see to it that there is a free timer, for the moment
+ * @ctx:	the context
+ * @kind:	which kind of timer
+ *
+ * Context: process; may sleep.
+ * Return:
+ * * %0		- there was one when this looked
+ * * %-ENOSPC	- the limit of the module is reached
+ * * %-ENOMEM	- no memory
+ * * %-EINTR	- the task is being killed
+ */
+int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind)
 {
 	struct twheel_block *block;
 	int ret;
@@ -175,90 +274,92 @@ static int grow(struct twheel_context *ctx)
 	if (ret)
 		return ret;
 	/* Whoever held the lock may have grown the context. */
-	if (has_free(ctx))
+	if (has_free(ctx, kind))
 		goto out;
-	ret = -ENOSPC;
-	if (ctx->nr_blocks >= 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
+	ret = make_room(ctx);
+	if (ret)
 		goto out;
-	ret = -ENOMEM;
-	block = block_create(ctx, ctx->nr_blocks);
-	if (!block)
-		goto out;
-	ret = xa_err(xa_store(&ctx->blocks, ctx->nr_blocks, block, GFP_KERNEL_ACCOUNT));
-	if (ret) {
-		block_free(block);
-		goto out;
-	}
-	ctx->nr_blocks++;
-	add_to_free(ctx, block);
+	block = block_create(ctx, kind);
+	ret = PTR_ERR_OR_ZERO(block);
+	if (!ret)
+		add_block(ctx, block);
 out:
 	mutex_unlock(&ctx->grow_lock);
 	return ret;
 }
 
-/* Takes a free timer; NULL if a block must be added first. */
-static struct twheel_user_timer *take_free(struct twheel_context *ctx)
+/**
+ * twheel_context_bytes - how much memory a context has
+ * @ctx:	the context
+ *
+ * Context: process.
+ * Return: bytes of its timers, keys and mappings.
+ */
+u64 twheel_context_bytes(struct twheel_context *ctx)
+{
+	u64 bytes;
+
+	spin_lock_bh(&ctx->lock);
+	bytes = sizeof(*ctx) + ctx->room * sizeof(*ctx->blocks) +
+		ctx->nr_blocks * TWHEEL_BLOCK_BYTES + twheel_keys_bytes(ctx) +
+		twheel_ring_bytes(ctx) + twheel_touch_bytes(ctx);
+	spin_unlock_bh(&ctx->lock);
+	return bytes;
+}
+
+/**
+ * twheel_timer_take - get a timer that no handle names yet
+ * @ctx:	the context
+ * @kind:	which kind
+ *
+ * Context: with the context's lock held.
+ * Return: the timer, to be armed or to be given to twheel_timer_release(); or an error
+ * pointer:
+ * * %-ENOSPC	- the limit is reached
+ * * %-EAGAIN	- twheel_context_grow() must be called first
+ */
+struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
 {
 	struct twheel_user_timer *ut;
 
 	lockdep_assert_held(&ctx->lock);
-	if (ctx->nr_timers >= twheel_max_timers())
+	if (unlikely(ctx->nr_timers >= twheel_max_timers(ctx)))
 		return ERR_PTR(-ENOSPC);
-	if (!ctx->free)
-		return NULL;
-	ut = container_of(ctx->free, struct twheel_user_timer, node);
-	ctx->free = ut->node.next;
+	if (unlikely(!ctx->free[kind]))
+		return ERR_PTR(-EAGAIN);
+	ut = container_of(ctx->free[kind], struct twheel_user_timer, node);
+	ctx->free[kind] = ut->node.next;
 	ctx->nr_timers++;
 	return ut;
-}
-
-/**
- * twheel_timer_reserve - get a timer that no handle names yet
- * @ctx:	the context
- *
- * Context: process; may sleep.
- * Return: the timer, to be given to twheel_user_add() or twheel_timer_release(); or
- * an error pointer:
- * * %-ENOSPC	- the limit is reached
- * * %-ENOMEM	- no memory
- * * %-EINTR	- the task is being killed
- */
-struct twheel_user_timer *twheel_timer_reserve(struct twheel_context *ctx)
-{
-	struct twheel_user_timer *ut;
-	int ret;
-
-	for (;;) {
-		spin_lock_bh(&ctx->lock);
-		ut = take_free(ctx);
-		spin_unlock_bh(&ctx->lock);
-		if (ut)
-			return ut;
-		ret = grow(ctx);
-		if (ret)
-			return ERR_PTR(ret);
-	}
 }
 
 /**
  * twheel_timer_release - free a timer
  * @ctx:	the context; locked
  * @ut:		a timer that is neither armed nor in the list of events
+ * @delivered:	its event has been delivered
  *
  * Its handle is stale from here on.
  *
  * Context: with the context's lock held.
  */
-void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut)
+void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
+			  bool delivered)
 {
+	enum twheel_kind kind = twheel_kind_of(ut);
+
 	lockdep_assert_held(&ctx->lock);
-	ut->node.state = TWHEEL_FREE;
+	if (ut->node.state & TWHEEL_HASHED)
+		twheel_keys_remove(ctx, ut);
+	if (kind == TWHEEL_RICH)
+		list_del_init(&twheel_rich(ut)->clocked);
+	ut->node.state = delivered ? TWHEEL_FREE | TWHEEL_DELIVERED_ONCE : TWHEEL_FREE;
 	ut->node.generation++;
 	ctx->nr_timers--;
 	/* The generation has wrapped: the timer is never used again. */
 	if (unlikely(!ut->node.generation))
 		return;
-	add_free(ctx, ut);
+	add_free(ctx, ut, kind);
 }
 
 /**
@@ -271,10 +372,25 @@ void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *
 u64 twheel_timer_handle(const struct twheel_user_timer *ut)
 {
 	const struct twheel_block *block = twheel_block_of(ut);
+	u32 offset = (const u8 *)ut - block->timers;
 	u64 handle = ut->node.generation;
 
-	handle = handle << TWHEEL_INDEX_BITS | block->number << TWHEEL_SLOT_BITS;
-	return handle | (ut - block->timers);
+	handle = handle << TWHEEL_INDEX_BITS | (u64)block->number << TWHEEL_SLOT_BITS;
+	return handle | offset / kinds[block->kind].size;
+}
+
+/* The timer of the number in the lower half of a handle, or NULL. */
+static struct twheel_user_timer *timer_of(struct twheel_context *ctx, u32 index)
+{
+	u32 number = index >> TWHEEL_SLOT_BITS, i = index & ((1 << TWHEEL_SLOT_BITS) - 1);
+	struct twheel_block *block;
+
+	if (unlikely(number >= ctx->nr_blocks))
+		return NULL;
+	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
+	if (unlikely(i >= kinds[block->kind].nr))
+		return NULL;
+	return timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
 }
 
 /**
@@ -283,23 +399,62 @@ u64 twheel_timer_handle(const struct twheel_user_timer *ut)
  * @handle:	any number
  *
  * Context: with the context's lock held.
- * Return: the timer, pending or expired; NULL if the handle names none.
+ * Return: the timer: pending, expired, or periodic and in delivery; or an error pointer:
+ * * %-ENOENT	- the handle names none
+ * * %-EALREADY	- its event has been delivered, or is about to be
  */
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle)
 {
-	u32 index = handle;
+	struct twheel_user_timer *ut = timer_of(ctx, handle);
+	u32 generation = handle >> TWHEEL_INDEX_BITS;
+
+	lockdep_assert_held(&ctx->lock);
+	if (unlikely(!ut))
+		return ERR_PTR(-ENOENT);
+	if (unlikely(ut->node.generation != generation)) {
+		if (ut->node.generation == generation + 1 &&
+		    ut->node.state & TWHEEL_DELIVERED_ONCE)
+			return ERR_PTR(-EALREADY);
+		return ERR_PTR(-ENOENT);
+	}
+	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
+		return ut;
+	if (twheel_state_of(ut) == TWHEEL_FREE)
+		return ERR_PTR(-ENOENT);
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(ut))
+		return ERR_PTR(-EALREADY);
+	return ut;
+}
+
+/**
+ * twheel_timer_next - go through the timers of a context
+ * @ctx:	the context
+ * @cursor:	where to begin; is set to where to go on. 0 is the beginning
+ *
+ * Looks at no more than a block, so that the caller can let go of the lock in between.
+ *
+ * Context: with the context's lock held.
+ * Return: a timer that is pending or expired; NULL if there is none up to the end of the
+ * block; an error pointer with -ENOENT at the end.
+ */
+struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor)
+{
+	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
 	struct twheel_user_timer *ut;
 	struct twheel_block *block;
 
 	lockdep_assert_held(&ctx->lock);
-	block = xa_load(&ctx->blocks, index >> TWHEEL_SLOT_BITS);
-	index &= (1 << TWHEEL_SLOT_BITS) - 1;
-	if (!block || index >= TWHEEL_BLOCK_TIMERS)
-		return NULL;
-	ut = &block->timers[array_index_nospec(index, TWHEEL_BLOCK_TIMERS)];
-	if (ut->node.generation != handle >> TWHEEL_INDEX_BITS)
-		return NULL;
-	if (ut->node.state != TWHEEL_PENDING && ut->node.state != TWHEEL_EXPIRED)
-		return NULL;
-	return ut;
+	if (*cursor >> TWHEEL_INDEX_BITS || number >= ctx->nr_blocks)
+		return ERR_PTR(-ENOENT);
+	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
+	for (; i < kinds[block->kind].nr; i++) {
+		ut = timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
+		if (twheel_state_of(ut) == TWHEEL_PENDING ||
+		    twheel_state_of(ut) == TWHEEL_EXPIRED) {
+			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
+			return ut;
+		}
+	}
+	*cursor = ((u64)number + 1) << TWHEEL_SLOT_BITS;
+	return NULL;
 }

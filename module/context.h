@@ -3,7 +3,10 @@
  * twheel: contexts: what an open of /dev/twheel holds
  *
  * context.c makes and ends contexts and the memory of their timers, timers.c adds,
- * cancels, re-arms and queries, events.c delivers, chardev.c is the device.
+ * cancels, re-arms and queries, rich.c knows timers with more than a deadline, keys.c
+ * finds them by key, clocks.c minds clocks that jump, submit.c takes arrays of
+ * operations and drains, events.c delivers, by read() or into the ring (ring.c), touch.c
+ * is the touch array, chardev.c the device.
  */
 #ifndef _TWHEEL_CONTEXT_H
 #define _TWHEEL_CONTEXT_H
@@ -11,10 +14,11 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
+#include <uapi/linux/twheel.h>
 
 #include "twheel.h"
 
@@ -28,46 +32,91 @@
 #define TWHEEL_INDEX_BITS	32
 
 /**
+ * enum twheel_kind - how much memory a timer of a context has
+ * @TWHEEL_PLAIN: struct twheel_user_timer
+ * @TWHEEL_WITH_KEY: struct twheel_keyed_timer
+ * @TWHEEL_RICH: struct twheel_rich_timer
+ * @TWHEEL_NR_KINDS: their number
+ *
+ * Each begins with the one before.
+ */
+enum twheel_kind {
+	TWHEEL_PLAIN,
+	TWHEEL_WITH_KEY,
+	TWHEEL_RICH,
+	TWHEEL_NR_KINDS,
+};
+
+/* Flags of struct twheel_node::state, above an enum twheel_user_state. */
+#define TWHEEL_STATE_MASK	0xff
+/* The event of the life before was delivered. */
+#define TWHEEL_DELIVERED_ONCE	0x100
+/* The timer is in its context's keys. */
+#define TWHEEL_HASHED		0x200
+
+struct twheel_ring_buffer;
+struct twheel_touch_array;
+
+/**
  * struct twheel_context - an open of /dev/twheel
  * @lock:	guards what follows, up to @blocks, and every timer; the engine
  *		wants calls for one timer to be serialised. Taken with softirqs off, in process
  *		context and by the timers' callbacks. Outside of the engine's locks
- * @free:	timers that are not in use, the last one freed first, by @timer.node.next
+ * @free:	of each kind, timers that are not in use, the last one freed first, by
+ *		@timer.node.next
  * @events:	timers that have expired, in this order, by @timer.node.link
+ * @clocked:	timers on clocks that can jump, by twheel_rich_timer.clocked
  * @closing:	the last close has come: nothing expires any more
+ * @max_timers:	limit of this context; that of the module may be lower
  * @nr_timers:	timers in use
  * @nr_events:	length of @events; read without @lock by poll
+ * @stats:	see struct twheel_context_stats; @nr_timers and @nr_events are not used
  * @seq:	number of the next event; written with @read_lock held as well
- * @wait:	who waits for @nr_events to be more than 0
+ * @blocks:	the blocks, by number. Replaced under @grow_lock and @lock
+ * @nr_blocks:	their number
+ * @room:	how many @blocks can hold; under @grow_lock
+ * @ring:	the ring, or NULL. Set once, under @grow_lock and @lock
+ * @touch:	the touch array, or NULL. Set once, likewise
+ * @keys:	timers with a key
+ * @has_keys:	@keys is initialised. Set once, under @grow_lock and @lock
+ * @wait:	who waits for @nr_events to be more than 0, or for the ring
  * @read_lock:	one reader at a time, so that events are numbered in the order in
  *		which they are delivered. Outside of @lock
- * @grow_lock:	one at a time allocates a block. Outside of @lock
- * @blocks:	the blocks, by number. Grows under @grow_lock, read without
- * @nr_blocks:	their number; under @grow_lock
+ * @grow_lock:	one at a time allocates. Outside of @lock
+ * @clock_link:	in clocks.c's list of contexts with @clocked; guarded there
  */
 struct twheel_context {
-	spinlock_t		lock;
-	struct twheel_node	*free;
-	struct list_head	events;
-	bool			closing;
-	u64			nr_timers;
-	u64			nr_events;
-	u64			seq;
-	wait_queue_head_t	wait;
-	struct mutex		read_lock;
-	struct mutex		grow_lock;
-	struct xarray		blocks;
-	unsigned long		nr_blocks;
+	spinlock_t			lock;
+	struct twheel_node		*free[TWHEEL_NR_KINDS];
+	struct list_head		events;
+	struct list_head		clocked;
+	bool				closing;
+	u64				max_timers;
+	u64				nr_timers;
+	u64				nr_events;
+	struct twheel_context_stats	stats;
+	u64				seq;
+	struct twheel_block		**blocks;
+	unsigned long			nr_blocks;
+	unsigned long			room;
+	struct twheel_ring_buffer	*ring;
+	struct twheel_touch_array	*touch;
+	struct rhashtable		keys;
+	bool				has_keys;
+	wait_queue_head_t		wait;
+	struct mutex			read_lock;
+	struct mutex			grow_lock;
+	struct list_head		clock_link;
 };
 
 /**
  * enum twheel_user_state - the life of a struct twheel_user_timer
- * @TWHEEL_FREE: in no use, or reserved and not yet published: no handle names it
+ * @TWHEEL_FREE: in no use: no handle names it
  * @TWHEEL_PENDING: armed. The engine may have taken it out of the wheel already:
  *	it expires when its callback gets the context's lock
  * @TWHEEL_EXPIRED: in the list of events
- * @TWHEEL_IN_DELIVERY: out of the list, on its way to a reader. Becomes free, or
- *	expired again if the reader's buffer turns out to be bad
+ * @TWHEEL_IN_DELIVERY: out of the list, on its way to a reader. Becomes free, or pending
+ *	if it is periodic; or expired again if the reader's buffer turns out to be bad
  */
 enum twheel_user_state {
 	TWHEEL_FREE,
@@ -79,7 +128,7 @@ enum twheel_user_state {
 /**
  * struct twheel_user_timer - a timer of a context
  * @timer:	the engine's part; its deadline is the timer's. @timer.node.state is
- *		an enum twheel_user_state, @timer.node.generation the upper half of the
+ *		an enum twheel_user_state and flags, @timer.node.generation the upper half of the
  *		handle that names the timer, or will name it when it is used next
  * @node:	the same, as far as it is there when the timer has expired
  * @fired:	when it expired, in nanoseconds; takes the place of what only an armed
@@ -98,15 +147,77 @@ struct twheel_user_timer {
 };
 
 /**
+ * struct twheel_keyed_timer - a timer with a key
+ * @ut:		the timer
+ * @key:	the program's
+ * @hash:	in the context's keys, while the timer is in use
+ */
+struct twheel_keyed_timer {
+	struct twheel_user_timer	ut;
+	u64				key;
+	struct rhash_head		hash;
+};
+
+/**
+ * enum twheel_after - what to do with a periodic timer when its event has been delivered
+ * @TWHEEL_AFTER_NEXT: arm it for its next period
+ * @TWHEEL_AFTER_ARM: it was re-armed meanwhile: arm it for that
+ * @TWHEEL_AFTER_STOP: it was cancelled meanwhile: free it
+ */
+enum twheel_after {
+	TWHEEL_AFTER_NEXT,
+	TWHEEL_AFTER_ARM,
+	TWHEEL_AFTER_STOP,
+};
+
+/**
+ * struct twheel_rich_timer - a timer with more than a deadline on CLOCK_MONOTONIC
+ * @kt:		the timer; @kt.key only with @flags TWHEEL_KEYED
+ * @deadline:	the deadline on @clock, in nanoseconds; or %TWHEEL_TIME_NONE
+ * @period:	in nanoseconds, or 0
+ * @slack:	of each period's deadline, in nanoseconds
+ * @idle:	the idle timeout in nanoseconds, or 0
+ * @active:	the last activity known, in nanoseconds of CLOCK_MONOTONIC
+ * @death:	end of the lifetime, in nanoseconds of CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
+ * @missed:	periods that passed since the one that its event is about
+ * @clocked:	in the context's list if @clock can jump
+ * @jump:	the jump of clocks up to which the timer is armed rightly
+ * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
+ * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED
+ * @clock:	a CLOCK_*
+ * @limit:	an enum twheel_limit: the one that the timer is armed for
+ * @after:	an enum twheel_after
+ */
+struct twheel_rich_timer {
+	struct twheel_keyed_timer	kt;
+	u64				deadline;
+	u64				period;
+	u64				slack;
+	u64				idle;
+	u64				active;
+	u64				death;
+	u64				missed;
+	struct list_head		clocked;
+	u32				jump;
+	u32				touch;
+	u8				flags;
+	u8				clock;
+	u8				limit;
+	u8				after;
+};
+
+/**
  * struct twheel_block - a block of timers, aligned to its size
  * @ctx:	the context
  * @number:	the block's number
+ * @kind:	an enum twheel_kind: what the timers are
  * @timers:	its timers
  */
 struct twheel_block {
 	struct twheel_context		*ctx;
-	u64				number;
-	struct twheel_user_timer	timers[];
+	u32				number;
+	u32				kind;
+	u8				timers[];
 };
 
 /* The block that a timer is in. */
@@ -115,35 +226,118 @@ static inline struct twheel_block *twheel_block_of(const struct twheel_user_time
 	return (struct twheel_block *)((unsigned long)ut & ~(TWHEEL_BLOCK_BYTES - 1));
 }
 
-#define TWHEEL_BLOCK_TIMERS \
-	min_t(size_t, 1 << TWHEEL_SLOT_BITS, \
-	      (TWHEEL_BLOCK_BYTES - offsetof(struct twheel_block, timers)) / \
-	      sizeof(struct twheel_user_timer))
+static inline enum twheel_user_state twheel_state_of(const struct twheel_user_timer *ut)
+{
+	return ut->node.state & TWHEEL_STATE_MASK;
+}
+
+static inline void twheel_set_state(struct twheel_user_timer *ut, enum twheel_user_state state)
+{
+	ut->node.state = (ut->node.state & ~TWHEEL_STATE_MASK) | state;
+}
+
+static inline enum twheel_kind twheel_kind_of(const struct twheel_user_timer *ut)
+{
+	return twheel_block_of(ut)->kind;
+}
+
+static inline struct twheel_keyed_timer *twheel_keyed(struct twheel_user_timer *ut)
+{
+	return container_of(ut, struct twheel_keyed_timer, ut);
+}
+
+static inline struct twheel_rich_timer *twheel_rich(struct twheel_user_timer *ut)
+{
+	return container_of(ut, struct twheel_rich_timer, kt.ut);
+}
+
+static inline bool twheel_is_periodic(struct twheel_user_timer *ut)
+{
+	return twheel_kind_of(ut) == TWHEEL_RICH && twheel_rich(ut)->period;
+}
 
 /* context.c */
 struct twheel_context *twheel_context_create(void);
 void twheel_context_destroy(struct twheel_context *ctx);
-struct twheel_user_timer *twheel_timer_reserve(struct twheel_context *ctx);
-void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut);
+void twheel_context_limit(struct twheel_context *ctx, u64 most);
+int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind);
+u64 twheel_context_bytes(struct twheel_context *ctx);
+struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind);
+void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
+			  bool delivered);
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
+struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor);
 u64 twheel_timer_handle(const struct twheel_user_timer *ut);
-u64 twheel_max_timers(void);
+u64 twheel_max_timers(const struct twheel_context *ctx);
 unsigned int twheel_nr_contexts(void);
 
 /* timers.c */
-struct twheel_timer_query;
 void twheel_user_expired(struct twheel_timer *timer);
-void twheel_user_add(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		     u64 expires, u64 user_data);
-int twheel_user_cancel(struct twheel_context *ctx, u64 handle);
-int twheel_user_rearm(struct twheel_context *ctx, u64 handle, u64 expires);
+void twheel_user_arm(struct twheel_user_timer *ut, u64 expires);
+void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
+bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
+int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut);
+unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			     bool stop);
 int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query);
+void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query);
+
+/* rich.c */
+void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		      const struct twheel_op *op, u64 now);
+int twheel_rich_rearm(struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now);
+u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
+void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event);
+void twheel_rich_next(struct twheel_rich_timer *rt);
+u64 twheel_round(u64 time, u64 slack);
+u64 twheel_spread(u64 time, u64 spread);
+
+/* clocks.c */
+int twheel_clocks_join(struct twheel_context *ctx);
+void twheel_clocks_leave(struct twheel_context *ctx);
+void twheel_clocks_add(struct twheel_context *ctx, struct twheel_rich_timer *rt);
+u64 twheel_clock_read(u8 clock, u64 now);
+u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);
+
+/* keys.c */
+int twheel_keys_init(struct twheel_context *ctx);
+void twheel_keys_destroy(struct twheel_context *ctx);
+int twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key);
+void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut);
+struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key);
+u64 twheel_keys_bytes(struct twheel_context *ctx);
+
+/* submit.c */
+long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submit);
+long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain);
 
 /* events.c */
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut);
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut);
+void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_event *event);
+void twheel_events_flush(struct twheel_context *ctx);
 ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock);
 __poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait);
+
+/* ring.c */
+int twheel_ring_create(struct twheel_context *ctx, u32 entries);
+void twheel_ring_destroy(struct twheel_context *ctx);
+int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
+u64 twheel_ring_bytes(const struct twheel_context *ctx);
+u32 twheel_ring_entries(const struct twheel_context *ctx);
+bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut);
+bool twheel_ring_readable(const struct twheel_context *ctx);
+void twheel_ring_set_waiting(struct twheel_context *ctx, bool waiting);
+
+/* touch.c */
+int twheel_touch_create(struct twheel_context *ctx, u32 words);
+void twheel_touch_destroy(struct twheel_context *ctx);
+int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
+u64 twheel_touch_bytes(const struct twheel_context *ctx);
+u32 twheel_touch_words(const struct twheel_context *ctx);
+u64 twheel_touch_read(const struct twheel_context *ctx, u32 word, u64 now);
+void twheel_touch_init(void);
+void twheel_touch_exit(void);
 
 /* chardev.c */
 int twheel_chardev_init(void);

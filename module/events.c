@@ -3,7 +3,8 @@
  * twheel: the events of a context: queue, read, poll
  *
  * An expired timer is its own entry in the queue, so the queue cannot overflow,
- * and what is not read waits.
+ * and what is not read waits. A context with a ring has its events delivered there at
+ * once, as long as it has room; the others wait, and nothing passes them.
  *
  * A reader takes a batch of timers out of the queue under the lock, copies their
  * events to the program without it, and then frees them. If the copy fails the
@@ -14,7 +15,7 @@
  * No wake-up is lost:
  *
  *	expiry					reader, or poll
- *	announce(): nr_events++			puts itself on @wait
+ *	nr_events++				puts itself on @wait
  *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait(), smp_mb())
  *	looks whether somebody is on @wait	looks at nr_events
  */
@@ -29,12 +30,24 @@
 /* Events copied at a time. */
 #define BATCH	16
 
-static void announce(struct twheel_context *ctx, u64 nr)
+static void wake_readers(struct twheel_context *ctx)
 {
-	/* Pairs with the READ_ONCE() in nr_events(). */
-	WRITE_ONCE(ctx->nr_events, ctx->nr_events + nr);
 	if (wq_has_sleeper(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Moves what waits into the ring, as far as there is room. */
+static void move_to_ring(struct twheel_context *ctx)
+{
+	struct twheel_user_timer *ut, *next;
+
+	list_for_each_entry_safe(ut, next, &ctx->events, node.link) {
+		if (!twheel_ring_put(ctx, ut))
+			break;
+		twheel_events_unqueue(ctx, ut);
+		twheel_user_delivered(ctx, ut);
+	}
+	twheel_ring_set_waiting(ctx, !list_empty(&ctx->events));
 }
 
 /**
@@ -47,8 +60,13 @@ static void announce(struct twheel_context *ctx, u64 nr)
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
+	ctx->stats.expiries++;
 	list_add_tail(&ut->node.link, &ctx->events);
-	announce(ctx, 1);
+	/* Pairs with the READ_ONCE() in nr_events(). */
+	WRITE_ONCE(ctx->nr_events, ctx->nr_events + 1);
+	if (ctx->ring)
+		move_to_ring(ctx);
+	wake_readers(ctx);
 }
 
 /**
@@ -74,9 +92,57 @@ static u64 nr_events(const struct twheel_context *ctx)
 	return READ_ONCE(ctx->nr_events);
 }
 
-/* Takes up to @most timers from the queue. */
+/* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
+static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
+		   unsigned int done, unsigned int n)
+{
+	unsigned int back = 0;
+
+	spin_lock_bh(&ctx->lock);
+	ctx->seq += done;
+	while (n > done) {
+		struct twheel_user_timer *ut = batch[--n];
+
+		if (!twheel_user_undelivered(ctx, ut))
+			continue;
+		list_add(&ut->node.link, &ctx->events);
+		back++;
+	}
+	/* Others may have gone to sleep while the queue seemed to be empty. */
+	if (back) {
+		/* Pairs with the READ_ONCE() in nr_events(). */
+		WRITE_ONCE(ctx->nr_events, ctx->nr_events + back);
+		wake_readers(ctx);
+	}
+	while (n)
+		twheel_user_delivered(ctx, batch[--n]);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * twheel_event_fill - write the event of a timer
+ * @ut:		the timer, which has expired
+ * @seq:	the event's number
+ * @event:	where to
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_event *event)
+{
+	event->handle = twheel_timer_handle(ut);
+	event->user_data = ut->user_data;
+	event->deadline = ut->node.deadline;
+	event->fired = ut->fired;
+	event->seq = seq;
+	event->overruns = 0;
+	event->reason = TWHEEL_LIMIT_DEADLINE;
+	if (twheel_kind_of(ut) == TWHEEL_RICH)
+		twheel_rich_fill(twheel_rich(ut), event);
+}
+
+/* Takes up to @most timers from the queue, and writes their events. */
 static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **batch,
-			 unsigned int most)
+			 struct twheel_event *events, unsigned int most)
 {
 	struct twheel_user_timer *ut;
 	unsigned int n = 0;
@@ -85,51 +151,22 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **
 	while (n < most && !list_empty(&ctx->events)) {
 		ut = list_first_entry(&ctx->events, struct twheel_user_timer, node.link);
 		twheel_events_unqueue(ctx, ut);
-		ut->node.state = TWHEEL_IN_DELIVERY;
+		twheel_set_state(ut, TWHEEL_IN_DELIVERY);
+		twheel_event_fill(ut, ctx->seq + n, &events[n]);
 		batch[n++] = ut;
 	}
 	spin_unlock_bh(&ctx->lock);
 	return n;
 }
 
-/* Frees the first @done timers of a batch of @n; puts the others back. */
-static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
-		   unsigned int done, unsigned int n)
+/* Copies events. Returns how many arrived whole. */
+static unsigned int copy(const struct twheel_event *events, unsigned int n, struct iov_iter *to)
 {
-	unsigned int back = n - done;
-
-	spin_lock_bh(&ctx->lock);
-	ctx->seq += done;
-	while (n > done) {
-		struct twheel_user_timer *ut = batch[--n];
-
-		ut->node.state = TWHEEL_EXPIRED;
-		list_add(&ut->node.link, &ctx->events);
-	}
-	/* Others may have gone to sleep while the queue seemed to be empty. */
-	if (back)
-		announce(ctx, back);
-	while (n)
-		twheel_timer_release(ctx, batch[--n]);
-	spin_unlock_bh(&ctx->lock);
-}
-
-/* Copies a batch. Returns how many events arrived whole. */
-static unsigned int copy(const struct twheel_context *ctx, struct twheel_user_timer **batch,
-			 unsigned int n, struct iov_iter *to)
-{
-	struct twheel_event event = { .reason = TWHEEL_REASON_DEADLINE };
 	unsigned int i;
 
-	for (i = 0; i < n; i++) {
-		event.handle = twheel_timer_handle(batch[i]);
-		event.user_data = batch[i]->user_data;
-		event.deadline = batch[i]->node.deadline;
-		event.fired = batch[i]->fired;
-		event.seq = ctx->seq + i;
-		if (copy_to_iter(&event, sizeof(event), to) != sizeof(event))
+	for (i = 0; i < n; i++)
+		if (copy_to_iter(&events[i], sizeof(events[i]), to) != sizeof(events[i]))
 			break;
-	}
 	return i;
 }
 
@@ -137,16 +174,17 @@ static unsigned int copy(const struct twheel_context *ctx, struct twheel_user_ti
 static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 {
 	struct twheel_user_timer *batch[BATCH];
+	struct twheel_event events[BATCH];
 	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
 	unsigned int n, done;
 	ssize_t total = 0;
 
 	while (room) {
-		n = take(ctx, batch, min_t(size_t, room, BATCH));
+		n = take(ctx, batch, events, min_t(size_t, room, BATCH));
 		if (!n)
 			break;
 		twheel_inject(TWHEEL_POINT_DELIVER);
-		done = copy(ctx, batch, n, to);
+		done = copy(events, n, to);
 		settle(ctx, batch, done, n);
 		total += done;
 		if (done < n)
@@ -172,6 +210,7 @@ static int lock_reader(struct twheel_context *ctx, bool nonblock)
  *
  * Context: process; may sleep.
  * Return: the number of bytes, a multiple of the size of an event; or
+ * * %-EBUSY	- the events go to the ring
  * * %-EINVAL	- the buffer is too small for one
  * * %-EAGAIN	- there is none, or another reader is at work, and @nonblock
  * * %-EFAULT	- the buffer is bad; no event is lost
@@ -181,6 +220,9 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 {
 	ssize_t ret;
 
+	/* Pairs with the WRITE_ONCE() in twheel_ring_create(). */
+	if (READ_ONCE(ctx->ring))
+		return -EBUSY;
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
@@ -202,6 +244,20 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 }
 
 /**
+ * twheel_events_flush - move events that wait into the ring, as far as there is room
+ * @ctx:	the context, which has a ring
+ *
+ * Context: process.
+ */
+void twheel_events_flush(struct twheel_context *ctx)
+{
+	spin_lock_bh(&ctx->lock);
+	move_to_ring(ctx);
+	wake_readers(ctx);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
  * twheel_events_poll - poll(2) of a context
  * @ctx:	the context
  * @file:	its file
@@ -212,8 +268,17 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
  */
 __poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait)
 {
+	bool readable;
+
 	poll_wait(file, &ctx->wait, wait);
 	/* Pairs with wq_has_sleeper(). poll_wait() itself has no barrier before 6.13. */
 	smp_mb();
-	return nr_events(ctx) ? EPOLLIN | EPOLLRDNORM : 0;
+	readable = nr_events(ctx);
+	/* Pairs with the WRITE_ONCE() in twheel_ring_create(). */
+	if (READ_ONCE(ctx->ring)) {
+		if (readable)
+			twheel_events_flush(ctx);
+		readable |= twheel_ring_readable(ctx);
+	}
+	return readable ? EPOLLIN | EPOLLRDNORM : 0;
 }

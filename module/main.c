@@ -14,6 +14,7 @@ static int __init twheel_module_init(void)
 	ret = twheel_engine_init();
 	if (ret)
 		return ret;
+	twheel_touch_init();
 	ret = twheel_chardev_init();
 	if (ret)
 		goto err_engine;
@@ -29,6 +30,7 @@ static void __exit twheel_module_exit(void)
 {
 	twheel_debugfs_exit();
 	twheel_chardev_exit();
+	twheel_touch_exit();
 	twheel_engine_exit();
 }
 

@@ -19,10 +19,11 @@
  *
  * The timer cannot have left the wheel again by then: the engine keeps a timer
  * whose callback runs on the same CPU, and that CPU is busy with the callback.
+ *
+ * All that can be wrong with an operation is found before anything is changed.
  */
 #include <linux/ktime.h>
-#include <linux/timekeeping.h>
-#include <uapi/linux/twheel.h>
+#include <linux/time.h>
 
 #include "context.h"
 
@@ -36,21 +37,39 @@ void twheel_user_expired(struct twheel_timer *timer)
 {
 	struct twheel_user_timer *ut = container_of(timer, struct twheel_user_timer, timer);
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
+	u64 now, expires;
 
 	spin_lock(&ctx->lock);
-	if (ut->node.state == TWHEEL_PENDING && !twheel_pending(timer) && !ctx->closing) {
-		ut->node.state = TWHEEL_EXPIRED;
-		ut->fired = ktime_get_ns();
-		twheel_events_queue(ctx, ut);
+	if (twheel_state_of(ut) != TWHEEL_PENDING || twheel_pending(timer) || ctx->closing)
+		goto out;
+	now = ktime_get_ns();
+	if (twheel_kind_of(ut) == TWHEEL_RICH) {
+		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+		if (expires > now) {
+			ctx->stats.deferrals++;
+			twheel_user_arm(ut, expires);
+			goto out;
+		}
+		now = twheel_clock_read(twheel_rich(ut)->clock, now);
 	}
+	twheel_set_state(ut, TWHEEL_EXPIRED);
+	ut->fired = now;
+	twheel_events_queue(ctx, ut);
+out:
 	spin_unlock(&ctx->lock);
 }
 
-/* Arms a timer, whether it is armed or not. */
-static void arm(struct twheel_user_timer *ut, u64 expires)
+/**
+ * twheel_user_arm - arm a timer, whether it is armed or not
+ * @ut:		the timer; not in the list of events
+ * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_user_arm(struct twheel_user_timer *ut, u64 expires)
 {
-	if (ut->node.state != TWHEEL_PENDING) {
-		ut->node.state = TWHEEL_PENDING;
+	if (unlikely(twheel_state_of(ut) != TWHEEL_PENDING)) {
+		twheel_set_state(ut, TWHEEL_PENDING);
 		/* @fired may have taken its place. Pairs with the engine's call. */
 		WRITE_ONCE(ut->timer.function, twheel_user_expired);
 	}
@@ -59,108 +78,430 @@ static void arm(struct twheel_user_timer *ut, u64 expires)
 }
 
 /**
- * twheel_user_add - arm a reserved timer: from here on its handle names it
+ * twheel_user_delivered - the event of a timer has been delivered
  * @ctx:	the context
- * @ut:		the timer
- * @expires:	when, in nanoseconds
- * @user_data:	the program's
+ * @ut:		the timer; not in the list of events
  *
- * Context: process.
+ * A one-shot timer ends here. A periodic one goes on.
+ *
+ * Context: with the context's lock held.
  */
-void twheel_user_add(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		     u64 expires, u64 user_data)
+void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	spin_lock_bh(&ctx->lock);
-	ut->user_data = user_data;
-	arm(ut, expires);
-	spin_unlock_bh(&ctx->lock);
+	struct twheel_rich_timer *rt = twheel_rich(ut);
+
+	ctx->stats.delivered++;
+	if (likely(!twheel_is_periodic(ut))) {
+		twheel_timer_release(ctx, ut, true);
+	} else if (rt->after == TWHEEL_AFTER_STOP) {
+		twheel_timer_release(ctx, ut, false);
+	} else {
+		if (rt->after == TWHEEL_AFTER_NEXT)
+			twheel_rich_next(rt);
+		rt->after = TWHEEL_AFTER_NEXT;
+		twheel_user_arm(ut, twheel_rich_expiry(ctx, rt, ktime_get_ns()));
+	}
 }
 
-/* Ends a timer's arming. Returns the verdict. */
+/**
+ * twheel_user_undelivered - the event of a timer could not be delivered
+ * @ctx:	the context
+ * @ut:		the timer; not in the list of events
+ *
+ * Context: with the context's lock held.
+ * Return: true if the event is to be delivered later; false if the timer was cancelled or
+ * re-armed while the delivery was tried.
+ */
+bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	struct twheel_rich_timer *rt = twheel_rich(ut);
+
+	if (twheel_is_periodic(ut) && rt->after != TWHEEL_AFTER_NEXT) {
+		if (rt->after == TWHEEL_AFTER_STOP)
+			twheel_timer_release(ctx, ut, false);
+		else
+			twheel_user_arm(ut, twheel_rich_expiry(ctx, rt, ktime_get_ns()));
+		rt->after = TWHEEL_AFTER_NEXT;
+		return false;
+	}
+	twheel_set_state(ut, TWHEEL_EXPIRED);
+	return true;
+}
+
+/* Takes a timer off the wheel, or its event back. Returns a verdict. */
 static int disarm(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	lockdep_assert_held(&ctx->lock);
-	if (ut->node.state == TWHEEL_EXPIRED) {
-		twheel_events_unqueue(ctx, ut);
-		return TWHEEL_WAS_EXPIRED;
+	if (twheel_state_of(ut) == TWHEEL_PENDING) {
+		/* If it returns 0 the callback is waiting for the lock. */
+		twheel_cancel(&ut->timer);
+		return TWHEEL_WAS_PENDING;
 	}
-	twheel_cancel(&ut->timer);
-	return TWHEEL_WAS_PENDING;
+	twheel_events_unqueue(ctx, ut);
+	ctx->stats.taken_back++;
+	return TWHEEL_WAS_EXPIRED;
 }
 
 /**
  * twheel_user_cancel - cancel and free a timer
  * @ctx:	the context
- * @handle:	the timer's handle
+ * @ut:		the timer, as twheel_timer_find() gives it
  *
- * Context: process.
- * Return: a verdict, or -ENOENT.
+ * Context: with the context's lock held.
+ * Return: an enum twheel_verdict; or -ENOENT if it was cancelled before.
  */
-int twheel_user_cancel(struct twheel_context *ctx, u64 handle)
+int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	int verdict;
+
+	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY)) {
+		if (twheel_rich(ut)->after == TWHEEL_AFTER_STOP)
+			return -ENOENT;
+		twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
+		if (ut->node.state & TWHEEL_HASHED)
+			twheel_keys_remove(ctx, ut);
+		verdict = TWHEEL_WAS_DELIVERED;
+	} else {
+		verdict = disarm(ctx, ut);
+		twheel_timer_release(ctx, ut, false);
+	}
+	ctx->stats.cancels++;
+	return verdict;
+}
+
+/* Finds the timer that an operation names. */
+static struct twheel_user_timer *find(struct twheel_context *ctx, u64 handle, u32 flags)
 {
 	struct twheel_user_timer *ut;
-	int ret = -ENOENT;
 
-	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_find(ctx, handle);
-	if (ut) {
-		ret = disarm(ctx, ut);
-		twheel_timer_release(ctx, ut);
+	if (likely(!(flags & TWHEEL_BY_KEY)))
+		return twheel_timer_find(ctx, handle);
+	ut = twheel_keys_find(ctx, handle);
+	if (!ut)
+		return ERR_PTR(-ENOENT);
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(ut))
+		return ERR_PTR(-EALREADY);
+	return ut;
+}
+
+/* An absolute deadline, from an operation that has been checked. */
+static u64 deadline(const struct twheel_op *op, u64 now)
+{
+	u64 time = op->flags & TWHEEL_TIME_ABS ? op->time : op->time + now;
+
+	time = min_t(u64, time, TWHEEL_TIME_MAX);
+	if (unlikely(op->spread | op->slack))
+		time = twheel_round(min_t(u64, twheel_spread(time, op->spread),
+					  TWHEEL_TIME_MAX),
+				    op->slack);
+	return time;
+}
+
+/* Does an operation use nothing beyond its first 40 bytes? */
+static bool is_slim(const struct twheel_op *op)
+{
+	return !(op->key | op->period | op->slack | op->spread | op->idle | op->lifetime |
+		 op->touch | op->limit);
+}
+
+static enum twheel_kind kind_of(const struct twheel_op *op)
+{
+	if (op->period || op->idle || op->lifetime || op->clock == CLOCK_BOOTTIME ||
+	    (op->clock == CLOCK_REALTIME && op->flags & TWHEEL_TIME_ABS))
+		return TWHEEL_RICH;
+	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
+}
+
+static int check_add(const struct twheel_context *ctx, const struct twheel_op *op)
+{
+	bool limits = op->idle || op->lifetime;
+
+	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED))
+		return -EOPNOTSUPP;
+	if (op->clock != CLOCK_MONOTONIC && op->clock != CLOCK_BOOTTIME &&
+	    op->clock != CLOCK_REALTIME)
+		return -EOPNOTSUPP;
+	if (op->time > TWHEEL_TIME_MAX && !(limits && op->time == TWHEEL_TIME_NONE))
+		return -EINVAL;
+	if (likely(is_slim(op) && !(op->flags & TWHEEL_TOUCHED)))
+		return 0;
+	if ((op->period | op->slack | op->spread | op->idle | op->lifetime) > TWHEEL_TIME_MAX)
+		return -EINVAL;
+	if (limits && (op->period || op->clock != CLOCK_MONOTONIC))
+		return -EINVAL;
+	if (op->key && !(op->flags & TWHEEL_KEYED))
+		return -EINVAL;
+	if (op->flags & TWHEEL_TOUCHED ? !op->idle || op->touch >= twheel_touch_words(ctx) :
+					 op->touch)
+		return -EINVAL;
+	return op->limit ? -EINVAL : 0;
+}
+
+/* Gives a timer that is not armed what an operation says, and arms it. */
+static void begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		  struct twheel_op *op, u64 now)
+{
+	ut->user_data = op->user_data;
+	op->handle = twheel_timer_handle(ut);
+	if (likely(twheel_kind_of(ut) != TWHEEL_RICH)) {
+		twheel_user_arm(ut, deadline(op, now));
+		return;
 	}
-	spin_unlock_bh(&ctx->lock);
-	return ret;
+	twheel_rich_init(ctx, twheel_rich(ut), op, now);
+	twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
+}
+
+/* Frees the timer that has the key, or lets it live without until it is delivered. */
+static int supersede(struct twheel_context *ctx, struct twheel_user_timer *old)
+{
+	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old)) {
+		twheel_keys_remove(ctx, old);
+		return TWHEEL_WAS_ABSENT;
+	}
+	return twheel_user_cancel(ctx, old);
+}
+
+/* As add(), for a timer with a key. */
+static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+{
+	struct twheel_user_timer *old, *ut;
+	int verdict = TWHEEL_WAS_ABSENT;
+
+	if (!ctx->has_keys)
+		return -EAGAIN;
+	old = twheel_keys_find(ctx, op->key);
+	if (old && twheel_kind_of(old) == kind_of(op) &&
+	    twheel_state_of(old) != TWHEEL_IN_DELIVERY) {
+		verdict = disarm(ctx, old);
+		begin(ctx, old, op, now);
+		ctx->stats.rearms++;
+		return verdict;
+	}
+	ut = twheel_timer_take(ctx, kind_of(op));
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	if (old)
+		verdict = supersede(ctx, old);
+	if (twheel_keys_insert(ctx, ut, op->key)) {
+		twheel_timer_release(ctx, ut, false);
+		return -ENOMEM;
+	}
+	begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return verdict;
+}
+
+static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+{
+	struct twheel_user_timer *ut;
+	int ret;
+
+	ret = check_add(ctx, op);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(op->flags & TWHEEL_KEYED))
+		return add_keyed(ctx, op, now);
+	ut = twheel_timer_take(ctx, kind_of(op));
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return 0;
+}
+
+static int cancel(struct twheel_context *ctx, const struct twheel_op *op)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags & ~TWHEEL_BY_KEY))
+		return -EOPNOTSUPP;
+	if (unlikely(op->time || op->user_data || op->clock || !is_slim(op)))
+		return -EINVAL;
+	ut = find(ctx, op->handle, op->flags);
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	return twheel_user_cancel(ctx, ut);
+}
+
+static int check_rearm(const struct twheel_op *op)
+{
+	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_BY_KEY | TWHEEL_ACTIVE))
+		return -EOPNOTSUPP;
+	if (op->time > TWHEEL_TIME_MAX && op->time != TWHEEL_TIME_NONE)
+		return -EINVAL;
+	if (op->user_data || op->clock)
+		return -EINVAL;
+	if (likely(is_slim(op)))
+		return 0;
+	if (op->key || op->period || op->idle || op->lifetime || op->touch)
+		return -EINVAL;
+	if ((op->slack | op->spread) > TWHEEL_TIME_MAX)
+		return -EINVAL;
+	return op->limit > TWHEEL_LIMIT_LIFETIME ? -EOPNOTSUPP : 0;
+}
+
+/* Has a timer that is being delivered armed anew when that is over. */
+static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		       const struct twheel_op *op, u64 now)
+{
+	int ret;
+
+	if (rt->after == TWHEEL_AFTER_STOP)
+		return -ENOENT;
+	ret = twheel_rich_rearm(rt, op, now);
+	if (ret)
+		return ret;
+	rt->after = TWHEEL_AFTER_ARM;
+	ctx->stats.rearms++;
+	return TWHEEL_WAS_DELIVERED;
+}
+
+static int rearm(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
+{
+	int verdict = TWHEEL_WAS_PENDING, ret;
+	struct twheel_user_timer *ut;
+
+	ret = check_rearm(op);
+	if (unlikely(ret))
+		return ret;
+	ut = find(ctx, op->handle, op->flags);
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
+		return rearm_later(ctx, twheel_rich(ut), op, now);
+	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
+		ret = twheel_rich_rearm(twheel_rich(ut), op, now);
+	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
+		ret = -EINVAL;
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(twheel_state_of(ut) == TWHEEL_EXPIRED))
+		verdict = disarm(ctx, ut);
+	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
+		twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
+	else
+		twheel_user_arm(ut, deadline(op, now));
+	ctx->stats.rearms++;
+	return verdict;
+}
+
+static int run(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+{
+	switch (op->opcode) {
+	case TWHEEL_OP_ADD:
+		return add(ctx, op, now);
+	case TWHEEL_OP_CANCEL:
+		return cancel(ctx, op);
+	case TWHEEL_OP_REARM:
+		return rearm(ctx, op, now);
+	default:
+		/* What cannot even be read has its result already. */
+		return op->result ?: -EOPNOTSUPP;
+	}
+}
+
+/* Provides what an operation needs and that cannot be had under the lock. */
+static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
+{
+	int ret = 0;
+
+	if (op->flags & TWHEEL_KEYED)
+		ret = twheel_keys_init(ctx);
+	if (!ret && kind_of(op) == TWHEEL_RICH && op->clock != CLOCK_MONOTONIC)
+		ret = twheel_clocks_join(ctx);
+	return ret ?: twheel_context_grow(ctx, kind_of(op));
 }
 
 /**
- * twheel_user_rearm - arm a timer anew
+ * twheel_user_run - do an array of operations
  * @ctx:	the context
- * @handle:	the timer's handle
- * @expires:	when, in nanoseconds
+ * @ops:	the operations, their results 0. These are set, and the handles of adds
+ * @nr:		their number: few, as the context is locked meanwhile
+ * @stop:	end with the first that fails
  *
- * Context: process.
- * Return: a verdict, or -ENOENT.
+ * Context: process; may sleep.
+ * Return: how many have been done.
  */
-int twheel_user_rearm(struct twheel_context *ctx, u64 handle, u64 expires)
+unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			     bool stop)
 {
-	struct twheel_user_timer *ut;
-	int ret = -ENOENT;
+	u64 now = ktime_get_ns();
+	unsigned int i;
+	int ret;
 
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_find(ctx, handle);
-	if (ut) {
-		ret = TWHEEL_WAS_PENDING;
-		if (ut->node.state == TWHEEL_EXPIRED)
-			ret = disarm(ctx, ut);
-		arm(ut, expires);
+	for (i = 0; i < nr; i++) {
+		while (unlikely((ret = run(ctx, &ops[i], now)) == -EAGAIN)) {
+			spin_unlock_bh(&ctx->lock);
+			ret = prepare(ctx, &ops[i]);
+			now = ktime_get_ns();
+			spin_lock_bh(&ctx->lock);
+			if (ret)
+				break;
+		}
+		ops[i].result = ret;
+		if (unlikely(stop && ret < 0)) {
+			i++;
+			break;
+		}
 	}
 	spin_unlock_bh(&ctx->lock);
-	return ret;
+	return i;
+}
+
+/**
+ * twheel_user_describe - tell what there is to know of a timer
+ * @ut:		the timer, as twheel_timer_find() gives it
+ * @query:	is filled in
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query)
+{
+	const struct twheel_rich_timer *rt = twheel_rich(ut);
+	u64 now = ktime_get_ns();
+
+	*query = (struct twheel_timer_query) {
+		.handle		= twheel_timer_handle(ut),
+		.deadline	= ut->node.deadline,
+		.user_data	= ut->user_data,
+		.state		= twheel_state_of(ut) == TWHEEL_PENDING ?
+					TWHEEL_STATE_PENDING : TWHEEL_STATE_EXPIRED,
+		.clock		= CLOCK_MONOTONIC,
+	};
+	if (ut->node.state & TWHEEL_HASHED) {
+		query->flags = TWHEEL_KEYED;
+		query->key = twheel_keyed(ut)->key;
+	}
+	if (twheel_kind_of(ut) == TWHEEL_RICH) {
+		query->period = rt->period;
+		query->clock = rt->clock;
+		query->limit = rt->limit;
+		if (rt->limit == TWHEEL_LIMIT_DEADLINE)
+			query->deadline = rt->deadline;
+		now = twheel_clock_read(rt->clock, now);
+	}
+	if (query->deadline > now)
+		query->remaining = query->deadline - now;
 }
 
 /**
  * twheel_user_query - tell a timer's state
  * @ctx:	the context
- * @query:	in: the handle; out: the rest
+ * @query:	in: the handle and flags; out: the rest
  *
  * Context: process.
- * Return: 0, or -ENOENT.
+ * Return: 0, -ENOENT, -EALREADY or -EOPNOTSUPP.
  */
 int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query)
 {
 	struct twheel_user_timer *ut;
-	u64 now = ktime_get_ns();
-	int ret = -ENOENT;
 
+	if (query->flags & ~TWHEEL_BY_KEY)
+		return -EOPNOTSUPP;
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_find(ctx, query->handle);
-	if (ut) {
-		query->deadline = ut->node.deadline;
-		query->remaining = query->deadline > now ? query->deadline - now : 0;
-		query->user_data = ut->user_data;
-		query->state = ut->node.state == TWHEEL_PENDING ? TWHEEL_STATE_PENDING :
-							     TWHEEL_STATE_EXPIRED;
-		ret = 0;
-	}
+	ut = find(ctx, query->handle, query->flags);
+	if (!IS_ERR(ut))
+		twheel_user_describe(ut, query);
 	spin_unlock_bh(&ctx->lock);
-	return ret;
+	return PTR_ERR_OR_ZERO(ut);
 }

@@ -16,8 +16,7 @@
  * threads and forked children share it, and it can be passed over a socket.
  * The last close cancels every timer of it before it returns.
  *
- * All times are nanoseconds of CLOCK_MONOTONIC. A timer never expires before
- * its deadline.
+ * All times are nanoseconds. A timer never expires before its deadline.
  *
  * Every ioctl takes the address of one structure. The structure's size is part
  * of the ioctl number. Structures grow at their end only: a kernel that knows a
@@ -28,48 +27,76 @@
  * An errno means the same for the whole device:
  *
  *  - ENOTTY: no such ioctl
- *  - EFAULT: the structure, or the buffer of a read(), is not accessible
+ *  - EFAULT: the structure, a buffer that it names, or the buffer of a read(), is
+ *    not accessible
  *  - E2BIG: the structure is longer than this kernel knows, and its tail is
  *    not zero
  *  - EINVAL: the structure is shorter than it ever was, a reserved field is
- *    not zero, a time is out of range, or the buffer of a read() is smaller
- *    than one event
+ *    not zero, a number is out of range, fields contradict each other or the
+ *    timer's kind, or the buffer of a read() is smaller than one event
  *  - EOPNOTSUPP: a flag, or a value of a known field, that this kernel does
  *    not know
- *  - ENOENT: the handle names no timer of this context: it was never given
- *    out, it was cancelled, or a read() has delivered its event, or is about
- *    to. Should that read() fail with EFAULT, the event is read by a later one
- *  - ENOSPC: the context has as many timers as its limit allows
- *  - ENOMEM: there is no memory for another timer
+ *  - EALREADY: the event of the one-shot timer that the handle names has been
+ *    delivered: a read() has it, or is about to, or it is in the ring. Should that
+ *    read() fail with EFAULT, the event is read by a later one
+ *  - ENOENT: the handle or key names no timer of this context: it was never given
+ *    out, it was cancelled, or its event was delivered and the timer's memory has
+ *    been used by more than one other since
+ *  - ENOSPC: the context, or the module, has as many timers as its limit allows
+ *  - ENOMEM: there is no memory for another timer, or none is left to the memory
+ *    cgroup
+ *  - EBUSY: the context has a ring or a touch array already; or a read() of a
+ *    context whose events go to a ring
  *  - EAGAIN: read() on a non-blocking file, and no event is there, or another
  *    read() is taking them
- *  - EINTR: a signal came before a blocking read() had an event
+ *  - EINTR: a signal came before a blocking read() had an event, or a fatal one
+ *    before anything was done
  */
 
 #define TWHEEL_IOC_MAGIC	't'
 
 /*
- * Time flags, for every structure that holds a time.
+ * Flags of every structure that holds a time, or names a timer.
  */
 
 /* The time is absolute. Without it, it counts from the call. */
 #define TWHEEL_TIME_ABS		(1U << 0)
+/* The timer is named by its key, in the field @handle. */
+#define TWHEEL_BY_KEY		(1U << 1)
+/*
+ * Re-arm: there was activity. The idle timeout begins anew; the time must be 0, the limit
+ * TWHEEL_LIMIT_IDLE.
+ */
+#define TWHEEL_ACTIVE		(1U << 2)
+/* Add: the timer has a key. */
+#define TWHEEL_KEYED		(1U << 3)
+/* Add: the timer's activity is in the touch array, see struct twheel_setup. */
+#define TWHEEL_TOUCHED		(1U << 4)
 
 /* The largest time that is accepted, absolute or relative: 2^63 - 1 ns. */
 #define TWHEEL_TIME_MAX		0x7fffffffffffffffULL
 
+/* No deadline: for a timer that has other limits. */
+#define TWHEEL_TIME_NONE	0xffffffffffffffffULL
+
 /**
  * enum twheel_verdict - what a cancel or a re-arm found
  * @TWHEEL_WAS_PENDING: the timer had not expired
- * @TWHEEL_WAS_EXPIRED: the timer had expired, its event was not yet read and
+ * @TWHEEL_WAS_EXPIRED: the timer had expired, its event was not yet delivered and
  *	has been taken back: it will not be read
+ * @TWHEEL_WAS_ABSENT: there was no timer of this key: it has been added
+ * @TWHEEL_WAS_DELIVERED: an event of the periodic timer was being delivered: it is
+ *	the last one of the earlier arming, and may be read or not
  *
- * The value that TWHEEL_IOC_TIMER_CANCEL and TWHEEL_IOC_TIMER_REARM return when
- * they succeed. After either of them no event of the earlier arming can be read.
+ * The value that TWHEEL_IOC_TIMER_CANCEL and TWHEEL_IOC_TIMER_REARM, and an add of a
+ * timer with a key, return when they succeed. After any of them no event of the
+ * earlier arming can be read, but for the one that @TWHEEL_WAS_DELIVERED tells of.
  */
 enum twheel_verdict {
 	TWHEEL_WAS_PENDING = 0,
 	TWHEEL_WAS_EXPIRED = 1,
+	TWHEEL_WAS_ABSENT = 2,
+	TWHEEL_WAS_DELIVERED = 3,
 };
 
 /**
@@ -83,22 +110,39 @@ enum twheel_state {
 };
 
 /**
- * enum twheel_reason - which of a timer's limits an event is about
- * @TWHEEL_REASON_DEADLINE: the deadline that the timer was armed with
+ * enum twheel_limit - the limits that a timer can have
+ * @TWHEEL_LIMIT_DEADLINE: a point in time
+ * @TWHEEL_LIMIT_IDLE: so long without activity
+ * @TWHEEL_LIMIT_LIFETIME: so long since the timer was added, active or not
+ *
+ * A timer expires when the first of its limits is reached; the event tells which.
  */
-enum twheel_reason {
-	TWHEEL_REASON_DEADLINE = 0,
+enum twheel_limit {
+	TWHEEL_LIMIT_DEADLINE = 0,
+	TWHEEL_LIMIT_IDLE = 1,
+	TWHEEL_LIMIT_LIFETIME = 2,
 };
+
+/*
+ * What a kernel can do: bits of struct twheel_info's @features.
+ */
+#define TWHEEL_FEATURE_SUBMIT	(1ULL << 0)	/* TWHEEL_IOC_SUBMIT, _DRAIN, _STATS */
+#define TWHEEL_FEATURE_KEYS	(1ULL << 1)	/* TWHEEL_KEYED, TWHEEL_BY_KEY */
+#define TWHEEL_FEATURE_PERIODIC	(1ULL << 2)	/* periods, slack, spread */
+#define TWHEEL_FEATURE_CLOCKS	(1ULL << 3)	/* CLOCK_REALTIME, CLOCK_BOOTTIME */
+#define TWHEEL_FEATURE_LIMITS	(1ULL << 4)	/* idle timeout and lifetime */
+#define TWHEEL_FEATURE_RING	(1ULL << 5)	/* TWHEEL_IOC_SETUP: the ring */
+#define TWHEEL_FEATURE_TOUCH	(1ULL << 6)	/* TWHEEL_IOC_SETUP: the touch array */
+#define TWHEEL_FEATURE_URING	(1ULL << 7)	/* TWHEEL_URING_SUBMIT */
 
 /**
  * struct twheel_info - the answer to TWHEEL_IOC_INFO
- * @features: bits for what this kernel can do beyond the first version; none
- *	is defined yet
+ * @features: bits for what this kernel can do beyond the first version
  * @tick_ns: length of the wheel's tick in nanoseconds, a power of two. An event
  *	comes at most one tick, plus the delay of the softirq, after its deadline
  * @max_timers: limit on the timers of this context
  * @nr_timers: timers of this context that are pending, or expired and unread
- * @nr_events: events that wait to be read
+ * @nr_events: events that wait to be delivered
  * @event_size: size of struct twheel_event in this kernel, in bytes
  * @reserved: zero
  *
@@ -118,12 +162,33 @@ struct twheel_info {
  * struct twheel_timer_add - the argument of TWHEEL_IOC_TIMER_ADD
  * @time: in: when to expire, in nanoseconds, 0 to %TWHEEL_TIME_MAX. A time that
  *	has passed expires at the next tick; a relative time that ends after
- *	%TWHEEL_TIME_MAX ends there
+ *	%TWHEEL_TIME_MAX ends there. %TWHEEL_TIME_NONE if there is an @idle or a
+ *	@lifetime, and no deadline
  * @user_data: in: given back in the event
  * @handle: out: names the timer in this context, never 0. A value is not given
  *	out twice by one context
- * @flags: in: 0 or TWHEEL_TIME_ABS
- * @clock: in: the clock of @time: CLOCK_MONOTONIC
+ * @flags: in: TWHEEL_TIME_ABS for @time, TWHEEL_KEYED, TWHEEL_TOUCHED
+ * @clock: in: the clock of @time and of the event: CLOCK_MONOTONIC, CLOCK_BOOTTIME
+ *	(counts while the system is suspended), or CLOCK_REALTIME: if that clock is
+ *	set, the timer expires when the clock shows its time. A relative time on
+ *	CLOCK_REALTIME is one on CLOCK_MONOTONIC, as with timer_settime()
+ * @key: in: with TWHEEL_KEYED, any number. If a timer of this key exists it becomes
+ *	this one: its event, if any, is taken back
+ * @period: in: if not 0, the timer expires again each so many nanoseconds after
+ *	@time, up to %TWHEEL_TIME_MAX. Not with @idle or @lifetime
+ * @slack: in: nanoseconds that the timer may expire later than it could, up to
+ *	%TWHEEL_TIME_MAX: timers of much the same time then share one tick. The
+ *	deadline moves to the roundest time within
+ * @spread: in: the deadline moves by a random time from 0 to so many nanoseconds, so
+ *	that timers added at once do not expire at once. Drawn at each add and re-arm;
+ *	the lifetime is spread as well
+ * @idle: in: if not 0, the idle timeout in nanoseconds, up to %TWHEEL_TIME_MAX
+ * @lifetime: in: if not 0, the lifetime in nanoseconds, up to %TWHEEL_TIME_MAX
+ * @touch: in: with TWHEEL_TOUCHED, the word of the touch array that tells of this
+ *	timer's activity; needs an @idle. Several timers may share one
+ * @reserved: in: 0
+ *
+ * With @idle or @lifetime the clock is CLOCK_MONOTONIC.
  */
 struct twheel_timer_add {
 	__aligned_u64 time;
@@ -131,12 +196,20 @@ struct twheel_timer_add {
 	__aligned_u64 handle;
 	__u32 flags;
 	__u32 clock;
+	__aligned_u64 key;
+	__aligned_u64 period;
+	__aligned_u64 slack;
+	__aligned_u64 spread;
+	__aligned_u64 idle;
+	__aligned_u64 lifetime;
+	__u32 touch;
+	__u32 reserved;
 };
 
 /**
  * struct twheel_timer_cancel - the argument of TWHEEL_IOC_TIMER_CANCEL
- * @handle: in: the timer; it is stale once the call has succeeded
- * @flags: in: 0
+ * @handle: in: the timer; its handle is stale once the call has succeeded
+ * @flags: in: 0 or TWHEEL_BY_KEY
  * @reserved: in: 0
  */
 struct twheel_timer_cancel {
@@ -148,26 +221,39 @@ struct twheel_timer_cancel {
 /**
  * struct twheel_timer_rearm - the argument of TWHEEL_IOC_TIMER_REARM
  * @handle: in: the timer; it stays valid
- * @time: in: the new time to expire, as in struct twheel_timer_add, on the
- *	clock that the timer was added with
- * @flags: in: 0 or TWHEEL_TIME_ABS
- * @reserved: in: 0
+ * @time: in: the new value of the limit: for the deadline when to expire, as in struct
+ *	twheel_timer_add, on the clock that the timer was added with; for the lifetime
+ *	likewise; for the idle timeout its length, which begins now. %TWHEEL_TIME_NONE
+ *	takes a limit away, if it is not the last one. A re-arm counts as activity
+ * @flags: in: TWHEEL_TIME_ABS, TWHEEL_BY_KEY, TWHEEL_ACTIVE
+ * @limit: in: one of enum twheel_limit. Other than the deadline only for a timer that
+ *	was added with an idle timeout or a lifetime
+ * @slack: in: as in struct twheel_timer_add, for the deadline
+ * @spread: in: as there
  */
 struct twheel_timer_rearm {
 	__aligned_u64 handle;
 	__aligned_u64 time;
 	__u32 flags;
-	__u32 reserved;
+	__u32 limit;
+	__aligned_u64 slack;
+	__aligned_u64 spread;
 };
 
 /**
  * struct twheel_timer_query - the argument of TWHEEL_IOC_TIMER_QUERY
- * @handle: in: the timer
- * @deadline: out: when it expires or expired, in nanoseconds, absolute
+ * @handle: in: the timer; out: its handle
+ * @deadline: out: when it expires or expired, in nanoseconds, absolute, on its clock;
+ *	of several limits the next. Activity in the touch array that the kernel has
+ *	not looked at yet does not show
  * @remaining: out: nanoseconds until @deadline, 0 if it has passed
  * @user_data: out: as given when the timer was added
  * @state: out: one of enum twheel_state
- * @flags: in: 0
+ * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key
+ * @key: out: its key; 0 if it has none
+ * @period: out: its period in nanoseconds; 0 if it is one-shot
+ * @clock: out: its clock
+ * @limit: out: the limit that @deadline is
  */
 struct twheel_timer_query {
 	__aligned_u64 handle;
@@ -176,20 +262,158 @@ struct twheel_timer_query {
 	__aligned_u64 user_data;
 	__u32 state;
 	__u32 flags;
+	__aligned_u64 key;
+	__aligned_u64 period;
+	__u32 clock;
+	__u32 limit;
+};
+
+/**
+ * enum twheel_opcode - what an operation of an array does
+ * @TWHEEL_OP_ADD: as TWHEEL_IOC_TIMER_ADD
+ * @TWHEEL_OP_CANCEL: as TWHEEL_IOC_TIMER_CANCEL
+ * @TWHEEL_OP_REARM: as TWHEEL_IOC_TIMER_REARM
+ */
+enum twheel_opcode {
+	TWHEEL_OP_ADD = 0,
+	TWHEEL_OP_CANCEL = 1,
+	TWHEEL_OP_REARM = 2,
+};
+
+/**
+ * struct twheel_op - one operation of an array
+ * @handle: in: the timer, or its key; out: of an add, the handle
+ * @time: in: as in the structure of the ioctl, for adds and re-arms; else 0
+ * @user_data: in: for adds; else 0
+ * @opcode: in: one of enum twheel_opcode
+ * @flags: in: as in the structure of the ioctl
+ * @clock: in: for adds; else 0
+ * @result: out: what the ioctl would return: 0, a verdict, or a negative errno
+ * @key: in: for adds; else 0, and so are the rest
+ * @period: in: for adds
+ * @slack: in: for adds and re-arms
+ * @spread: in: for adds and re-arms
+ * @idle: in: for adds
+ * @lifetime: in: for adds
+ * @touch: in: for adds
+ * @limit: in: for re-arms
+ *
+ * The first 40 bytes, up to @result, are enough for what needs no more: see
+ * struct twheel_submit.
+ */
+struct twheel_op {
+	__aligned_u64 handle;
+	__aligned_u64 time;
+	__aligned_u64 user_data;
+	__u32 opcode;
+	__u32 flags;
+	__u32 clock;
+	__s32 result;
+	__aligned_u64 key;
+	__aligned_u64 period;
+	__aligned_u64 slack;
+	__aligned_u64 spread;
+	__aligned_u64 idle;
+	__aligned_u64 lifetime;
+	__u32 touch;
+	__u32 limit;
+};
+
+/* The shortest struct twheel_op that is accepted. */
+#define TWHEEL_OP_SIZE_MIN	40
+
+/* Submit: no operation is begun after one that has failed. */
+#define TWHEEL_SUBMIT_STOP	(1U << 0)
+
+/**
+ * struct twheel_submit - the argument of TWHEEL_IOC_SUBMIT
+ * @ops: in: address of an array of operations, see struct twheel_op
+ * @nr_ops: in: their number, up to 2^31 - 1
+ * @op_size: in: bytes from one to the next: the size of the structure that the
+ *	program knows, or %TWHEEL_OP_SIZE_MIN; a multiple of 8
+ * @flags: in: 0 or TWHEEL_SUBMIT_STOP
+ *
+ * The operations are done in their order, each as by its own ioctl; a bad one gets
+ * its result and does not stop the others. The call returns how many have got
+ * their result, which is less than @nr_ops if one failed and TWHEEL_SUBMIT_STOP is
+ * set, at a fatal signal, or at an operation that is not accessible (EFAULT if it is
+ * the first). An operation that can be read, but whose result cannot be written, is
+ * done nevertheless; an add is taken back.
+ */
+struct twheel_submit {
+	__aligned_u64 ops;
+	__u32 nr_ops;
+	__u16 op_size;
+	__u16 flags;
+};
+
+/* The shortest record that is accepted. */
+#define TWHEEL_RECORD_SIZE_MIN	40
+
+/**
+ * struct twheel_drain - the argument of TWHEEL_IOC_DRAIN
+ * @records: in: address of an array of struct twheel_timer_query, for the timers
+ *	that are cancelled; or 0 to cancel them without a word
+ * @nr_records: in: how many fit, 1 to 2^31 - 1; with @records 0 how many to cancel at
+ *	most
+ * @record_size: in: bytes from one to the next: the size of the structure that the
+ *	program knows, at least %TWHEEL_RECORD_SIZE_MIN and a multiple of 8
+ * @flags: in: 0
+ * @cursor: in: 0 at first; out: where to go on
+ *
+ * Cancels timers of the context and hands them back, each as a query would have told of
+ * it before. Returns how many; 0 at the end. To drain a context the call is
+ * repeated until it returns 0. Timers that are added meanwhile may be drained or not.
+ */
+struct twheel_drain {
+	__aligned_u64 records;
+	__u32 nr_records;
+	__u16 record_size;
+	__u16 flags;
+	__aligned_u64 cursor;
+};
+
+/**
+ * struct twheel_context_stats - the answer to TWHEEL_IOC_STATS
+ * @adds: timers added
+ * @cancels: timers cancelled, by whatever call, before their event was delivered
+ * @rearms: timers armed anew
+ * @expiries: events queued
+ * @taken_back: events taken back by a cancel or a re-arm
+ * @delivered: events delivered
+ * @deferrals: times that the kernel came to a timer with an idle timeout and found that it
+ *	had been active, or that a clock had been set back
+ * @nr_timers: timers that are pending, or expired and undelivered
+ * @nr_events: events that wait to be delivered
+ * @bytes: memory of this context's timers, keys and mappings, in bytes
+ *
+ * Counted since the context was opened. All fields are written by the kernel.
+ */
+struct twheel_context_stats {
+	__aligned_u64 adds;
+	__aligned_u64 cancels;
+	__aligned_u64 rearms;
+	__aligned_u64 expiries;
+	__aligned_u64 taken_back;
+	__aligned_u64 delivered;
+	__aligned_u64 deferrals;
+	__aligned_u64 nr_timers;
+	__aligned_u64 nr_events;
+	__aligned_u64 bytes;
 };
 
 /**
  * struct twheel_event - one expiry, as read() gives it
- * @handle: the timer. It is stale from here on: a one-shot timer ends with the
+ * @handle: the timer. That of a one-shot timer is stale from here on: it ends with the
  *	delivery of its event
  * @user_data: as given when the timer was added
- * @deadline: when the timer was due, in nanoseconds, absolute
+ * @deadline: when the timer was due, in nanoseconds, absolute, on its clock
  * @fired: when the kernel expired it, in nanoseconds of the same clock; never
- *	less than @deadline
+ *	less than @deadline, unless the clock was set back since
  * @seq: number of this event in its context, from 0, without gaps
- * @overruns: periods missed since the last event of this timer; 0 for a
- *	one-shot timer
- * @reason: one of enum twheel_reason
+ * @overruns: periods missed since the last event of this timer, up to 2^32 - 1; 0 for
+ *	a one-shot timer. @deadline is that of the first period that this event is about
+ * @reason: one of enum twheel_limit: the limit that was reached
  *
  * read() returns as many whole events as are there and fit.
  */
@@ -203,19 +427,125 @@ struct twheel_event {
 	__u32 reason;
 };
 
+/**
+ * struct twheel_setup - the argument of TWHEEL_IOC_SETUP
+ * @max_timers: in: if not 0, a limit on the timers of this context, instead of the
+ *	module's if that is larger
+ * @ring_entries: in: if not 0, make a ring of so many events, a power of two up to
+ *	2^20
+ * @touch_words: in: if not 0, make a touch array of so many words, up to 2^24
+ * @flags: in: 0
+ * @reserved: in: 0
+ * @ring_bytes: out: length of the ring's mapping; 0 if there is none
+ * @touch_bytes: out: length of the touch array's mapping; 0 if there is none
+ *
+ * May be called again for what was not made yet; a ring and a touch array are made by a
+ * call each. What it makes lasts as long as the
+ * context, and is mapped with mmap() of the file, MAP_SHARED, at offset
+ * %TWHEEL_RING_OFFSET or %TWHEEL_TOUCH_OFFSET.
+ */
+struct twheel_setup {
+	__aligned_u64 max_timers;
+	__u32 ring_entries;
+	__u32 touch_words;
+	__u32 flags;
+	__u32 reserved;
+	__aligned_u64 ring_bytes;
+	__aligned_u64 touch_bytes;
+};
+
+#define TWHEEL_RING_OFFSET	0x00000000
+#define TWHEEL_TOUCH_OFFSET	0x40000000
+
+/* Events wait that do not fit: poll() the file once there is room. */
+#define TWHEEL_RING_WAITING	(1U << 0)
+
+/**
+ * struct twheel_ring - what is mapped at TWHEEL_RING_OFFSET
+ * @head: number of events ever written, modulo 2^32. Written by the kernel, read by the
+ *	program with acquire semantics
+ * @flags: 0 or TWHEEL_RING_WAITING; written by the kernel
+ * @mask: number of entries less one; constant
+ * @reserved0: nothing, to keep what the kernel writes off what the program writes
+ * @tail: number of events ever read, modulo 2^32. Written by the program, with release
+ *	semantics, when it has read them
+ * @reserved1: nothing
+ * @events: event number n is in events[n & mask]
+ *
+ * Once a context has a ring its events go there, and read() fails with EBUSY. What
+ * does not fit waits in the kernel, in its order: poll() and epoll report the file
+ * readable as long as an event is in the ring or waits, and move what waits
+ * into the room that there is.
+ */
+struct twheel_ring {
+	__u32 head;
+	__u32 flags;
+	__u32 mask;
+	__u32 reserved0[13];
+	__u32 tail;
+	__u32 reserved1[15];
+	__extension__ struct twheel_event events[];
+};
+
+/**
+ * struct twheel_touch - what is mapped at TWHEEL_TOUCH_OFFSET
+ * @now: the time of CLOCK_MONOTONIC in nanoseconds, not after the clock itself, and not
+ *	more than a jiffy before it. Written by the kernel; a program that writes it only
+ *	misleads itself
+ * @reserved: nothing
+ * @words: a word for each timer that was added with TWHEEL_TOUCHED
+ *
+ * A program tells of activity by storing @now, or a reading of CLOCK_MONOTONIC, into the
+ * word. The kernel looks at the word when the timer would expire, and if the
+ * time in it is later than the last activity it knew of, the idle timeout counts
+ * from there. A time in the future is taken as now.
+ */
+struct twheel_touch {
+	__aligned_u64 now;
+	__aligned_u64 reserved[7];
+	__extension__ __aligned_u64 words[];
+};
+
 /* What the module and this context are like. Returns 0. */
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_MAGIC, 0xa0, struct twheel_info)
 
-/* Adds and arms a timer. Returns 0. Errors: EINVAL, EOPNOTSUPP, ENOSPC, ENOMEM. */
+/*
+ * Adds and arms a timer. Returns 0; with TWHEEL_KEYED a verdict.
+ * Errors: EINVAL, EOPNOTSUPP, ENOSPC, ENOMEM.
+ */
 #define TWHEEL_IOC_TIMER_ADD	_IOWR(TWHEEL_IOC_MAGIC, 0xa1, struct twheel_timer_add)
 
-/* Cancels and frees a timer. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT. */
+/*
+ * Cancels and frees a timer. Returns a verdict.
+ * Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY.
+ */
 #define TWHEEL_IOC_TIMER_CANCEL	_IOW(TWHEEL_IOC_MAGIC, 0xa2, struct twheel_timer_cancel)
 
-/* Arms a timer anew. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT. */
+/* Arms a timer anew. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY. */
 #define TWHEEL_IOC_TIMER_REARM	_IOW(TWHEEL_IOC_MAGIC, 0xa3, struct twheel_timer_rearm)
 
-/* Tells a timer's state. Returns 0. Errors: EOPNOTSUPP, ENOENT. */
+/* Tells a timer's state. Returns 0. Errors: EOPNOTSUPP, ENOENT, EALREADY. */
 #define TWHEEL_IOC_TIMER_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 0xa4, struct twheel_timer_query)
+
+/*
+ * Does an array of operations. Returns how many have got their result.
+ * Errors: EINVAL, EOPNOTSUPP, EINTR.
+ */
+#define TWHEEL_IOC_SUBMIT	_IOW(TWHEEL_IOC_MAGIC, 0xa5, struct twheel_submit)
+
+/* Cancels all timers. Returns how many, 0 at the end. Errors: EINVAL, EOPNOTSUPP, E2BIG. */
+#define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, 0xa6, struct twheel_drain)
+
+/* What has happened in this context. Returns 0. */
+#define TWHEEL_IOC_STATS	_IOR(TWHEEL_IOC_MAGIC, 0xa7, struct twheel_context_stats)
+
+/* Limits, ring and touch array. Returns 0. Errors: EINVAL, EOPNOTSUPP, EBUSY, ENOMEM. */
+#define TWHEEL_IOC_SETUP	_IOWR(TWHEEL_IOC_MAGIC, 0xa8, struct twheel_setup)
+
+/*
+ * The command of IORING_OP_URING_CMD that is TWHEEL_IOC_SUBMIT: the submission's @cmd
+ * holds a struct twheel_submit. The completion's result is what the ioctl would return.
+ */
+#define TWHEEL_URING_SUBMIT	0
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

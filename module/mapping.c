@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: memory that a context shares with its program
+ *
+ * vmalloc_user() would do, but it charges nobody. What it does beyond __vmalloc() is to
+ * mark the memory for remap_vmalloc_range(), and nothing exported does that to memory that
+ * is charged. So pages are handed out as the program gets to them.
+ */
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "mapping.h"
+
+/**
+ * twheel_mapping_create - get the memory
+ * @mapping:	filled in
+ * @bytes:	its length; rounded up to pages
+ * @offset:	where in the file it is mapped, in bytes
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned long offset)
+{
+	mapping->bytes = PAGE_ALIGN(bytes);
+	mapping->pgoff = offset >> PAGE_SHIFT;
+	mapping->memory = __vmalloc(mapping->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	return mapping->memory ? 0 : -ENOMEM;
+}
+
+/**
+ * twheel_mapping_destroy - free the memory
+ * @mapping:	mapped nowhere any more: a mapping keeps the file open
+ *
+ * Context: process.
+ */
+void twheel_mapping_destroy(struct twheel_mapping *mapping)
+{
+	vfree(mapping->memory);
+}
+
+static vm_fault_t fault(struct vm_fault *vmf)
+{
+	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
+	unsigned long page = vmf->pgoff - mapping->pgoff;
+
+	if (page >= mapping->bytes >> PAGE_SHIFT)
+		return VM_FAULT_SIGBUS;
+	vmf->page = vmalloc_to_page(mapping->memory + (page << PAGE_SHIFT));
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.fault	= fault,
+};
+
+/**
+ * twheel_mapping_mmap - mmap(2) of it, as a whole, shared, not executable
+ * @mapping:	the memory
+ * @vma:	what the program asks for
+ *
+ * Context: process.
+ * Return: 0, or -EINVAL.
+ */
+int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff != mapping->pgoff || vma->vm_end - vma->vm_start != mapping->bytes)
+		return -EINVAL;
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	vma->vm_private_data = mapping;
+	vma->vm_ops = &vm_ops;
+	return 0;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: timers with more than a deadline: periods, other clocks, idle timeouts and
+ * lifetimes
+ *
+ * Such a timer is armed for the first of its limits, in the time of CLOCK_MONOTONIC. When
+ * it comes up all limits are looked at again: there may have been activity, or its clock
+ * may have been set back. If the first one lies ahead then, the timer is armed anew.
+ *
+ * A periodic timer waits for the delivery of its event before it is armed again, so it
+ * has one event at most, and a program that does not read costs no wake-ups. The periods
+ * that passed meanwhile are counted.
+ */
+#include <linux/bitops.h>
+#include <linux/math64.h>
+#include <linux/random.h>
+#include <linux/time.h>
+#include <linux/ktime.h>
+
+#include "context.h"
+
+/* The sum of two times below 2^63, or the latest time there is. */
+static u64 later(u64 time, u64 by)
+{
+	return min_t(u64, time + by, TWHEEL_TIME_MAX);
+}
+
+/**
+ * twheel_spread - move a time by chance
+ * @time:	in nanoseconds, below 2^64 - 2^63
+ * @spread:	by how much at most, in nanoseconds, below 2^63
+ *
+ * Context: any.
+ * Return: a time from @time to @time + @spread, each as probable.
+ */
+u64 twheel_spread(u64 time, u64 spread)
+{
+	return time + mul_u64_u64_shr(get_random_u64(), spread + 1, 64);
+}
+
+/**
+ * twheel_round - the roundest time in a range
+ * @time:	its begin, in nanoseconds, below 2^63
+ * @slack:	its length, in nanoseconds, below 2^63
+ *
+ * Context: any.
+ * Return: the time from @time to @time + @slack with the most zeros at its end, in binary,
+ * so that timers whose ranges overlap are likely to meet.
+ */
+u64 twheel_round(u64 time, u64 slack)
+{
+	u64 last = later(time, slack);
+
+	if (!time || !slack)
+		return time;
+	/* The bits that change on the way from before the first to the last may be 0. */
+	return last & ~0ULL << (fls64((time - 1) ^ last) - 1);
+}
+
+/* A deadline, or the end of a lifetime, as an operation gives it. */
+static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now)
+{
+	u64 time = op->time;
+
+	if (time == TWHEEL_TIME_NONE)
+		return time;
+	if (!(op->flags & TWHEEL_TIME_ABS))
+		time = later(twheel_clock_read(rt->clock, now), time);
+	return min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX);
+}
+
+/**
+ * twheel_rich_init - give a timer what an add says
+ * @ctx:	the context
+ * @rt:		the timer, which is not armed
+ * @op:		the add; it has been checked
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		      const struct twheel_op *op, u64 now)
+{
+	/* As with timer_settime(): a relative time does not care for the clock being set. */
+	rt->clock = op->clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS) ?
+			CLOCK_MONOTONIC : op->clock;
+	rt->flags = op->flags;
+	rt->period = op->period;
+	rt->slack = op->slack;
+	rt->idle = op->idle;
+	rt->touch = op->touch;
+	rt->active = now;
+	rt->after = TWHEEL_AFTER_NEXT;
+	rt->missed = 0;
+	rt->death = TWHEEL_TIME_NONE;
+	if (op->lifetime)
+		rt->death = min_t(u64, twheel_spread(later(now, op->lifetime), op->spread),
+				TWHEEL_TIME_MAX);
+	rt->deadline = new_time(rt, op, now);
+	list_del_init(&rt->clocked);
+	if (rt->clock != CLOCK_MONOTONIC)
+		twheel_clocks_add(ctx, rt);
+}
+
+static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_op *op)
+{
+	bool limits = rt->idle || rt->death != TWHEEL_TIME_NONE;
+	unsigned int others;
+
+	if (op->flags & TWHEEL_ACTIVE)
+		return rt->idle && !op->time && op->limit == TWHEEL_LIMIT_IDLE &&
+		       !(op->flags & TWHEEL_TIME_ABS) && !op->slack && !op->spread ?
+				0 : -EINVAL;
+	if (op->limit != TWHEEL_LIMIT_DEADLINE && !limits)
+		return -EINVAL;
+	if (op->limit == TWHEEL_LIMIT_IDLE &&
+	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
+		return -EINVAL;
+	if (op->time != TWHEEL_TIME_NONE)
+		return 0;
+	others = (rt->deadline != TWHEEL_TIME_NONE && op->limit != TWHEEL_LIMIT_DEADLINE) +
+		 (rt->idle && op->limit != TWHEEL_LIMIT_IDLE) +
+		 (rt->death != TWHEEL_TIME_NONE && op->limit != TWHEEL_LIMIT_LIFETIME);
+	return others ? 0 : -EINVAL;
+}
+
+/**
+ * twheel_rich_rearm - give a timer what a re-arm says
+ * @rt:		the timer
+ * @op:		the re-arm
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ * Return: 0; or -EINVAL if the timer has no such limit, or would have none.
+ */
+int twheel_rich_rearm(struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now)
+{
+	int ret = check_rearm(rt, op);
+
+	if (ret)
+		return ret;
+	rt->active = now;
+	if (op->flags & TWHEEL_ACTIVE)
+		return 0;
+	switch (op->limit) {
+	case TWHEEL_LIMIT_DEADLINE:
+		rt->deadline = new_time(rt, op, now);
+		rt->slack = op->slack;
+		break;
+	case TWHEEL_LIMIT_IDLE:
+		rt->idle = op->time == TWHEEL_TIME_NONE ? 0 : op->time;
+		break;
+	case TWHEEL_LIMIT_LIFETIME:
+		rt->death = new_time(rt, op, now);
+		break;
+	}
+	return 0;
+}
+
+/**
+ * twheel_rich_expiry - when is a timer due?
+ * @ctx:	the context
+ * @rt:		the timer. Its limit is set to the one that comes first
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ * Return: nanoseconds of CLOCK_MONOTONIC, as far as its clock's relation to that is now.
+ */
+u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
+{
+	u64 first = TWHEEL_TIME_NONE, time;
+
+	rt->limit = TWHEEL_LIMIT_DEADLINE;
+	if (rt->deadline != TWHEEL_TIME_NONE)
+		first = twheel_clock_to_monotonic(rt->clock,
+						  twheel_round(rt->deadline, rt->slack), now);
+	if (rt->idle) {
+		if (rt->flags & TWHEEL_TOUCHED)
+			rt->active = max(rt->active, twheel_touch_read(ctx, rt->touch, now));
+		time = later(rt->active, rt->idle);
+		if (time < first) {
+			first = time;
+			rt->limit = TWHEEL_LIMIT_IDLE;
+		}
+	}
+	if (rt->death < first) {
+		first = rt->death;
+		rt->limit = TWHEEL_LIMIT_LIFETIME;
+	}
+	return first;
+}
+
+/**
+ * twheel_rich_fill - write what only the event of such a timer tells
+ * @rt:		the timer, which has expired. If it is periodic, the periods that have passed
+ *		are counted
+ * @event:	where to
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event)
+{
+	u64 now;
+
+	event->reason = rt->limit;
+	if (rt->limit == TWHEEL_LIMIT_DEADLINE)
+		event->deadline = rt->deadline;
+	if (!rt->period)
+		return;
+	now = twheel_clock_read(rt->clock, ktime_get_ns());
+	rt->missed = now > rt->deadline ? div64_u64(now - rt->deadline, rt->period) : 0;
+	event->overruns = min_t(u64, rt->missed, U32_MAX);
+}
+
+/**
+ * twheel_rich_next - go on to the first period that was not counted
+ * @rt:		a periodic timer, whose periods have been counted
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_rich_next(struct twheel_rich_timer *rt)
+{
+	/* Up to now, which is below 2^63, and one period. */
+	rt->deadline = later(rt->deadline + rt->missed * rt->period, rt->period);
+}

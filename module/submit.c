@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: arrays of operations, and of timers that are drained
+ *
+ * Operations are read, done and answered a batch at a time, so that the context is not
+ * locked for long, and a call of any length needs no memory.
+ */
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "context.h"
+
+/* Operations done, or timers drained, at a time. */
+#define BATCH	16
+
+/* Fields of the first 40 bytes of a struct twheel_op that come from the program. */
+#define SLIM_FIELDS(X)	X(handle) X(time) X(user_data) X(opcode) X(flags) X(clock)
+
+/* Reads operations that have no more than their first 40 bytes. Returns how many. */
+static unsigned int fetch_slim(struct twheel_op *ops, const void __user *from, unsigned int nr)
+{
+	const struct twheel_op __user *op = from;
+	unsigned int i = 0;
+
+	if (!user_read_access_begin(from, nr * TWHEEL_OP_SIZE_MIN))
+		return 0;
+	while (i < nr) {
+#define GET(field)	unsafe_get_user(ops[i].field, &op->field, fault);
+		SLIM_FIELDS(GET)
+#undef GET
+		op = (const void __user *)op + TWHEEL_OP_SIZE_MIN;
+		i++;
+	}
+fault:
+	user_read_access_end();
+	return i;
+}
+
+/*
+ * Reads operations of any size. Returns how many could be read. One whose unknown tail is
+ * not zero has its result already.
+ */
+static unsigned int fetch_any(struct twheel_op *ops, const void __user *from, unsigned int nr,
+			      unsigned int size)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < nr; i++) {
+		ret = copy_struct_from_user(&ops[i], sizeof(*ops), from + i * size, size);
+		if (ret == -EFAULT)
+			break;
+		if (ret)
+			ops[i].opcode = U32_MAX;
+		ops[i].result = ret;
+	}
+	return i;
+}
+
+static unsigned int fetch(struct twheel_op *ops, const void __user *from, unsigned int nr,
+			  unsigned int size)
+{
+	memset(ops, 0, nr * sizeof(*ops));
+	if (likely(size == TWHEEL_OP_SIZE_MIN))
+		return fetch_slim(ops, from, nr);
+	return fetch_any(ops, from, nr, size);
+}
+
+/* Writes the results, and the handles of adds. Returns how many could be written. */
+static unsigned int tell(const struct twheel_op *ops, void __user *to, unsigned int nr,
+			 unsigned int size)
+{
+	struct twheel_op __user *op = to;
+	unsigned int i = 0;
+
+	if (!user_write_access_begin(to, nr * size))
+		return 0;
+	while (i < nr) {
+		if (ops[i].opcode == TWHEEL_OP_ADD && ops[i].result >= 0)
+			unsafe_put_user(ops[i].handle, &op->handle, fault);
+		unsafe_put_user(ops[i].result, &op->result, fault);
+		op = (void __user *)op + size;
+		i++;
+	}
+fault:
+	user_write_access_end();
+	return i;
+}
+
+/* An add whose handle nobody will know. One with a key can be found by that. */
+static void take_back(struct twheel_context *ctx, const struct twheel_op *op)
+{
+	struct twheel_user_timer *ut;
+
+	if (op->opcode != TWHEEL_OP_ADD || op->result < 0 || op->flags & TWHEEL_KEYED)
+		return;
+	spin_lock_bh(&ctx->lock);
+	ut = twheel_timer_find(ctx, op->handle);
+	if (!IS_ERR(ut))
+		twheel_user_cancel(ctx, ut);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/*
+ * Does up to BATCH operations. Returns how many have got their result, and tells whether the
+ * last one of these has failed.
+ */
+static unsigned int submit_batch(struct twheel_context *ctx, void __user *user, unsigned int nr,
+				 unsigned int size, bool stop, bool *failed)
+{
+	struct twheel_op ops[BATCH];
+	unsigned int done, told, i;
+
+	done = twheel_user_run(ctx, ops, fetch(ops, user, nr, size), stop);
+	told = tell(ops, user, done, size);
+	for (i = told; i < done; i++)
+		take_back(ctx, &ops[i]);
+	*failed = told && ops[told - 1].result < 0;
+	return told;
+}
+
+/**
+ * twheel_submit - do an array of operations
+ * @ctx:	the context
+ * @submit:	what the program asks for
+ *
+ * Context: process; may sleep.
+ * Return: how many operations have got their result; or
+ * * %-EINVAL	- the size or the number of operations is out of range
+ * * %-EOPNOTSUPP - an unknown flag
+ * * %-EFAULT	- not even the first is accessible
+ * * %-EINTR	- the task is being killed, and nothing was done
+ */
+long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submit)
+{
+	void __user *user = u64_to_user_ptr(submit->ops);
+	const u32 size = submit->op_size, nr = submit->nr_ops;
+	const bool stop = submit->flags & TWHEEL_SUBMIT_STOP;
+	u32 done = 0, n, told;
+	bool failed = false;
+
+	if (submit->flags & ~TWHEEL_SUBMIT_STOP)
+		return -EOPNOTSUPP;
+	if (size < TWHEEL_OP_SIZE_MIN || size % 8 || size > PAGE_SIZE || nr > INT_MAX)
+		return -EINVAL;
+	while (done < nr && !(stop && failed)) {
+		if (fatal_signal_pending(current))
+			return done ?: -EINTR;
+		n = min_t(u32, nr - done, BATCH);
+		told = submit_batch(ctx, user + (size_t)done * size, n, size, stop, &failed);
+		done += told;
+		if (told < n && !(stop && failed))
+			return done ?: -EFAULT;
+		cond_resched();
+	}
+	return done;
+}
+
+/* Cancels up to @most timers, and writes what there was to know of them. */
+static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
+				struct twheel_timer_query *records, unsigned int most,
+				bool *more)
+{
+	struct twheel_user_timer *ut;
+	unsigned int n = 0;
+
+	spin_lock_bh(&ctx->lock);
+	while (n < most) {
+		ut = twheel_timer_next(ctx, cursor);
+		*more = !IS_ERR(ut);
+		if (IS_ERR_OR_NULL(ut))
+			break;
+		twheel_user_describe(ut, &records[n++]);
+		twheel_user_cancel(ctx, ut);
+	}
+	spin_unlock_bh(&ctx->lock);
+	return n;
+}
+
+/* Copies records, of which the program knows @size bytes, or more with zeros behind. */
+static int copy_records(void __user *user, const struct twheel_timer_query *records,
+			unsigned int n, unsigned int size)
+{
+	const unsigned int known = min_t(unsigned int, size, sizeof(*records));
+	unsigned int i;
+
+	for (i = 0; i < n; i++, user += size)
+		if (copy_to_user(user, &records[i], known) ||
+		    clear_user(user + known, size - known))
+			return -EFAULT;
+	return 0;
+}
+
+/**
+ * twheel_drain - cancel timers of a context and hand them back
+ * @ctx:	the context
+ * @drain:	what the program asks for. The cursor is set
+ *
+ * Context: process; may sleep.
+ * Return: how many; or
+ * * %-EINVAL	- the size or the number of records is out of range
+ * * %-EOPNOTSUPP - an unknown flag
+ * * %-EFAULT	- the records cannot be written; nothing is cancelled, unless their memory
+ *		  goes away just now
+ * * %-EINTR	- the task is being killed, and nothing was done
+ */
+long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain)
+{
+	void __user *user = u64_to_user_ptr(drain->records);
+	const u32 size = drain->record_size, nr = drain->nr_records;
+	struct twheel_timer_query records[BATCH];
+	u32 done = 0, n, most;
+	bool more = true;
+
+	if (drain->flags)
+		return -EOPNOTSUPP;
+	if (size < TWHEEL_RECORD_SIZE_MIN || size % 8 || size > PAGE_SIZE ||
+	    !nr || nr > INT_MAX)
+		return -EINVAL;
+	while (done < nr && more) {
+		if (fatal_signal_pending(current))
+			return done ?: -EINTR;
+		most = min_t(u32, nr - done, BATCH);
+		/* Before there is something to lose. */
+		if (user && clear_user(user, most * size))
+			return done ?: -EFAULT;
+		n = drain_batch(ctx, &drain->cursor, records, most, &more);
+		if (user && copy_records(user, records, n, size))
+			return done ?: -EFAULT;
+		user += user ? n * size : 0;
+		done += n;
+		cond_resched();
+	}
+	return done;
+}
