@@ -4,7 +4,6 @@
  * changed, bad memory on the way in and on the way out, and 32-bit callers.
  */
 #include <setjmp.h>
-#include <stddef.h>
 
 #include "twheel_test.h"
 
@@ -25,31 +24,108 @@ ASSERT_FIELD(twheel_info, nr_events, 32, 8);
 ASSERT_FIELD(twheel_info, event_size, 40, 4);
 ASSERT_FIELD(twheel_info, reserved, 44, 4);
 
-_Static_assert(sizeof(struct twheel_timer_add) == 32, "twheel_timer_add");
+_Static_assert(sizeof(struct twheel_timer_add) == 88, "twheel_timer_add");
 ASSERT_FIELD(twheel_timer_add, time, 0, 8);
 ASSERT_FIELD(twheel_timer_add, user_data, 8, 8);
 ASSERT_FIELD(twheel_timer_add, handle, 16, 8);
 ASSERT_FIELD(twheel_timer_add, flags, 24, 4);
 ASSERT_FIELD(twheel_timer_add, clock, 28, 4);
+ASSERT_FIELD(twheel_timer_add, key, 32, 8);
+ASSERT_FIELD(twheel_timer_add, period, 40, 8);
+ASSERT_FIELD(twheel_timer_add, slack, 48, 8);
+ASSERT_FIELD(twheel_timer_add, spread, 56, 8);
+ASSERT_FIELD(twheel_timer_add, idle, 64, 8);
+ASSERT_FIELD(twheel_timer_add, lifetime, 72, 8);
+ASSERT_FIELD(twheel_timer_add, touch, 80, 4);
+ASSERT_FIELD(twheel_timer_add, reserved, 84, 4);
 
 _Static_assert(sizeof(struct twheel_timer_cancel) == 16, "twheel_timer_cancel");
 ASSERT_FIELD(twheel_timer_cancel, handle, 0, 8);
 ASSERT_FIELD(twheel_timer_cancel, flags, 8, 4);
 ASSERT_FIELD(twheel_timer_cancel, reserved, 12, 4);
 
-_Static_assert(sizeof(struct twheel_timer_rearm) == 24, "twheel_timer_rearm");
+_Static_assert(sizeof(struct twheel_timer_rearm) == 40, "twheel_timer_rearm");
 ASSERT_FIELD(twheel_timer_rearm, handle, 0, 8);
 ASSERT_FIELD(twheel_timer_rearm, time, 8, 8);
 ASSERT_FIELD(twheel_timer_rearm, flags, 16, 4);
-ASSERT_FIELD(twheel_timer_rearm, reserved, 20, 4);
+ASSERT_FIELD(twheel_timer_rearm, limit, 20, 4);
+ASSERT_FIELD(twheel_timer_rearm, slack, 24, 8);
+ASSERT_FIELD(twheel_timer_rearm, spread, 32, 8);
 
-_Static_assert(sizeof(struct twheel_timer_query) == 40, "twheel_timer_query");
+_Static_assert(sizeof(struct twheel_timer_query) == 64, "twheel_timer_query");
 ASSERT_FIELD(twheel_timer_query, handle, 0, 8);
 ASSERT_FIELD(twheel_timer_query, deadline, 8, 8);
 ASSERT_FIELD(twheel_timer_query, remaining, 16, 8);
 ASSERT_FIELD(twheel_timer_query, user_data, 24, 8);
 ASSERT_FIELD(twheel_timer_query, state, 32, 4);
 ASSERT_FIELD(twheel_timer_query, flags, 36, 4);
+ASSERT_FIELD(twheel_timer_query, key, 40, 8);
+ASSERT_FIELD(twheel_timer_query, period, 48, 8);
+ASSERT_FIELD(twheel_timer_query, clock, 56, 4);
+ASSERT_FIELD(twheel_timer_query, limit, 60, 4);
+
+_Static_assert(sizeof(struct twheel_op) == 96, "twheel_op");
+_Static_assert(TWHEEL_OP_SIZE_MIN == 40, "TWHEEL_OP_SIZE_MIN");
+ASSERT_FIELD(twheel_op, handle, 0, 8);
+ASSERT_FIELD(twheel_op, time, 8, 8);
+ASSERT_FIELD(twheel_op, user_data, 16, 8);
+ASSERT_FIELD(twheel_op, opcode, 24, 4);
+ASSERT_FIELD(twheel_op, flags, 28, 4);
+ASSERT_FIELD(twheel_op, clock, 32, 4);
+ASSERT_FIELD(twheel_op, result, 36, 4);
+ASSERT_FIELD(twheel_op, key, 40, 8);
+ASSERT_FIELD(twheel_op, period, 48, 8);
+ASSERT_FIELD(twheel_op, slack, 56, 8);
+ASSERT_FIELD(twheel_op, spread, 64, 8);
+ASSERT_FIELD(twheel_op, idle, 72, 8);
+ASSERT_FIELD(twheel_op, lifetime, 80, 8);
+ASSERT_FIELD(twheel_op, touch, 88, 4);
+ASSERT_FIELD(twheel_op, limit, 92, 4);
+
+_Static_assert(sizeof(struct twheel_submit) == 16, "twheel_submit");
+ASSERT_FIELD(twheel_submit, ops, 0, 8);
+ASSERT_FIELD(twheel_submit, nr_ops, 8, 4);
+ASSERT_FIELD(twheel_submit, op_size, 12, 2);
+ASSERT_FIELD(twheel_submit, flags, 14, 2);
+
+_Static_assert(sizeof(struct twheel_drain) == 24, "twheel_drain");
+ASSERT_FIELD(twheel_drain, records, 0, 8);
+ASSERT_FIELD(twheel_drain, nr_records, 8, 4);
+ASSERT_FIELD(twheel_drain, record_size, 12, 2);
+ASSERT_FIELD(twheel_drain, flags, 14, 2);
+ASSERT_FIELD(twheel_drain, cursor, 16, 8);
+
+_Static_assert(sizeof(struct twheel_context_stats) == 80, "twheel_context_stats");
+ASSERT_FIELD(twheel_context_stats, adds, 0, 8);
+ASSERT_FIELD(twheel_context_stats, cancels, 8, 8);
+ASSERT_FIELD(twheel_context_stats, rearms, 16, 8);
+ASSERT_FIELD(twheel_context_stats, expiries, 24, 8);
+ASSERT_FIELD(twheel_context_stats, taken_back, 32, 8);
+ASSERT_FIELD(twheel_context_stats, delivered, 40, 8);
+ASSERT_FIELD(twheel_context_stats, deferrals, 48, 8);
+ASSERT_FIELD(twheel_context_stats, nr_timers, 56, 8);
+ASSERT_FIELD(twheel_context_stats, nr_events, 64, 8);
+ASSERT_FIELD(twheel_context_stats, bytes, 72, 8);
+
+_Static_assert(sizeof(struct twheel_setup) == 40, "twheel_setup");
+ASSERT_FIELD(twheel_setup, max_timers, 0, 8);
+ASSERT_FIELD(twheel_setup, ring_entries, 8, 4);
+ASSERT_FIELD(twheel_setup, touch_words, 12, 4);
+ASSERT_FIELD(twheel_setup, flags, 16, 4);
+ASSERT_FIELD(twheel_setup, reserved, 20, 4);
+ASSERT_FIELD(twheel_setup, ring_bytes, 24, 8);
+ASSERT_FIELD(twheel_setup, touch_bytes, 32, 8);
+
+_Static_assert(sizeof(struct twheel_ring) == 128, "twheel_ring");
+ASSERT_FIELD(twheel_ring, head, 0, 4);
+ASSERT_FIELD(twheel_ring, flags, 4, 4);
+ASSERT_FIELD(twheel_ring, mask, 8, 4);
+ASSERT_FIELD(twheel_ring, tail, 64, 4);
+_Static_assert(offsetof(struct twheel_ring, events) == 128, "twheel_ring.events");
+
+_Static_assert(sizeof(struct twheel_touch) == 64, "twheel_touch");
+ASSERT_FIELD(twheel_touch, now, 0, 8);
+_Static_assert(offsetof(struct twheel_touch, words) == 64, "twheel_touch.words");
 
 _Static_assert(sizeof(struct twheel_event) == 48, "twheel_event");
 ASSERT_FIELD(twheel_event, handle, 0, 8);
@@ -62,10 +138,19 @@ ASSERT_FIELD(twheel_event, reason, 44, 4);
 
 /* The numbers, spelled out: they must never change. */
 _Static_assert(TWHEEL_IOC_INFO == 0x803074a0, "TWHEEL_IOC_INFO");
-_Static_assert(TWHEEL_IOC_TIMER_ADD == 0xc02074a1, "TWHEEL_IOC_TIMER_ADD");
+_Static_assert(TWHEEL_IOC_TIMER_ADD == 0xc05874a1, "TWHEEL_IOC_TIMER_ADD");
 _Static_assert(TWHEEL_IOC_TIMER_CANCEL == 0x401074a2, "TWHEEL_IOC_TIMER_CANCEL");
-_Static_assert(TWHEEL_IOC_TIMER_REARM == 0x401874a3, "TWHEEL_IOC_TIMER_REARM");
-_Static_assert(TWHEEL_IOC_TIMER_QUERY == 0xc02874a4, "TWHEEL_IOC_TIMER_QUERY");
+_Static_assert(TWHEEL_IOC_TIMER_REARM == 0x402874a3, "TWHEEL_IOC_TIMER_REARM");
+_Static_assert(TWHEEL_IOC_TIMER_QUERY == 0xc04074a4, "TWHEEL_IOC_TIMER_QUERY");
+_Static_assert(TWHEEL_IOC_SUBMIT == 0x401074a5, "TWHEEL_IOC_SUBMIT");
+_Static_assert(TWHEEL_IOC_DRAIN == 0xc01874a6, "TWHEEL_IOC_DRAIN");
+_Static_assert(TWHEEL_IOC_STATS == 0x805074a7, "TWHEEL_IOC_STATS");
+_Static_assert(TWHEEL_IOC_SETUP == 0xc02874a8, "TWHEEL_IOC_SETUP");
+
+/* The first sizes of what has grown: they must always do. */
+#define ADD_SIZE_FIRST		32
+#define REARM_SIZE_FIRST	24
+#define QUERY_SIZE_FIRST	40
 
 union argument {
 	struct twheel_info		info;
@@ -73,6 +158,10 @@ union argument {
 	struct twheel_timer_cancel	cancel;
 	struct twheel_timer_rearm	rearm;
 	struct twheel_timer_query	query;
+	struct twheel_submit		submit;
+	struct twheel_drain		drain;
+	struct twheel_context_stats	stats;
+	struct twheel_setup		setup;
 	unsigned char			bytes[IOC_SIZE_MAX];
 };
 
@@ -88,31 +177,61 @@ FIXTURE(abi)
 FIXTURE_VARIANT(abi)
 {
 	unsigned int cmd;
+	unsigned int first;
 };
 
 FIXTURE_VARIANT_ADD(abi, info)
 {
 	.cmd = TWHEEL_IOC_INFO,
+	.first = sizeof(struct twheel_info),
 };
 
 FIXTURE_VARIANT_ADD(abi, add)
 {
 	.cmd = TWHEEL_IOC_TIMER_ADD,
+	.first = ADD_SIZE_FIRST,
 };
 
 FIXTURE_VARIANT_ADD(abi, cancel)
 {
 	.cmd = TWHEEL_IOC_TIMER_CANCEL,
+	.first = sizeof(struct twheel_timer_cancel),
 };
 
 FIXTURE_VARIANT_ADD(abi, rearm)
 {
 	.cmd = TWHEEL_IOC_TIMER_REARM,
+	.first = REARM_SIZE_FIRST,
 };
 
 FIXTURE_VARIANT_ADD(abi, query)
 {
 	.cmd = TWHEEL_IOC_TIMER_QUERY,
+	.first = QUERY_SIZE_FIRST,
+};
+
+FIXTURE_VARIANT_ADD(abi, submit)
+{
+	.cmd = TWHEEL_IOC_SUBMIT,
+	.first = sizeof(struct twheel_submit),
+};
+
+FIXTURE_VARIANT_ADD(abi, drain)
+{
+	.cmd = TWHEEL_IOC_DRAIN,
+	.first = sizeof(struct twheel_drain),
+};
+
+FIXTURE_VARIANT_ADD(abi, stats)
+{
+	.cmd = TWHEEL_IOC_STATS,
+	.first = sizeof(struct twheel_context_stats),
+};
+
+FIXTURE_VARIANT_ADD(abi, setup)
+{
+	.cmd = TWHEEL_IOC_SETUP,
+	.first = sizeof(struct twheel_setup),
 };
 
 FIXTURE_SETUP(abi)
@@ -144,7 +263,10 @@ static void expect_unchanged(struct __test_metadata *_metadata, FIXTURE_DATA(abi
 	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
 }
 
-/* Fills in a good argument; for a cancel that is a new timer. */
+/*
+ * Fills in a good argument, for a call that returns 0; for a cancel that is a new
+ * timer. What takes an array gets an empty one.
+ */
 static int good(FIXTURE_DATA(abi) * self, unsigned int cmd, union argument *argument)
 {
 	memset(argument, 0, sizeof(*argument));
@@ -164,6 +286,12 @@ static int good(FIXTURE_DATA(abi) * self, unsigned int cmd, union argument *argu
 		return 0;
 	case TWHEEL_IOC_TIMER_QUERY:
 		argument->query.handle = self->pending;
+		return 0;
+	case TWHEEL_IOC_SUBMIT:
+		argument->submit.op_size = TWHEEL_OP_SIZE_MIN;
+		return 0;
+	case TWHEEL_IOC_DRAIN:
+		argument->drain.record_size = sizeof(struct twheel_timer_query);
 		return 0;
 	default:
 		return 0;
@@ -206,7 +334,7 @@ static void expect_error(struct __test_metadata *_metadata, FIXTURE_DATA(abi) * 
 TEST_F(abi, sizes)
 {
 	static union argument argument, copy;
-	unsigned int size, known = _IOC_SIZE(variant->cmd);
+	unsigned int size, shared, known = _IOC_SIZE(variant->cmd);
 	unsigned int longer[] = {
 		known, known + 1, known + 7, known + 8, known + 64, PAGE, PAGE + 8,
 		IOC_SIZE_MAX,
@@ -215,7 +343,7 @@ TEST_F(abi, sizes)
 
 	/* Shorter than it ever was. */
 	ASSERT_EQ(0, good(self, variant->cmd, &argument));
-	for (size = 0; size < known; size++)
+	for (size = 0; size < variant->first; size++)
 		expect_error(_metadata, self, resized(variant->cmd, size), &argument, EINVAL);
 
 	/* Longer, with something in the tail. */
@@ -231,17 +359,18 @@ TEST_F(abi, sizes)
 	ASSERT_EQ(0, undo_good(self, variant->cmd, &argument));
 	expect_unchanged(_metadata, self);
 
-	/* As long as it is, and longer with nothing in the tail. */
-	for (i = 0; i < ARRAY_SIZE(longer); i++) {
-		size = longer[i];
+	/* As long as it ever was, and longer with nothing in the tail. */
+	for (i = variant->first; i < known + ARRAY_SIZE(longer); i++) {
+		size = i < known ? i : longer[i - known];
+		shared = size < known ? size : known;
 		ASSERT_EQ(0, good(self, variant->cmd, &argument));
 		/* What lies behind is not the kernel's business. */
 		memset(argument.bytes + size, 0xa5, sizeof(argument) - size);
 		copy = argument;
 		EXPECT_EQ(0, tw_ioctl(self->fd, resized(variant->cmd, size), &argument))
 			TH_LOG("size %u", size);
-		EXPECT_EQ(0, memcmp(argument.bytes + known, copy.bytes + known,
-				    sizeof(argument) - known));
+		EXPECT_EQ(0, memcmp(argument.bytes + shared, copy.bytes + shared,
+				    sizeof(argument) - shared));
 		if (!(variant->cmd & IOC_OUT))
 			EXPECT_EQ(0, memcmp(&argument, &copy, sizeof(copy)));
 		EXPECT_EQ(0, undo(self, variant->cmd, &argument));
@@ -266,6 +395,8 @@ TEST_F(abi, other_numbers)
 	expect_error(_metadata, self, _IOC(_IOC_DIR(cmd), 'u', _IOC_NR(cmd), _IOC_SIZE(cmd)),
 		     &argument, ENOTTY);
 	expect_error(_metadata, self, _IOC(_IOC_DIR(cmd), 't', 0x9f, _IOC_SIZE(cmd)),
+		     &argument, ENOTTY);
+	expect_error(_metadata, self, _IOC(_IOC_DIR(cmd), 't', 0xa9, _IOC_SIZE(cmd)),
 		     &argument, ENOTTY);
 	expect_error(_metadata, self, _IOC(_IOC_DIR(cmd), 't', 0xbf, _IOC_SIZE(cmd)),
 		     &argument, ENOTTY);
@@ -388,23 +519,51 @@ TEST_F(abi, flags_and_reserved_fields)
 		break;
 	case TWHEEL_IOC_TIMER_ADD:
 		sweep_bits(_metadata, self, variant->cmd, &argument,
-			   offsetof(struct twheel_timer_add, flags), ABS, EOPNOTSUPP);
+			   offsetof(struct twheel_timer_add, flags),
+			   ABS | TWHEEL_KEYED | TWHEEL_TOUCHED, EOPNOTSUPP);
+		sweep_bits(_metadata, self, variant->cmd, &argument,
+			   offsetof(struct twheel_timer_add, reserved), 0, EINVAL);
 		break;
 	case TWHEEL_IOC_TIMER_CANCEL:
 		sweep_bits(_metadata, self, variant->cmd, &argument,
-			   offsetof(struct twheel_timer_cancel, flags), 0, EOPNOTSUPP);
+			   offsetof(struct twheel_timer_cancel, flags), TWHEEL_BY_KEY,
+			   EOPNOTSUPP);
 		sweep_bits(_metadata, self, variant->cmd, &argument,
 			   offsetof(struct twheel_timer_cancel, reserved), 0, EINVAL);
 		break;
 	case TWHEEL_IOC_TIMER_REARM:
 		sweep_bits(_metadata, self, variant->cmd, &argument,
-			   offsetof(struct twheel_timer_rearm, flags), ABS, EOPNOTSUPP);
+			   offsetof(struct twheel_timer_rearm, flags),
+			   ABS | TWHEEL_BY_KEY | TWHEEL_ACTIVE, EOPNOTSUPP);
 		sweep_bits(_metadata, self, variant->cmd, &argument,
-			   offsetof(struct twheel_timer_rearm, reserved), 0, EINVAL);
+			   offsetof(struct twheel_timer_rearm, limit),
+			   TWHEEL_LIMIT_IDLE | TWHEEL_LIMIT_LIFETIME, EOPNOTSUPP);
 		break;
 	case TWHEEL_IOC_TIMER_QUERY:
 		sweep_bits(_metadata, self, variant->cmd, &argument,
-			   offsetof(struct twheel_timer_query, flags), 0, EOPNOTSUPP);
+			   offsetof(struct twheel_timer_query, flags), TWHEEL_BY_KEY,
+			   EOPNOTSUPP);
+		break;
+	case TWHEEL_IOC_SUBMIT:
+		/* The flags are the upper half of these 32 bits. */
+		sweep_bits(_metadata, self, variant->cmd, &argument,
+			   offsetof(struct twheel_submit, op_size),
+			   TWHEEL_SUBMIT_STOP << 16 | 0xffff, EOPNOTSUPP);
+		break;
+	case TWHEEL_IOC_DRAIN:
+		sweep_bits(_metadata, self, variant->cmd, &argument,
+			   offsetof(struct twheel_drain, record_size), 0xffff, EOPNOTSUPP);
+		break;
+	case TWHEEL_IOC_STATS:
+		memset(&argument.stats, 0xff, sizeof(argument.stats));
+		EXPECT_EQ(0, tw_ioctl(self->fd, variant->cmd, &argument));
+		EXPECT_EQ(self->before.info.nr_timers, argument.stats.nr_timers);
+		break;
+	case TWHEEL_IOC_SETUP:
+		sweep_bits(_metadata, self, variant->cmd, &argument,
+			   offsetof(struct twheel_setup, flags), 0, EOPNOTSUPP);
+		sweep_bits(_metadata, self, variant->cmd, &argument,
+			   offsetof(struct twheel_setup, reserved), 0, EINVAL);
 		break;
 	}
 	ASSERT_EQ(0, undo_good(self, variant->cmd, &argument));
@@ -439,7 +598,8 @@ TEST_F(abi_values, clocks)
 
 	ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_TIMER_ADD, &argument));
 	for (clock = 0; clock < 32; clock++) {
-		if (clock == CLOCK_MONOTONIC)
+		if (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME ||
+		    clock == CLOCK_BOOTTIME)
 			continue;
 		argument.add.clock = clock;
 		expect_error(_metadata, &self->abi, TWHEEL_IOC_TIMER_ADD, &argument, EOPNOTSUPP);
@@ -473,6 +633,139 @@ TEST_F(abi_values, times_out_of_range)
 			expect_error(_metadata, &self->abi, TWHEEL_IOC_TIMER_REARM, &argument,
 				     EINVAL);
 		}
+	}
+	expect_unchanged(_metadata, &self->abi);
+}
+
+/* An add that must fail with EINVAL and change nothing. */
+static void expect_bad_add(struct __test_metadata *_metadata, FIXTURE_DATA(abi_values) * self,
+			   struct twheel_timer_add add)
+{
+	static union argument argument;
+
+	ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_TIMER_ADD, &argument));
+	if (!add.time)
+		add.time = argument.add.time;
+	if (!add.clock)
+		add.clock = CLOCK_MONOTONIC;
+	argument.add = add;
+	expect_error(_metadata, &self->abi, TWHEEL_IOC_TIMER_ADD, &argument, EINVAL);
+}
+
+#define EXPECT_BAD_ADD(...)						\
+	expect_bad_add(_metadata, self, (struct twheel_timer_add){ __VA_ARGS__ })
+
+TEST_F(abi_values, adds_that_are_out_of_range)
+{
+	const __u64 large[] = { TWHEEL_TIME_MAX + 1, TWHEEL_TIME_NONE - 1, TWHEEL_TIME_NONE };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(large); i++) {
+		EXPECT_BAD_ADD(.period = large[i]);
+		EXPECT_BAD_ADD(.slack = large[i]);
+		EXPECT_BAD_ADD(.spread = large[i]);
+		EXPECT_BAD_ADD(.idle = large[i]);
+		EXPECT_BAD_ADD(.lifetime = large[i]);
+	}
+	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE - 1, .idle = SEC);
+	expect_unchanged(_metadata, &self->abi);
+}
+
+TEST_F(abi_values, adds_that_contradict_themselves)
+{
+	/* Nothing to expire for. */
+	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE);
+	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE, .period = SEC);
+	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE, .slack = SEC, .spread = SEC);
+	/* A period and an end. */
+	EXPECT_BAD_ADD(.period = SEC, .idle = SEC);
+	EXPECT_BAD_ADD(.period = SEC, .lifetime = SEC);
+	/* Limits are on one clock. */
+	EXPECT_BAD_ADD(.clock = CLOCK_BOOTTIME, .idle = SEC);
+	EXPECT_BAD_ADD(.clock = CLOCK_BOOTTIME, .lifetime = SEC);
+	/* Numbers that nothing reads. */
+	EXPECT_BAD_ADD(.key = 1);
+	EXPECT_BAD_ADD(.touch = 1, .idle = SEC);
+	/* No touch array; and what it would tell nothing of. */
+	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED, .idle = SEC);
+	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED);
+	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED, .lifetime = SEC);
+	expect_unchanged(_metadata, &self->abi);
+}
+
+/* A re-arm of the pending timer that must fail with EINVAL and change nothing. */
+#define EXPECT_BAD_REARM(...)						\
+	EXPECT_EQ(-EINVAL, tw_rearm_timer(self->abi.fd, &(struct twheel_timer_rearm){	\
+		.handle = self->abi.pending, __VA_ARGS__ }))
+
+TEST_F(abi_values, rearms_that_are_out_of_range_or_contradict_themselves)
+{
+	const __u64 large[] = { TWHEEL_TIME_MAX + 1, TWHEEL_TIME_NONE - 1, TWHEEL_TIME_NONE };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(large); i++) {
+		EXPECT_BAD_REARM(.time = SEC, .slack = large[i]);
+		EXPECT_BAD_REARM(.time = SEC, .spread = large[i]);
+	}
+	/* It has a deadline, and that is its last limit. */
+	EXPECT_BAD_REARM(.time = TWHEEL_TIME_NONE);
+	EXPECT_BAD_REARM(.time = SEC, .limit = TWHEEL_LIMIT_IDLE);
+	EXPECT_BAD_REARM(.time = SEC, .limit = TWHEEL_LIMIT_LIFETIME);
+	EXPECT_BAD_REARM(.flags = TWHEEL_ACTIVE, .limit = TWHEEL_LIMIT_IDLE);
+	EXPECT_BAD_REARM(.flags = TWHEEL_ACTIVE);
+	EXPECT_BAD_REARM(.flags = TWHEEL_ACTIVE, .limit = TWHEEL_LIMIT_LIFETIME);
+	EXPECT_BAD_REARM(.flags = TWHEEL_ACTIVE, .limit = TWHEEL_LIMIT_IDLE, .time = 1);
+	expect_unchanged(_metadata, &self->abi);
+}
+
+TEST_F(abi_values, arrays_of_bad_sizes)
+{
+	const __u16 sizes[] = { 0, 8, 32, 39, 41, 44, 95, 97, 100, 0xffff };
+	static union argument argument;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_SUBMIT, &argument));
+		argument.submit.op_size = sizes[i];
+		expect_error(_metadata, &self->abi, TWHEEL_IOC_SUBMIT, &argument, EINVAL);
+	}
+	ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_SUBMIT, &argument));
+	argument.submit.nr_ops = 1U << 31;
+	expect_error(_metadata, &self->abi, TWHEEL_IOC_SUBMIT, &argument, EINVAL);
+	argument.submit.nr_ops = ~0U;
+	expect_error(_metadata, &self->abi, TWHEEL_IOC_SUBMIT, &argument, EINVAL);
+	for (i = 0; i < QUERY_SIZE_FIRST; i++) {
+		ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_DRAIN, &argument));
+		argument.drain.records = (uintptr_t)&argument;
+		argument.drain.nr_records = 1;
+		argument.drain.record_size = i;
+		expect_error(_metadata, &self->abi, TWHEEL_IOC_DRAIN, &argument, EINVAL);
+	}
+	expect_unchanged(_metadata, &self->abi);
+}
+
+TEST_F(abi_values, setups_that_are_out_of_range)
+{
+	const __u32 entries[] = { 3, 5, 6, 7, 12, 1000, (1 << 20) - 1, (1 << 20) + 1, 1 << 21,
+				  1U << 31, ~0U };
+	const __u32 words[] = { (1 << 24) + 1, 1 << 25, 1U << 31, ~0U };
+	static union argument argument;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(entries); i++) {
+		argument.setup.ring_entries = entries[i];
+		expect_error(_metadata, &self->abi, TWHEEL_IOC_SETUP, &argument, EINVAL);
+	}
+	argument.setup.ring_entries = 0;
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		argument.setup.touch_words = words[i];
+		expect_error(_metadata, &self->abi, TWHEEL_IOC_SETUP, &argument, EINVAL);
+		/* Not the half of it either. */
+		argument.setup.ring_entries = 64;
+		argument.setup.max_timers = 5;
+		expect_error(_metadata, &self->abi, TWHEEL_IOC_SETUP, &argument, EINVAL);
+		argument.setup.ring_entries = 0;
+		argument.setup.max_timers = 0;
 	}
 	expect_unchanged(_metadata, &self->abi);
 }
@@ -527,6 +820,10 @@ TEST_F(abi_values, from_a_32_bit_program)
 	union {
 		union argument		argument;
 		struct twheel_event	event;
+		struct {
+			struct twheel_submit	submit;
+			struct twheel_op	ops[2];
+		} array;
 	} *low;
 	const int fd = self->abi.fd;
 	uintptr_t address;
@@ -559,6 +856,22 @@ TEST_F(abi_values, from_a_32_bit_program)
 	EXPECT_EQ(TWHEEL_TIME_MAX, low->argument.query.deadline);
 	EXPECT_EQ(0x1122334455667788, low->argument.query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, low->argument.query.state);
+
+	/* An array, the address of which has 32 bits. */
+	memset(low, 0, sizeof(*low));
+	low->array.submit.ops = (uintptr_t)low->array.ops;
+	low->array.submit.nr_ops = 2;
+	low->array.submit.op_size = sizeof(struct twheel_op);
+	low->array.ops[0].flags = TWHEEL_KEYED;
+	low->array.ops[0].time = HOUR;
+	low->array.ops[0].clock = CLOCK_MONOTONIC;
+	low->array.ops[0].key = 0x8877665544332211;
+	low->array.ops[1].opcode = TWHEEL_OP_CANCEL;
+	low->array.ops[1].flags = TWHEEL_BY_KEY;
+	low->array.ops[1].handle = 0x8877665544332211;
+	ASSERT_EQ(2, call_32(IA32_IOCTL, fd, TWHEEL_IOC_SUBMIT, address));
+	EXPECT_EQ(TWHEEL_WAS_ABSENT, low->array.ops[0].result);
+	EXPECT_EQ(TWHEEL_WAS_PENDING, low->array.ops[1].result);
 
 	memset(low, 0, sizeof(*low));
 	low->argument.rearm.handle = handle;

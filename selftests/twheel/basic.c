@@ -5,6 +5,10 @@
  */
 #include "twheel_test.h"
 
+#define FEATURES	(TWHEEL_FEATURE_SUBMIT | TWHEEL_FEATURE_KEYS | TWHEEL_FEATURE_PERIODIC | \
+			 TWHEEL_FEATURE_CLOCKS | TWHEEL_FEATURE_LIMITS | TWHEEL_FEATURE_RING | \
+			 TWHEEL_FEATURE_TOUCH | TWHEEL_FEATURE_URING)
+
 FIXTURE(basic)
 {
 	int fd;
@@ -47,7 +51,7 @@ TEST_F(basic, info_of_a_new_context)
 	struct twheel_info info;
 
 	ASSERT_EQ(0, tw_info(self->fd, &info));
-	EXPECT_EQ(0, info.features);
+	EXPECT_EQ(FEATURES, info.features);
 	EXPECT_GT(info.tick_ns, 0);
 	EXPECT_EQ(0, info.tick_ns & (info.tick_ns - 1));
 	EXPECT_EQ(file_number(PARAMETERS "max_timers"), info.max_timers);
@@ -151,7 +155,9 @@ TEST_F(basic, query_tells_all)
 	EXPECT_EQ(1, tw_nr_events(self->fd));
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 	EXPECT_EQ(expired, event.handle);
-	EXPECT_EQ(-ENOENT, tw_query(self->fd, expired, &query));
+	EXPECT_EQ(-EALREADY, tw_query(self->fd, expired, &query));
+	EXPECT_EQ(-EALREADY, tw_rearm(self->fd, expired, HOUR, 0));
+	EXPECT_EQ(-EALREADY, tw_cancel(self->fd, expired));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, pending));
 }
 

@@ -207,6 +207,7 @@ static void hammer_rearm(struct account *account, unsigned int id, __u64 distanc
 	case TWHEEL_WAS_EXPIRED:
 		count(&account->rearmed_expired);
 		break;
+	case -EALREADY:
 	case -ENOENT:
 		count(&account->stale);
 		break;
@@ -226,6 +227,7 @@ static void hammer_cancel(struct account *account, unsigned int id)
 		count(&account->cancelled_expired);
 		end_record(account, id);
 		break;
+	case -EALREADY:
 	case -ENOENT:
 		count(&account->stale);
 		break;

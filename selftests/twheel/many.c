@@ -151,7 +151,7 @@ TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 			read += read_batch(_metadata, self);
 		ret = tw_cancel(self->fd, self->handles[i]);
 		if (self->seen[i]) {
-			ASSERT_EQ(-ENOENT, ret);
+			ASSERT_EQ(-EALREADY, ret);
 			continue;
 		}
 		ASSERT_LE(0, ret);

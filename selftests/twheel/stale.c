@@ -28,20 +28,26 @@ FIXTURE_TEARDOWN(stale)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Is the handle refused by every call, and does nothing change? */
-static void expect_refused(struct __test_metadata *_metadata, FIXTURE_DATA(stale) * self,
-			   __u64 handle)
+/* Is the handle refused with @error by every call, and does nothing change? */
+static void expect_error(struct __test_metadata *_metadata, FIXTURE_DATA(stale) * self,
+			 __u64 handle, int error)
 {
 	struct tw_view before, after;
 	struct twheel_timer_query query;
 
 	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &before));
-	EXPECT_EQ(-ENOENT, tw_query(self->fd, handle, &query)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-ENOENT, tw_rearm(self->fd, handle, 0, 0)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-ENOENT, tw_rearm(self->fd, handle, HOUR, 0)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handle)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, tw_query(self->fd, handle, &query)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, tw_rearm(self->fd, handle, 0, 0)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, tw_rearm(self->fd, handle, HOUR, 0)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, tw_cancel(self->fd, handle)) TH_LOG("handle %llx", handle);
 	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+}
+
+static void expect_refused(struct __test_metadata *_metadata, FIXTURE_DATA(stale) * self,
+			   __u64 handle)
+{
+	expect_error(_metadata, self, handle, ENOENT);
 }
 
 TEST_F(stale, after_cancel)
@@ -75,8 +81,38 @@ TEST_F(stale, after_delivery)
 	ASSERT_EQ(handle, events[1].handle);
 	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &self->expired));
 	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	expect_refused(_metadata, self, handle);
-	expect_refused(_metadata, self, events[0].handle);
+	/* One of them has lent its memory to another timer since. */
+	expect_error(_metadata, self, handle, EALREADY);
+	expect_error(_metadata, self, events[0].handle, EALREADY);
+}
+
+/* "Delivered" is told until the memory has had two more lives; "cancelled" never. */
+TEST_F(stale, after_delivery_and_other_lives)
+{
+	struct twheel_event events[2];
+	__u64 handle, other;
+	int i;
+
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &handle));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
+	/* So that its memory is the first to be used again. */
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, self->expired, HOUR, 0));
+	ASSERT_EQ(1, tw_read(self->fd, events, 2));
+	ASSERT_EQ(handle, events[0].handle);
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, self->expired, 0, 0));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	expect_error(_metadata, self, handle, EALREADY);
+	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &other));
+	expect_error(_metadata, self, handle, EALREADY);
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, other));
+	expect_error(_metadata, self, handle, EALREADY);
+	expect_error(_metadata, self, other, ENOENT);
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &other));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, other));
+		expect_error(_metadata, self, other, ENOENT);
+	}
+	expect_error(_metadata, self, handle, ENOENT);
 }
 
 TEST_F(stale, never_given_out)

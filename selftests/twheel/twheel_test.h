@@ -17,11 +17,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -47,12 +49,17 @@
 
 #define ABS		TWHEEL_TIME_ABS
 
-static inline __u64 now_ns(void)
+static inline __u64 clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline __u64 now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static inline void sleep_ns(__u64 ns)
@@ -83,66 +90,179 @@ static inline int tw_info(int fd, struct twheel_info *info)
 	return tw_ioctl(fd, TWHEEL_IOC_INFO, info);
 }
 
-/* Adds a timer. @handle is not written on an error. */
+/* Adds any timer: its handle is written, and that only if there is no error. */
+static inline int tw_add_timer(int fd, struct twheel_timer_add *add)
+{
+	struct twheel_timer_add copy;
+	int ret;
+
+	add->handle = POISON;
+	copy = *add;
+	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
+	if (ret >= 0 && (!add->handle || add->handle == POISON))
+		return -EPROTO;
+	if (ret >= 0)
+		copy.handle = add->handle;
+	return memcmp(&copy, add, sizeof(copy)) ? -EPROTO : ret;
+}
+
+/* Adds a timer with no more than a deadline. @handle is not written on an error. */
 static inline int tw_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64 *handle)
 {
 	struct twheel_timer_add add = {
 		.time		= time,
 		.user_data	= user_data,
-		.handle		= POISON,
 		.flags		= flags,
 		.clock		= CLOCK_MONOTONIC,
 	};
-	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_ADD, &add);
+	int ret = tw_add_timer(fd, &add);
 
-	if (add.time != time || add.user_data != user_data || add.flags != flags ||
-	    add.clock != CLOCK_MONOTONIC)
-		return -EPROTO;
-	if (ret < 0)
-		return add.handle == POISON ? ret : -EPROTO;
-	if (!add.handle || add.handle == POISON)
-		return -EPROTO;
-	if (handle)
+	if (ret >= 0 && handle)
 		*handle = add.handle;
+	return ret;
+}
+
+/* Adds a timer with a key, or makes that of the key this one. Returns the verdict. */
+static inline int tw_set(int fd, __u64 key, __u64 time, __u32 flags, __u64 user_data,
+			 __u64 *handle)
+{
+	struct twheel_timer_add add = {
+		.time		= time,
+		.user_data	= user_data,
+		.flags		= flags | TWHEEL_KEYED,
+		.clock		= CLOCK_MONOTONIC,
+		.key		= key,
+	};
+	int ret = tw_add_timer(fd, &add);
+
+	if (ret >= 0 && handle)
+		*handle = add.handle;
+	return ret;
+}
+
+static inline int tw_cancel_flags(int fd, __u64 name, __u32 flags)
+{
+	struct twheel_timer_cancel cancel = { .handle = name, .flags = flags };
+	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
+
+	if (cancel.handle != name || cancel.flags != flags || cancel.reserved)
+		return -EPROTO;
 	return ret;
 }
 
 static inline int tw_cancel(int fd, __u64 handle)
 {
-	struct twheel_timer_cancel cancel = { .handle = handle };
-	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
+	return tw_cancel_flags(fd, handle, 0);
+}
 
-	if (cancel.handle != handle || cancel.flags || cancel.reserved)
-		return -EPROTO;
-	return ret;
+static inline int tw_cancel_key(int fd, __u64 key)
+{
+	return tw_cancel_flags(fd, key, TWHEEL_BY_KEY);
+}
+
+/* Re-arms in any way: nothing is written. */
+static inline int tw_rearm_timer(int fd, const struct twheel_timer_rearm *rearm)
+{
+	struct twheel_timer_rearm copy = *rearm;
+	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &copy);
+
+	return memcmp(&copy, rearm, sizeof(copy)) ? -EPROTO : ret;
+}
+
+static inline int tw_rearm_limit(int fd, __u64 name, __u64 time, __u32 flags, __u32 limit)
+{
+	const struct twheel_timer_rearm rearm = {
+		.handle	= name,
+		.time	= time,
+		.flags	= flags,
+		.limit	= limit,
+	};
+
+	return tw_rearm_timer(fd, &rearm);
 }
 
 static inline int tw_rearm(int fd, __u64 handle, __u64 time, __u32 flags)
 {
-	struct twheel_timer_rearm rearm = { .handle = handle, .time = time, .flags = flags };
-	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &rearm);
+	return tw_rearm_limit(fd, handle, time, flags, TWHEEL_LIMIT_DEADLINE);
+}
 
-	if (rearm.handle != handle || rearm.time != time || rearm.flags != flags ||
-	    rearm.reserved)
+static inline int tw_rearm_key(int fd, __u64 key, __u64 time, __u32 flags)
+{
+	return tw_rearm(fd, key, time, flags | TWHEEL_BY_KEY);
+}
+
+static inline int tw_active(int fd, __u64 handle)
+{
+	return tw_rearm_limit(fd, handle, 0, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE);
+}
+
+static inline int tw_query_flags(int fd, __u64 name, __u32 flags,
+				 struct twheel_timer_query *query)
+{
+	struct twheel_timer_query poison;
+	int ret;
+
+	memset(query, 0xa5, sizeof(*query));
+	query->handle = name;
+	query->flags = flags;
+	poison = *query;
+	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
+	if (ret < 0)
+		return memcmp(query, &poison, sizeof(poison)) ? -EPROTO : ret;
+	if (query->flags & ~TWHEEL_KEYED || (!query->flags && query->key))
+		return -EPROTO;
+	if ((flags & TWHEEL_BY_KEY ? query->key : query->handle) != name)
 		return -EPROTO;
 	return ret;
 }
 
 static inline int tw_query(int fd, __u64 handle, struct twheel_timer_query *query)
 {
-	struct twheel_timer_query poison;
-	int ret;
+	return tw_query_flags(fd, handle, 0, query);
+}
 
-	memset(query, 0xa5, sizeof(*query));
-	query->handle = handle;
-	query->flags = 0;
-	poison = *query;
-	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
-	if (query->handle != handle || query->flags)
-		return -EPROTO;
-	if (ret < 0 && memcmp(query, &poison, sizeof(poison)))
-		return -EPROTO;
-	return ret;
+static inline int tw_query_key(int fd, __u64 key, struct twheel_timer_query *query)
+{
+	return tw_query_flags(fd, key, TWHEEL_BY_KEY, query);
+}
+
+/* Does @nr_ops operations, one each @op_size bytes. */
+static inline int tw_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size, __u16 flags)
+{
+	const struct twheel_submit submit = {
+		.ops		= (uintptr_t)ops,
+		.nr_ops		= nr_ops,
+		.op_size	= op_size,
+		.flags		= flags,
+	};
+	struct twheel_submit copy = submit;
+	int ret = tw_ioctl(fd, TWHEEL_IOC_SUBMIT, &copy);
+
+	return memcmp(&copy, &submit, sizeof(copy)) ? -EPROTO : ret;
+}
+
+/* Drains into @records, or without a word; of the structure, the cursor is written. */
+static inline int tw_drain(int fd, void *records, __u32 nr_records, __u16 record_size,
+			   __u64 *cursor)
+{
+	const struct twheel_drain drain = {
+		.records	= (uintptr_t)records,
+		.nr_records	= nr_records,
+		.record_size	= record_size,
+		.cursor		= *cursor,
+	};
+	struct twheel_drain copy = drain;
+	int ret = tw_ioctl(fd, TWHEEL_IOC_DRAIN, &copy);
+
+	if (ret >= 0)
+		*cursor = copy.cursor;
+	return memcmp(&copy, &drain, offsetof(struct twheel_drain, cursor)) ? -EPROTO : ret;
+}
+
+static inline int tw_stats(int fd, struct twheel_context_stats *stats)
+{
+	memset(stats, 0xa5, sizeof(*stats));
+	return tw_ioctl(fd, TWHEEL_IOC_STATS, stats);
 }
 
 /* A timer's state, or -errno. */
@@ -209,7 +329,7 @@ static inline bool tw_wait_events(int fd, __u64 n)
 	return true;
 }
 
-/* The first fault of an event of a one-shot timer that was just read, or NULL. */
+/* The first fault of an event of a deadline that was just read, or NULL. */
 static inline const char *tw_event_fault(const struct twheel_event *event)
 {
 	if (event->fired < event->deadline)
@@ -218,7 +338,7 @@ static inline const char *tw_event_fault(const struct twheel_event *event)
 		return "fired in the future";
 	if (event->overruns)
 		return "overruns of a one-shot timer";
-	if (event->reason != TWHEEL_REASON_DEADLINE)
+	if (event->reason != TWHEEL_LIMIT_DEADLINE)
 		return "wrong reason";
 	return NULL;
 }
@@ -257,8 +377,11 @@ static inline int tw_look(int fd, __u64 pending, __u64 expired, struct tw_view *
 	return ret;
 }
 
-/* Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. */
-static __u64 random_state;
+/*
+ * Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. A thread
+ * begins with its random_thread().
+ */
+static __thread __u64 random_state;
 
 static inline __u64 random_u64(void)
 {
@@ -289,6 +412,14 @@ static inline __u64 random_seed(void)
 	printf("# seed %llu\n", random_state);
 	fflush(stdout);
 	return random_state;
+}
+
+/* Has a thread draw numbers of its own, that follow from the seed of the test. */
+static inline void random_thread(__u64 seed, unsigned int number)
+{
+	random_state = seed ^ (number + 1) * 0x9e3779b97f4a7c15ULL;
+	if (!random_state)
+		random_state = 1;
 }
 
 /* How many timers are very many: TWHEEL_MANY, for a slow kernel. */
