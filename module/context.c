@@ -346,6 +346,7 @@ struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twh
 void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
 			  bool delivered)
 {
+	unsigned int history = ut->node.state >> TWHEEL_HISTORY_SHIFT << 1 | delivered;
 	enum twheel_kind kind = twheel_kind_of(ut);
 
 	lockdep_assert_held(&ctx->lock);
@@ -353,7 +354,7 @@ void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *
 		twheel_keys_remove(ctx, ut);
 	if (kind == TWHEEL_RICH)
 		list_del_init(&twheel_rich(ut)->clocked);
-	ut->node.state = delivered ? TWHEEL_FREE | TWHEEL_DELIVERED_ONCE : TWHEEL_FREE;
+	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
 	ut->node.generation++;
 	ctx->nr_timers--;
 	/* The generation has wrapped: the timer is never used again. */
@@ -393,6 +394,17 @@ static struct twheel_user_timer *timer_of(struct twheel_context *ctx, u32 index)
 	return timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
 }
 
+/* What has become of an earlier life of a timer. */
+static int history_of(const struct twheel_user_timer *ut, u32 generation)
+{
+	u32 back = ut->node.generation - generation;
+
+	if (back <= TWHEEL_HISTORY_BITS &&
+	    ut->node.state >> TWHEEL_HISTORY_SHIFT & 1U << (back - 1))
+		return -EALREADY;
+	return -ENOENT;
+}
+
 /**
  * twheel_timer_find - look up a handle
  * @ctx:	the context
@@ -411,12 +423,8 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 	lockdep_assert_held(&ctx->lock);
 	if (unlikely(!ut))
 		return ERR_PTR(-ENOENT);
-	if (unlikely(ut->node.generation != generation)) {
-		if (ut->node.generation == generation + 1 &&
-		    ut->node.state & TWHEEL_DELIVERED_ONCE)
-			return ERR_PTR(-EALREADY);
-		return ERR_PTR(-ENOENT);
-	}
+	if (unlikely(ut->node.generation != generation))
+		return ERR_PTR(history_of(ut, generation));
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
 		return ut;
 	if (twheel_state_of(ut) == TWHEEL_FREE)

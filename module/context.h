@@ -47,12 +47,15 @@ enum twheel_kind {
 	TWHEEL_NR_KINDS,
 };
 
-/* Flags of struct twheel_node::state, above an enum twheel_user_state. */
-#define TWHEEL_STATE_MASK	0xff
-/* The event of the life before was delivered. */
-#define TWHEEL_DELIVERED_ONCE	0x100
-/* The timer is in its context's keys. */
-#define TWHEEL_HASHED		0x200
+/*
+ * struct twheel_node::state: an enum twheel_user_state, whether the timer is in its
+ * context's keys, and for each of the lives before whether it ended with a delivery, the
+ * last one first.
+ */
+#define TWHEEL_STATE_MASK	0x7
+#define TWHEEL_HASHED		0x8
+#define TWHEEL_HISTORY_SHIFT	4
+#define TWHEEL_HISTORY_BITS	12
 
 struct twheel_ring_buffer;
 struct twheel_touch_array;
@@ -128,7 +131,7 @@ enum twheel_user_state {
 /**
  * struct twheel_user_timer - a timer of a context
  * @timer:	the engine's part; its deadline is the timer's. @timer.node.state is
- *		an enum twheel_user_state and flags, @timer.node.generation the upper half of the
+ *		explained above, @timer.node.generation the upper half of the
  *		handle that names the timer, or will name it when it is used next
  * @node:	the same, as far as it is there when the timer has expired
  * @fired:	when it expired, in nanoseconds; takes the place of what only an armed

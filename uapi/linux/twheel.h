@@ -41,7 +41,7 @@
  *    read() fail with EFAULT, the event is read by a later one
  *  - ENOENT: the handle or key names no timer of this context: it was never given
  *    out, it was cancelled, or its event was delivered and the timer's memory has
- *    been used by more than one other since
+ *    been used by twelve others since
  *  - ENOSPC: the context, or the module, has as many timers as its limit allows
  *  - ENOMEM: there is no memory for another timer, or none is left to the memory
  *    cgroup
