@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Periods, slack and spread: no period is lost, counted twice or early, however late
+ * the reader comes, and the phase is kept.
+ */
+#include "twheel_test.h"
+
+#define MOST_OVERRUNS	0xffffffffU
+
+FIXTURE(periodic)
+{
+	int fd;
+	__u64 tick;
+	__u64 seq;
+};
+
+FIXTURE_SETUP(periodic)
+{
+	struct twheel_info info;
+
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	self->tick = info.tick_ns;
+	self->seq = 0;
+	random_seed();
+}
+
+FIXTURE_TEARDOWN(periodic)
+{
+	EXPECT_EQ(0, close(self->fd));
+}
+
+static int add_periodic(int fd, __u64 time, __u32 flags, __u64 period, __u64 user_data,
+			__u64 *handle)
+{
+	struct twheel_timer_add add = {
+		.time		= time,
+		.user_data	= user_data,
+		.flags		= flags,
+		.clock		= CLOCK_MONOTONIC,
+		.period		= period,
+	};
+	int ret = tw_add_timer(fd, &add);
+
+	*handle = add.handle;
+	return ret;
+}
+
+/*
+ * Reads the next event, which has to be of @handle and about the periods that begin at
+ * @deadline. Returns the deadline of the next one to come.
+ */
+static __u64 expect_periods(struct __test_metadata *_metadata, FIXTURE_DATA(periodic) * self,
+			    __u64 handle, __u64 deadline, __u64 period)
+{
+	struct twheel_event event;
+	__u64 last;
+
+	ASSERT_EQ(true, tw_wait(self->fd)) {
+		return POISON;
+	}
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1)) {
+		return POISON;
+	}
+	EXPECT_EQ(handle, event.handle);
+	EXPECT_EQ(deadline, event.deadline);
+	EXPECT_EQ(self->seq++, event.seq);
+	EXPECT_EQ(TWHEEL_LIMIT_DEADLINE, event.reason);
+	EXPECT_LE(event.deadline, event.fired);
+	EXPECT_GE(now_ns(), event.fired);
+	/* Of the periods that it counts none has yet to come. */
+	last = event.deadline + event.overruns * period;
+	EXPECT_GE(now_ns(), last);
+	return last + period;
+}
+
+TEST_F(periodic, phase_is_kept)
+{
+	const __u64 period = 5 * MSEC + 12345;
+	__u64 handle, begin = now_ns() + 20 * MSEC, next = begin;
+	unsigned int events;
+
+	ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, 1, &handle));
+	for (events = 0; events < 60; events++)
+		next = expect_periods(_metadata, self, handle, next, period);
+	EXPECT_EQ(0, (next - begin) % period);
+	/* As often as that: what was missed is counted. */
+	EXPECT_LE(events, (next - begin) / period);
+	EXPECT_GT(next + period, now_ns());
+	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_F(periodic, relative_begin)
+{
+	const __u64 period = 4 * MSEC;
+	struct twheel_timer_query query;
+	__u64 handle, before, after, next;
+	unsigned int events;
+
+	before = now_ns();
+	ASSERT_EQ(0, add_periodic(self->fd, 30 * MSEC, 0, period, 1, &handle));
+	after = now_ns();
+	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	EXPECT_LE(before + 30 * MSEC, query.deadline);
+	EXPECT_GE(after + 30 * MSEC, query.deadline);
+	EXPECT_EQ(period, query.period);
+	next = query.deadline;
+	for (events = 0; events < 10; events++)
+		next = expect_periods(_metadata, self, handle, next, period);
+}
+
+/* One event tells of all the periods that passed until it was read. */
+TEST_F(periodic, a_reader_that_is_late)
+{
+	const __u64 period = 3 * MSEC;
+	__u64 handle, begin = now_ns() + period, next = begin, before, after, round;
+	struct twheel_event event;
+
+	ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, 1, &handle));
+	for (round = 0; round < 5; round++) {
+		sleep_ns((7 + 11 * round) * period);
+		EXPECT_EQ(1, tw_nr_events(self->fd));
+		EXPECT_EQ(1, tw_nr_timers(self->fd));
+		before = now_ns();
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		after = now_ns();
+		EXPECT_EQ(handle, event.handle);
+		EXPECT_EQ(next, event.deadline);
+		EXPECT_EQ(round, event.seq);
+		EXPECT_LE(event.deadline, event.fired);
+		EXPECT_LE((before - next) / period, event.overruns);
+		EXPECT_GE((after - next) / period, event.overruns);
+		next += (event.overruns + 1) * period;
+		/* The next one is that of a period to come: not there yet, if the test is fast. */
+		if (tw_nr_events(self->fd))
+			EXPECT_LE(next, now_ns());
+	}
+}
+
+/* Armed, expired, delivered and armed again: cancel ends it. */
+TEST_F(periodic, cancelled_in_every_state)
+{
+	const __u64 period = 2 * MSEC;
+	struct twheel_event event;
+	unsigned int state;
+	__u64 handle;
+	int ret;
+
+	for (state = 0; state < 4; state++) {
+		ASSERT_EQ(0, add_periodic(self->fd, state ? 0 : HOUR, 0,
+					  state < 3 ? period : HOUR, state, &handle));
+		if (state)
+			ASSERT_EQ(true, tw_wait(self->fd));
+		if (state >= 2)
+			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		/* Delivered once, and expired again. */
+		if (state == 2)
+			ASSERT_EQ(true, tw_wait(self->fd));
+		ret = tw_cancel(self->fd, handle);
+		EXPECT_EQ(state == 1 || state == 2 ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING, ret)
+			TH_LOG("state %u", state);
+		EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
+		EXPECT_EQ(0, tw_nr_timers(self->fd));
+		EXPECT_EQ(0, tw_nr_events(self->fd));
+		sleep_ns(3 * period);
+		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	}
+}
+
+/* A re-arm begins anew, with the same period. */
+TEST_F(periodic, rearmed_in_every_state)
+{
+	const __u64 period = 4 * MSEC;
+	struct twheel_event event;
+	unsigned int state, events;
+	__u64 handle, next;
+	int ret;
+
+	for (state = 0; state < 4; state++) {
+		ASSERT_EQ(0, add_periodic(self->fd, state ? 0 : HOUR, 0,
+					  state < 3 ? period : HOUR, state, &handle));
+		if (state)
+			ASSERT_EQ(true, tw_wait(self->fd));
+		if (state >= 2) {
+			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			self->seq++;
+		}
+		if (state == 2)
+			ASSERT_EQ(true, tw_wait(self->fd));
+		next = now_ns() + 7 * MSEC;
+		ret = tw_rearm(self->fd, handle, next, ABS);
+		EXPECT_EQ(state == 1 || state == 2 ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING, ret)
+			TH_LOG("state %u", state);
+		for (events = 0; events < (state < 3 ? 4 : 1); events++)
+			next = expect_periods(_metadata, self, handle, next,
+					      state < 3 ? period : HOUR);
+		EXPECT_LE(0, tw_cancel(self->fd, handle));
+		EXPECT_EQ(0, tw_nr_events(self->fd));
+	}
+}
+
+/* Its handle is good for as long as it is not cancelled. */
+TEST_F(periodic, the_handle_outlives_the_events)
+{
+	struct twheel_timer_query query;
+	struct twheel_event event;
+	unsigned int events;
+	__u64 handle, other;
+
+	ASSERT_EQ(0, add_periodic(self->fd, 0, 0, 200 * MSEC, 5, &handle));
+	for (events = 0; events < 4; events++) {
+		ASSERT_EQ(true, tw_wait(self->fd));
+		ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+		EXPECT_EQ(TWHEEL_STATE_EXPIRED, query.state);
+		EXPECT_EQ(0, query.remaining);
+		EXPECT_EQ(200 * MSEC, query.period);
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(query.deadline, event.deadline);
+		EXPECT_EQ(5, event.user_data);
+		ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+		EXPECT_EQ(event.deadline + (event.overruns + 1) * 200 * MSEC, query.deadline);
+		EXPECT_EQ(5, query.user_data);
+		/* Its memory is not another's. */
+		ASSERT_EQ(0, add_periodic(self->fd, HOUR, 0, HOUR, 6, &other));
+		EXPECT_NE(handle, other);
+		EXPECT_EQ(events + 2, tw_nr_timers(self->fd));
+	}
+	EXPECT_LE(0, tw_cancel(self->fd, handle));
+	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handle));
+}
+
+TEST_F(periodic, shorter_than_a_tick)
+{
+	const __u64 periods[] = { 1, 999, 10 * USEC, self->tick / 3, self->tick - 1 };
+	__u64 handle, next, period, begin;
+	unsigned int events;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		period = periods[i];
+		begin = now_ns() + MSEC;
+		next = begin;
+		ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, 1, &handle));
+		for (events = 0; events < 20; events++)
+			next = expect_periods(_metadata, self, handle, next, period);
+		/* It expires at ticks: not more often than those have come. */
+		EXPECT_LE((events - 1) * self->tick, now_ns() - begin + self->tick);
+		EXPECT_LE(0, tw_cancel(self->fd, handle));
+	}
+}
+
+TEST_F(periodic, more_overruns_than_fit)
+{
+	struct twheel_event event;
+	__u64 handle;
+
+	while (now_ns() <= MOST_OVERRUNS + SEC)
+		sleep_ns(100 * MSEC);
+	ASSERT_EQ(0, add_periodic(self->fd, 1, ABS, 1, 1, &handle));
+	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(1, event.deadline);
+	EXPECT_EQ(MOST_OVERRUNS, event.overruns);
+	/* It goes on. */
+	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(handle, event.handle);
+	EXPECT_LT(1, event.deadline);
+	EXPECT_LE(event.deadline + event.overruns, now_ns());
+	EXPECT_LE(0, tw_cancel(self->fd, handle));
+}
+
+TEST_F(periodic, the_longest_period)
+{
+	struct twheel_timer_query query;
+	struct twheel_event event;
+	__u64 handle;
+
+	ASSERT_EQ(0, add_periodic(self->fd, 0, 0, TWHEEL_TIME_MAX, 1, &handle));
+	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, event.overruns);
+	sleep_ns(5 * MSEC);
+	EXPECT_EQ(0, tw_nr_events(self->fd));
+	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
+	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
+	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+}
+
+/* Many of different periods, beside one-shots: each keeps its own account. */
+TEST_F_TIMEOUT(periodic, many_at_once, 60)
+{
+	enum { N = 200 };
+	__u64 handles[N], next[N], period[N], end, periods = 0, events = 0;
+	struct twheel_event event[32];
+	__u64 i;
+	int k, n;
+
+	for (i = 0; i < N; i++) {
+		period[i] = 2 * MSEC + random_below(50 * MSEC);
+		next[i] = now_ns() + random_below(50 * MSEC);
+		ASSERT_EQ(0, add_periodic(self->fd, next[i], ABS, period[i], i, &handles[i]));
+	}
+	end = now_ns() + SEC;
+	while (now_ns() < end) {
+		ASSERT_EQ(0, tw_add(self->fd, random_below(5 * MSEC), 0, N, NULL));
+		ASSERT_EQ(true, tw_wait(self->fd));
+		n = tw_read(self->fd, event, 32);
+		for (k = 0; k < n; k++) {
+			EXPECT_EVENT_OK((event[k].overruns = 0, &event[k]));
+			ASSERT_EQ(self->seq++, event[k].seq);
+			ASSERT_GE(N, event[k].user_data);
+		}
+		for (k = 0; k < n; k++) {
+			i = event[k].user_data;
+			if (i == N)
+				continue;
+			ASSERT_EQ(handles[i], event[k].handle);
+			ASSERT_EQ(0, (event[k].deadline - next[i]) % period[i]);
+			next[i] = event[k].deadline + period[i];
+			events++;
+		}
+	}
+	for (i = 0; i < N; i++) {
+		EXPECT_LE(0, tw_cancel(self->fd, handles[i]));
+		periods += period[i];
+	}
+	printf("# %llu events\n", events);
+	EXPECT_LT(0, events);
+}
+
+/* A timer with a deadline and something that moves it. */
+static int add_moved(int fd, __u64 time, __u32 flags, __u64 slack, __u64 spread, __u64 *deadline)
+{
+	struct twheel_timer_add add = {
+		.time		= time,
+		.flags		= flags,
+		.clock		= CLOCK_MONOTONIC,
+		.slack		= slack,
+		.spread		= spread,
+	};
+	struct twheel_timer_query query;
+	int ret = tw_add_timer(fd, &add);
+
+	if (!ret)
+		ret = tw_query(fd, add.handle, &query);
+	*deadline = query.deadline;
+	return ret;
+}
+
+TEST_F(periodic, slack_is_where_timers_meet)
+{
+	enum { N = 1000 };
+	__u64 begin = now_ns() + HOUR, time, deadline, last = 0, different = 0, slack = SEC;
+	unsigned int i;
+
+	for (i = 0; i < N; i++) {
+		/* In their order, over a tenth of the slack. */
+		time = begin + i * (slack / 10 / N);
+		ASSERT_EQ(0, add_moved(self->fd, time, ABS, slack, 0, &deadline));
+		EXPECT_LE(time, deadline);
+		EXPECT_GE(time + slack, deadline);
+		EXPECT_LE(last, deadline);
+		different += deadline != last;
+		last = deadline;
+	}
+	/* They share one time, or two if the rounder one is left behind meanwhile. */
+	EXPECT_GE(2, different);
+}
+
+TEST_F(periodic, slack_of_any_length)
+{
+	__u64 time, slack, deadline, before, after;
+	unsigned int i;
+
+	for (i = 0; i < 2000; i++) {
+		time = HOUR + random_magnitude(62);
+		slack = random_below(4) ? random_magnitude(63) - 1 : 0;
+		ASSERT_EQ(0, add_moved(self->fd, time, ABS, slack, 0, &deadline));
+		EXPECT_LE(time, deadline);
+		EXPECT_GE(time + slack, deadline);
+		EXPECT_GE(TWHEEL_TIME_MAX, deadline);
+		if (i > 500)
+			continue;
+		before = now_ns();
+		ASSERT_EQ(0, add_moved(self->fd, HOUR, 0, slack, 0, &deadline));
+		after = now_ns();
+		EXPECT_LE(before + HOUR, deadline);
+		EXPECT_GE(after + HOUR + slack, deadline);
+	}
+	ASSERT_EQ(0, add_moved(self->fd, TWHEEL_TIME_MAX, ABS, TWHEEL_TIME_MAX, TWHEEL_TIME_MAX,
+			       &deadline));
+	EXPECT_EQ(TWHEEL_TIME_MAX, deadline);
+	ASSERT_EQ(0, add_moved(self->fd, TWHEEL_TIME_MAX, 0, TWHEEL_TIME_MAX, TWHEEL_TIME_MAX,
+			       &deadline));
+	EXPECT_EQ(TWHEEL_TIME_MAX, deadline);
+}
+
+/* Not early, and in a context that reads nothing else, the event says so. */
+TEST_F(periodic, slack_is_kept)
+{
+	__u64 handle, time, end, slack = 20 * MSEC;
+	struct twheel_timer_add add = { .clock = CLOCK_MONOTONIC, .slack = slack };
+	struct twheel_timer_rearm rearm = { .flags = ABS, .slack = slack };
+	struct twheel_timer_query query;
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		add.time = now_ns() + random_below(10 * MSEC);
+		add.flags = ABS;
+		time = add.time;
+		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		handle = add.handle;
+		if (i & 1) {
+			time = now_ns() + random_below(10 * MSEC);
+			rearm.handle = handle;
+			rearm.time = time;
+			ASSERT_LE(0, tw_rearm_timer(self->fd, &rearm));
+			ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+			EXPECT_LE(time, query.deadline);
+			EXPECT_GE(time + slack, query.deadline);
+		}
+		ASSERT_EQ(true, tw_wait(self->fd));
+		end = now_ns();
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EVENT_OK(&event);
+		EXPECT_LE(time, event.deadline);
+		EXPECT_GE(time + slack, event.deadline);
+		EXPECT_GE(end, event.fired);
+	}
+}
+
+/* With slack the periods are as far apart as without, each moved by no more than that. */
+TEST_F(periodic, slack_of_a_period)
+{
+	struct twheel_timer_add add = {
+		.time	= now_ns() + 5 * MSEC,
+		.flags	= ABS,
+		.clock	= CLOCK_MONOTONIC,
+		.period	= 7 * MSEC,
+		.slack	= 3 * MSEC,
+	};
+	__u64 nominal = add.time;
+	struct twheel_event event;
+	unsigned int i;
+
+	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	for (i = 0; i < 40; i++) {
+		ASSERT_EQ(true, tw_wait(self->fd));
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_LE(nominal, event.deadline);
+		EXPECT_GE(nominal + add.slack, event.deadline);
+		EXPECT_LE(event.deadline, event.fired);
+		nominal += (event.overruns + 1) * add.period;
+	}
+}
+
+/* How many of @n deadlines lie in each eighth of what @spread allows. */
+static void expect_spread(struct __test_metadata *_metadata, const unsigned int *eighths,
+			  unsigned int n)
+{
+	int i;
+
+	/* Some seven times the standard deviation off is not chance. */
+	for (i = 0; i < 8; i++) {
+		EXPECT_LT(n / 8 - n / 24, eighths[i]) TH_LOG("eighth %d", i);
+		EXPECT_GT(n / 8 + n / 24, eighths[i]) TH_LOG("eighth %d", i);
+	}
+}
+
+TEST_F(periodic, spread_is_even)
+{
+	enum { N = 4800 };
+	struct twheel_timer_rearm rearm = { .flags = ABS };
+	const __u64 spread = 8 * SEC, time = now_ns() + HOUR;
+	unsigned int adds[8] = { }, rearms[8] = { }, equal = 0, i;
+	struct twheel_timer_add add = {
+		.time	= time,
+		.flags	= ABS,
+		.clock	= CLOCK_MONOTONIC,
+		.spread	= spread,
+	};
+	struct twheel_timer_query query;
+	__u64 last = 0;
+
+	for (i = 0; i < N; i++) {
+		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_LE(time, query.deadline);
+		ASSERT_GE(time + spread, query.deadline);
+		adds[(query.deadline - time) * 8 / (spread + 1)]++;
+		equal += query.deadline == last;
+		last = query.deadline;
+
+		rearm.handle = add.handle;
+		rearm.time = time + HOUR;
+		rearm.spread = spread;
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_timer(self->fd, &rearm));
+		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_LE(time + HOUR, query.deadline);
+		ASSERT_GE(time + HOUR + spread, query.deadline);
+		rearms[(query.deadline - time - HOUR) * 8 / (spread + 1)]++;
+		/* And without it there is none. */
+		rearm.spread = 0;
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_timer(self->fd, &rearm));
+		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_EQ(time + HOUR, query.deadline);
+	}
+	EXPECT_GT(3, equal);
+	expect_spread(_metadata, adds, N);
+	expect_spread(_metadata, rearms, N);
+}
+
+TEST_F(periodic, a_lifetime_is_spread)
+{
+	enum { N = 4800 };
+	const __u64 spread = 8 * SEC;
+	unsigned int eighths[8] = { }, i;
+	struct twheel_timer_add add = {
+		.time		= TWHEEL_TIME_NONE,
+		.clock		= CLOCK_MONOTONIC,
+		.spread		= spread,
+		.lifetime	= HOUR,
+	};
+	struct twheel_timer_query query;
+	__u64 before, after, offset;
+
+	for (i = 0; i < N; i++) {
+		before = now_ns();
+		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		after = now_ns();
+		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		EXPECT_EQ(TWHEEL_LIMIT_LIFETIME, query.limit);
+		ASSERT_LE(before + HOUR, query.deadline);
+		ASSERT_GE(after + HOUR + spread, query.deadline);
+		/* The call is short beside an eighth. */
+		offset = query.deadline - before - HOUR;
+		eighths[offset * 8 / (spread + 1) & 7]++;
+	}
+	expect_spread(_metadata, eighths, N);
+}
+
+/* A period begins somewhere, and stays there. */
+TEST_F(periodic, spread_of_a_period)
+{
+	struct twheel_timer_add add = {
+		.time	= now_ns() + 5 * MSEC,
+		.flags	= ABS,
+		.clock	= CLOCK_MONOTONIC,
+		.period	= 3 * MSEC,
+		.spread	= 10 * MSEC,
+	};
+	struct twheel_timer_query query;
+	unsigned int i;
+	__u64 next;
+
+	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+	EXPECT_LE(add.time, query.deadline);
+	EXPECT_GE(add.time + add.spread, query.deadline);
+	next = query.deadline;
+	for (i = 0; i < 20; i++)
+		next = expect_periods(_metadata, self, add.handle, next, add.period);
+}
+
+TEST_HARNESS_MAIN
