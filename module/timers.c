@@ -236,7 +236,7 @@ static int check_add(const struct twheel_context *ctx, const struct twheel_op *o
 	return op->limit ? -EINVAL : 0;
 }
 
-/* Gives a timer that is not armed what an operation says, and arms it. */
+/* Gives a timer what an operation says, and arms it. */
 static void begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
 		  struct twheel_op *op, u64 now)
 {
@@ -271,7 +271,9 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	old = twheel_keys_find(ctx, op->key);
 	if (old && twheel_kind_of(old) == kind_of(op) &&
 	    twheel_state_of(old) != TWHEEL_IN_DELIVERY) {
-		verdict = disarm(ctx, old);
+		verdict = TWHEEL_WAS_PENDING;
+		if (twheel_state_of(old) == TWHEEL_EXPIRED)
+			verdict = disarm(ctx, old);
 		begin(ctx, old, op, now);
 		ctx->stats.rearms++;
 		return verdict;
