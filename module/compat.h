@@ -9,9 +9,15 @@
 #define _TWHEEL_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/version.h>
+
+/* 6.8 has a header for those who implement commands of io_uring. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "twheel needs Linux 6.1 or newer"
@@ -39,6 +45,19 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 /* 6.16 renamed from_timer(). */
 #ifndef timer_container_of
 #define timer_container_of	from_timer
+#endif
+
+/* What a command of io_uring brings along. 6.5 hands on the whole submission. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define io_uring_cmd_area(ioucmd)	((ioucmd)->cmd)
+#else
+#define io_uring_cmd_area(ioucmd)	((const void *)(ioucmd)->sqe->cmd)
+#endif
+
+/* 6.18 has no second result, which only large completions have. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define io_uring_cmd_done(ioucmd, ret, issue_flags)			\
+	io_uring_cmd_done(ioucmd, ret, 0, issue_flags)
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */

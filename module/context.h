@@ -314,6 +314,14 @@ u64 twheel_keys_bytes(struct twheel_context *ctx);
 long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submit);
 long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain);
 
+/* uring.c */
+#ifdef CONFIG_IO_URING
+struct io_uring_cmd;
+int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+#else
+#define twheel_uring_cmd	NULL
+#endif
+
 /* events.c */
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut);
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut);
