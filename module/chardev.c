@@ -19,7 +19,8 @@
 #define FEATURES	(TWHEEL_FEATURE_SUBMIT | TWHEEL_FEATURE_KEYS |		\
 			 TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_CLOCKS |	\
 			 TWHEEL_FEATURE_LIMITS | TWHEEL_FEATURE_RING |		\
-			 TWHEEL_FEATURE_TOUCH)
+			 TWHEEL_FEATURE_TOUCH |				\
+			 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0))
 
 static long run_info(const struct twheel_ioctl_call *call)
 {
@@ -332,6 +333,7 @@ static const struct file_operations twheel_fops = {
 	.compat_ioctl	= compat_ptr_ioctl,
 	.mmap		= twheel_mmap,
 	.show_fdinfo	= twheel_show_fdinfo,
+	.uring_cmd	= twheel_uring_cmd,
 };
 
 static struct miscdevice twheel_device = {
