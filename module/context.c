@@ -308,25 +308,33 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
 }
 
 /**
+ * twheel_timers_limited - has a context as many timers as it may have?
+ * @ctx:	the context
+ *
+ * Context: with the context's lock held.
+ * Return: whether it has.
+ */
+bool twheel_timers_limited(const struct twheel_context *ctx)
+{
+	return ctx->nr_timers >= twheel_max_timers(ctx);
+}
+
+/**
  * twheel_timer_take - get a timer that no handle names yet
  * @ctx:	the context
  * @kind:	which kind
  *
  * Context: with the context's lock held.
- * Return: the timer, to be armed or to be given to twheel_timer_release(); or an error
- * pointer:
- * * %-ENOSPC	- the limit is reached
- * * %-EAGAIN	- twheel_context_grow() must be called first
+ * Return: the timer, to be armed or to be given to twheel_timer_release(); NULL if
+ * twheel_context_grow() must be called first.
  */
 struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
 {
 	struct twheel_user_timer *ut;
 
 	lockdep_assert_held(&ctx->lock);
-	if (unlikely(ctx->nr_timers >= twheel_max_timers(ctx)))
-		return ERR_PTR(-ENOSPC);
 	if (unlikely(!ctx->free[kind]))
-		return ERR_PTR(-EAGAIN);
+		return NULL;
 	ut = container_of(ctx->free[kind], struct twheel_user_timer, node);
 	ctx->free[kind] = ut->node.next;
 	ctx->nr_timers++;

@@ -265,6 +265,7 @@ void twheel_context_destroy(struct twheel_context *ctx);
 void twheel_context_limit(struct twheel_context *ctx, u64 most);
 int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind);
 u64 twheel_context_bytes(struct twheel_context *ctx);
+bool twheel_timers_limited(const struct twheel_context *ctx);
 struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind);
 void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
 			  bool delivered);
@@ -306,6 +307,8 @@ u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);
 int twheel_keys_init(struct twheel_context *ctx);
 void twheel_keys_destroy(struct twheel_context *ctx);
 int twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key);
+void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+			 struct twheel_user_timer *ut);
 void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut);
 struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key);
 u64 twheel_keys_bytes(struct twheel_context *ctx);

@@ -77,6 +77,27 @@ int twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut,
 }
 
 /**
+ * twheel_keys_replace - give a timer the key of another one
+ * @ctx:	the context
+ * @old:	a timer that has a key, and loses it
+ * @ut:		the timer, of a kind that has room for it
+ *
+ * Needs no memory.
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+			 struct twheel_user_timer *ut)
+{
+	struct twheel_keyed_timer *kt = twheel_keyed(ut);
+
+	kt->key = twheel_keyed(old)->key;
+	rhashtable_replace_fast(&ctx->keys, &twheel_keyed(old)->hash, &kt->hash, params);
+	old->node.state &= ~TWHEEL_HASHED;
+	ut->node.state |= TWHEEL_HASHED;
+}
+
+/**
  * twheel_keys_remove - take a timer's key away
  * @ctx:	the context
  * @ut:		a timer that has one

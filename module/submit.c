@@ -16,48 +16,51 @@
 /* Fields of the first 40 bytes of a struct twheel_op that come from the program. */
 #define SLIM_FIELDS(X)	X(handle) X(time) X(user_data) X(opcode) X(flags) X(clock)
 
-/* Reads operations that have no more than their first 40 bytes. Returns how many. */
-static unsigned int fetch_slim(struct twheel_op *ops, const void __user *from, unsigned int nr)
+/*
+ * Reads operations that have no more than their first 40 bytes. Returns how many can be
+ * read, and be told their result.
+ */
+static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigned int nr)
 {
-	const struct twheel_op __user *op = from;
+	struct twheel_op __user *op = from;
 	unsigned int i = 0;
 
-	if (!user_read_access_begin(from, nr * TWHEEL_OP_SIZE_MIN))
+	if (!user_access_begin(from, nr * TWHEEL_OP_SIZE_MIN))
 		return 0;
 	while (i < nr) {
 #define GET(field)	unsafe_get_user(ops[i].field, &op->field, fault);
 		SLIM_FIELDS(GET)
 #undef GET
-		op = (const void __user *)op + TWHEEL_OP_SIZE_MIN;
+		unsafe_put_user(0, &op->result, fault);
+		op = (void __user *)op + TWHEEL_OP_SIZE_MIN;
 		i++;
 	}
 fault:
-	user_read_access_end();
+	user_access_end();
 	return i;
 }
 
-/*
- * Reads operations of any size. Returns how many could be read. One whose unknown tail is
- * not zero has its result already.
- */
-static unsigned int fetch_any(struct twheel_op *ops, const void __user *from, unsigned int nr,
+/* The same for any size. An operation whose unknown tail is not zero has its result already. */
+static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned int nr,
 			      unsigned int size)
 {
+	struct twheel_op __user *op = from;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < nr; i++) {
-		ret = copy_struct_from_user(&ops[i], sizeof(*ops), from + i * size, size);
-		if (ret == -EFAULT)
+		ret = copy_struct_from_user(&ops[i], sizeof(*ops), op, size);
+		if (ret == -EFAULT || put_user(0, &op->result))
 			break;
 		if (ret)
 			ops[i].opcode = U32_MAX;
 		ops[i].result = ret;
+		op = (void __user *)op + size;
 	}
 	return i;
 }
 
-static unsigned int fetch(struct twheel_op *ops, const void __user *from, unsigned int nr,
+static unsigned int fetch(struct twheel_op *ops, void __user *from, unsigned int nr,
 			  unsigned int size)
 {
 	memset(ops, 0, nr * sizeof(*ops));
@@ -66,7 +69,10 @@ static unsigned int fetch(struct twheel_op *ops, const void __user *from, unsign
 	return fetch_any(ops, from, nr, size);
 }
 
-/* Writes the results, and the handles of adds. Returns how many could be written. */
+/*
+ * Writes the results, and the handles of adds. Returns how many could be written: all, unless
+ * their memory has gone away just now.
+ */
 static unsigned int tell(const struct twheel_op *ops, void __user *to, unsigned int nr,
 			 unsigned int size)
 {

@@ -128,17 +128,24 @@ bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_time
 	return true;
 }
 
-/* Takes a timer off the wheel, or its event back. Returns a verdict. */
-static int disarm(struct twheel_context *ctx, struct twheel_user_timer *ut)
+/* Takes the event of an expired timer back. */
+static int take_event_back(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	if (twheel_state_of(ut) == TWHEEL_PENDING) {
-		/* If it returns 0 the callback is waiting for the lock. */
-		twheel_cancel(&ut->timer);
-		return TWHEEL_WAS_PENDING;
-	}
 	twheel_events_unqueue(ctx, ut);
 	ctx->stats.taken_back++;
 	return TWHEEL_WAS_EXPIRED;
+}
+
+/* Has a periodic timer that is being delivered freed when that is over. */
+static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	if (twheel_rich(ut)->after == TWHEEL_AFTER_STOP)
+		return -ENOENT;
+	twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
+	if (ut->node.state & TWHEEL_HASHED)
+		twheel_keys_remove(ctx, ut);
+	ctx->stats.cancels++;
+	return TWHEEL_WAS_DELIVERED;
 }
 
 /**
@@ -151,19 +158,16 @@ static int disarm(struct twheel_context *ctx, struct twheel_user_timer *ut)
  */
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	int verdict;
+	int verdict = TWHEEL_WAS_PENDING;
 
-	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY)) {
-		if (twheel_rich(ut)->after == TWHEEL_AFTER_STOP)
-			return -ENOENT;
-		twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
-		if (ut->node.state & TWHEEL_HASHED)
-			twheel_keys_remove(ctx, ut);
-		verdict = TWHEEL_WAS_DELIVERED;
-	} else {
-		verdict = disarm(ctx, ut);
-		twheel_timer_release(ctx, ut, false);
-	}
+	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
+		return cancel_later(ctx, ut);
+	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
+		/* If it returns 0 the callback is waiting for the lock. */
+		twheel_cancel(&ut->timer);
+	else
+		verdict = take_event_back(ctx, ut);
+	twheel_timer_release(ctx, ut, false);
 	ctx->stats.cancels++;
 	return verdict;
 }
@@ -250,46 +254,69 @@ static void begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
 	twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
 }
 
-/* Frees the timer that has the key, or lets it live without until it is delivered. */
-static int supersede(struct twheel_context *ctx, struct twheel_user_timer *old)
+/*
+ * Adds a timer in place of another one that has its key: one of another kind, or one whose
+ * event is being delivered.
+ */
+static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+		   struct twheel_op *op, u64 now)
 {
-	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old)) {
-		twheel_keys_remove(ctx, old);
-		return TWHEEL_WAS_ABSENT;
-	}
-	return twheel_user_cancel(ctx, old);
+	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
+	int verdict = TWHEEL_WAS_ABSENT;
+	struct twheel_user_timer *ut;
+
+	/* One more only as long as the other one is being delivered. */
+	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
+		return -ENOSPC;
+	ut = twheel_timer_take(ctx, kind_of(op));
+	if (!ut)
+		return -EAGAIN;
+	twheel_keys_replace(ctx, old, ut);
+	if (!ends)
+		verdict = twheel_user_cancel(ctx, old);
+	begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return verdict;
+}
+
+/* Moves a timer that has the key, and is of the right kind. */
+static int move(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		struct twheel_op *op, u64 now)
+{
+	int verdict = TWHEEL_WAS_PENDING;
+
+	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
+		verdict = take_event_back(ctx, ut);
+	begin(ctx, ut, op, now);
+	ctx->stats.rearms++;
+	return verdict;
 }
 
 /* As add(), for a timer with a key. */
 static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_user_timer *old, *ut;
-	int verdict = TWHEEL_WAS_ABSENT;
 
 	if (!ctx->has_keys)
 		return -EAGAIN;
 	old = twheel_keys_find(ctx, op->key);
-	if (old && twheel_kind_of(old) == kind_of(op) &&
-	    twheel_state_of(old) != TWHEEL_IN_DELIVERY) {
-		verdict = TWHEEL_WAS_PENDING;
-		if (twheel_state_of(old) == TWHEEL_EXPIRED)
-			verdict = disarm(ctx, old);
-		begin(ctx, old, op, now);
-		ctx->stats.rearms++;
-		return verdict;
-	}
-	ut = twheel_timer_take(ctx, kind_of(op));
-	if (IS_ERR(ut))
-		return PTR_ERR(ut);
+	if (old && (twheel_kind_of(old) != kind_of(op) ||
+		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
+		return replace(ctx, old, op, now);
 	if (old)
-		verdict = supersede(ctx, old);
+		return move(ctx, old, op, now);
+	if (twheel_timers_limited(ctx))
+		return -ENOSPC;
+	ut = twheel_timer_take(ctx, kind_of(op));
+	if (!ut)
+		return -EAGAIN;
 	if (twheel_keys_insert(ctx, ut, op->key)) {
 		twheel_timer_release(ctx, ut, false);
 		return -ENOMEM;
 	}
 	begin(ctx, ut, op, now);
 	ctx->stats.adds++;
-	return verdict;
+	return TWHEEL_WAS_ABSENT;
 }
 
 static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
@@ -302,9 +329,11 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		return ret;
 	if (unlikely(op->flags & TWHEEL_KEYED))
 		return add_keyed(ctx, op, now);
+	if (unlikely(twheel_timers_limited(ctx)))
+		return -ENOSPC;
 	ut = twheel_timer_take(ctx, kind_of(op));
-	if (IS_ERR(ut))
-		return PTR_ERR(ut);
+	if (unlikely(!ut))
+		return -EAGAIN;
 	begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return 0;
@@ -377,7 +406,7 @@ static int rearm(struct twheel_context *ctx, const struct twheel_op *op, u64 now
 	if (unlikely(ret))
 		return ret;
 	if (unlikely(twheel_state_of(ut) == TWHEEL_EXPIRED))
-		verdict = disarm(ctx, ut);
+		verdict = take_event_back(ctx, ut);
 	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
 		twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
 	else

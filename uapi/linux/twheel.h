@@ -336,9 +336,10 @@ struct twheel_op {
  * The operations are done in their order, each as by its own ioctl; a bad one gets
  * its result and does not stop the others. The call returns how many have got
  * their result, which is less than @nr_ops if one failed and TWHEEL_SUBMIT_STOP is
- * set, at a fatal signal, or at an operation that is not accessible (EFAULT if it is
- * the first). An operation that can be read, but whose result cannot be written, is
- * done nevertheless; an add is taken back.
+ * set, at a fatal signal, or at an operation that cannot be read or whose result cannot
+ * be written (EFAULT if it is the first): that one is not done, and none behind it.
+ * Should the memory go away while the call runs, an add whose handle cannot be told is
+ * taken back, if it has no key.
  */
 struct twheel_submit {
 	__aligned_u64 ops;
