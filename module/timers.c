@@ -162,8 +162,8 @@ int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 
 	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
 		return cancel_later(ctx, ut);
+	/* If this returns 0 the callback is waiting for the lock. */
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
-		/* If it returns 0 the callback is waiting for the lock. */
 		twheel_cancel(&ut->timer);
 	else
 		verdict = take_event_back(ctx, ut);
