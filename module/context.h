@@ -173,6 +173,9 @@ enum twheel_after {
 	TWHEEL_AFTER_STOP,
 };
 
+/* A flag of struct twheel_rich_timer: added with an idle timeout or a lifetime. */
+#define TWHEEL_HAS_LIMITS	0x80
+
 /**
  * struct twheel_rich_timer - a timer with more than a deadline on CLOCK_MONOTONIC
  * @kt:		the timer; @kt.key only with @flags TWHEEL_KEYED
@@ -186,7 +189,7 @@ enum twheel_after {
  * @clocked:	in the context's list if @clock can jump
  * @jump:	the jump of clocks up to which the timer is armed rightly
  * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
- * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED
+ * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_HAS_LIMITS
  * @clock:	a CLOCK_*
  * @limit:	an enum twheel_limit: the one that the timer is armed for
  * @after:	an enum twheel_after

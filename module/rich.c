@@ -85,6 +85,8 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	rt->clock = op->clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS) ?
 			CLOCK_MONOTONIC : op->clock;
 	rt->flags = op->flags;
+	if (op->idle || op->lifetime)
+		rt->flags |= TWHEEL_HAS_LIMITS;
 	rt->period = op->period;
 	rt->slack = op->slack;
 	rt->idle = op->idle;
@@ -104,14 +106,13 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 
 static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_op *op)
 {
-	bool limits = rt->idle || rt->death != TWHEEL_TIME_NONE;
 	unsigned int others;
 
 	if (op->flags & TWHEEL_ACTIVE)
 		return rt->idle && !op->time && op->limit == TWHEEL_LIMIT_IDLE &&
 		       !(op->flags & TWHEEL_TIME_ABS) && !op->slack && !op->spread ?
 				0 : -EINVAL;
-	if (op->limit != TWHEEL_LIMIT_DEADLINE && !limits)
+	if (op->limit != TWHEEL_LIMIT_DEADLINE && !(rt->flags & TWHEEL_HAS_LIMITS))
 		return -EINVAL;
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
