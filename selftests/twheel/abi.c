@@ -265,7 +265,7 @@ static void expect_unchanged(struct __test_metadata *_metadata, FIXTURE_DATA(abi
 
 /*
  * Fills in a good argument, for a call that returns 0; for a cancel that is a new
- * timer. What takes an array gets an empty one.
+ * timer. An array of operations is empty, and there is nothing to drain.
  */
 static int good(FIXTURE_DATA(abi) * self, unsigned int cmd, union argument *argument)
 {
@@ -291,7 +291,10 @@ static int good(FIXTURE_DATA(abi) * self, unsigned int cmd, union argument *argu
 		argument->submit.op_size = TWHEEL_OP_SIZE_MIN;
 		return 0;
 	case TWHEEL_IOC_DRAIN:
+		argument->drain.nr_records = 1;
 		argument->drain.record_size = sizeof(struct twheel_timer_query);
+		/* It goes on behind all timers. */
+		argument->drain.cursor = 1ULL << 62;
 		return 0;
 	default:
 		return 0;
@@ -734,10 +737,16 @@ TEST_F(abi_values, arrays_of_bad_sizes)
 	expect_error(_metadata, &self->abi, TWHEEL_IOC_SUBMIT, &argument, EINVAL);
 	argument.submit.nr_ops = ~0U;
 	expect_error(_metadata, &self->abi, TWHEEL_IOC_SUBMIT, &argument, EINVAL);
-	for (i = 0; i < QUERY_SIZE_FIRST; i++) {
+	ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_DRAIN, &argument));
+	argument.drain.nr_records = 0;
+	expect_error(_metadata, &self->abi, TWHEEL_IOC_DRAIN, &argument, EINVAL);
+	argument.drain.nr_records = 1U << 31;
+	expect_error(_metadata, &self->abi, TWHEEL_IOC_DRAIN, &argument, EINVAL);
+	for (i = 0; i < QUERY_SIZE_FIRST + 8; i++) {
+		if (i == QUERY_SIZE_FIRST)
+			continue;
 		ASSERT_EQ(0, good(&self->abi, TWHEEL_IOC_DRAIN, &argument));
 		argument.drain.records = (uintptr_t)&argument;
-		argument.drain.nr_records = 1;
 		argument.drain.record_size = i;
 		expect_error(_metadata, &self->abi, TWHEEL_IOC_DRAIN, &argument, EINVAL);
 	}

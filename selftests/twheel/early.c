@@ -221,7 +221,9 @@ TEST_F_TIMEOUT(early, rearm_storm, 90)
 		i = random_below(N);
 		model = &models[i];
 		if (model->events) {
-			ASSERT_EQ(-EALREADY, tw_rearm(self->fd, model->handle, 0, 0));
+			ret = tw_rearm(self->fd, model->handle, 0, 0);
+			/* Its memory may have had many other lives since. */
+			ASSERT_EQ(true, ret == -EALREADY || ret == -ENOENT);
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, random_magnitude(29),
 					       i, model));
 			continue;

@@ -171,7 +171,8 @@ static void random_add(FIXTURE_DATA(submit) * self, struct twheel_op *op)
 	op->time = random_time();
 	op->flags = ABS;
 	op->user_data = random_u64();
-	op->clock = random_below(20) ? CLOCK_MONOTONIC : random_below(12);
+	/* Not CLOCK_REALTIME, on which these times have passed. */
+	op->clock = random_below(20) ? CLOCK_MONOTONIC : 1 + random_below(11);
 	if (!random_below(16))
 		op->flags ^= 1U << (5 + random_below(27));
 	if (!whole(self))
@@ -305,7 +306,7 @@ TEST_F(submit, a_bad_one_stops_the_others_if_asked_to)
 			put_rearm(self, i, op_at(self, i)->handle, 2 * HOUR);
 		ASSERT_EQ(N, submit(self, N, STOP));
 		EXPECT_EQ(0, tw_nr_events(self->fd));
-		EXPECT_EQ(TWHEEL_WAS_EXPIRED, op_at(self, 1)->result);
+		EXPECT_EQ(TWHEEL_WAS_EXPIRED, op_at(self, N / 2)->result);
 		for (i = 0; i < N; i++)
 			if (i != bad)
 				ASSERT_EQ(TWHEEL_WAS_PENDING,
@@ -431,7 +432,6 @@ TEST_F(submit, none_and_very_many)
 static void array_before_page(FIXTURE_DATA(submit) * self, unsigned char *page, size_t n,
 			      size_t reach)
 {
-	free(self->ops);
 	self->ops = page - n * self->size - reach;
 }
 
@@ -443,6 +443,7 @@ TEST_F(submit, memory_that_ends_midway)
 
 	ASSERT_NE(MAP_FAILED, memory);
 	page = memory + 8 * PAGE;
+	free(self->ops);
 	for (reach = 0; reach < self->size; reach += 8) {
 		array_before_page(self, page, n, reach);
 		for (i = 0; i < n; i++)
@@ -474,6 +475,7 @@ TEST_F(submit, results_that_cannot_be_written)
 
 	ASSERT_NE(MAP_FAILED, memory);
 	page = memory + PAGE;
+	free(self->ops);
 	array_before_page(self, page, n, 0);
 
 	/* An add is taken back, in the middle and at the beginning. */
@@ -490,7 +492,7 @@ TEST_F(submit, results_that_cannot_be_written)
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	expect_untouched(_metadata, self, 3, 5);
 
-	/* A re-arm or a cancel is done, the next one is not. */
+	/* A re-arm or a cancel is done. */
 	handles[0] = op_at(self, 0)->handle;
 	handles[1] = op_at(self, 1)->handle;
 	put_rearm(self, 2, op_at(self, 2)->handle, HOUR);
@@ -500,7 +502,6 @@ TEST_F(submit, results_that_cannot_be_written)
 	EXPECT_EQ(1, tw_submit(self->fd, op_at(self, 2), 3, self->size, 0));
 	ASSERT_EQ(0, tw_query(self->fd, handles[0], &query));
 	EXPECT_LT(9 * HOUR, query.remaining);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[1]));
 	EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, 4), 1, self->size, 0));
 	EXPECT_EQ(-ENOENT, tw_state(self->fd, handles[1]));
 	EXPECT_EQ(2, tw_nr_timers(self->fd));

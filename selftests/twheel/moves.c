@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What timing wheels get wrong: timers that are moved again and again, to earlier and
+ * to later, by handle and by key; keys that are set again; moves of less than a tick.
+ * Each fires exactly once, not before its deadline, and with the tick of its deadline.
+ */
+#include "twheel_test.h"
+
+#define TIMERS	2000
+#define MOVES	100000
+
+/**
+ * struct model - what the test knows of a timer
+ * @handle:	its handle
+ * @deadline:	when it is due
+ * @fired:	how often it was
+ */
+struct model {
+	__u64	handle;
+	__u64	deadline;
+	int	fired;
+};
+
+FIXTURE(moves)
+{
+	int fd;
+	__u64 tick;
+	__u64 latest;
+	struct model models[TIMERS];
+};
+
+FIXTURE_VARIANT(moves)
+{
+	bool by_key;
+};
+
+FIXTURE_VARIANT_ADD(moves, by_handle)
+{
+	.by_key = false,
+};
+
+FIXTURE_VARIANT_ADD(moves, by_key)
+{
+	.by_key = true,
+};
+
+FIXTURE_SETUP(moves)
+{
+	struct twheel_info info;
+	int list[64];
+
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	self->tick = info.tick_ns;
+	/* One CPU's wheel: its timers have an order. */
+	ASSERT_LT(0, cpus(list, 64));
+	ASSERT_EQ(0, pin(list[0]));
+	random_seed();
+}
+
+FIXTURE_TEARDOWN(moves)
+{
+	if (self->latest)
+		printf("# late by %llu us at most\n", self->latest / USEC);
+	fflush(stdout);
+	EXPECT_EQ(0, close(self->fd));
+}
+
+static int model_add(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 deadline)
+{
+	struct model *model = &self->models[i];
+
+	model->deadline = deadline;
+	model->fired = 0;
+	if (!by_key)
+		return tw_add(self->fd, deadline, ABS, i, &model->handle);
+	return tw_set(self->fd, i, deadline, ABS, i, &model->handle) == TWHEEL_WAS_ABSENT ?
+			0 : -EPROTO;
+}
+
+/* Moves a timer: by its handle; or by its key, which can be told in two ways. */
+static int model_move(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 deadline)
+{
+	struct model *model = &self->models[i];
+
+	model->deadline = deadline;
+	if (!by_key)
+		return tw_rearm(self->fd, model->handle, deadline, ABS);
+	if (random_below(2))
+		return tw_rearm_key(self->fd, i, deadline, ABS);
+	return tw_set(self->fd, i, deadline, ABS, i, &model->handle);
+}
+
+/* The tick that begins when a deadline has passed. */
+static __u64 tick_of(FIXTURE_DATA(moves) * self, __u64 deadline)
+{
+	return (deadline + self->tick - 1) / self->tick;
+}
+
+static void model_event(struct __test_metadata *_metadata, FIXTURE_DATA(moves) * self,
+			const struct twheel_event *event)
+{
+	struct model *model;
+	__u64 late = event->fired - event->deadline;
+
+	EXPECT_EVENT_OK(event);
+	ASSERT_GT(TIMERS, event->user_data);
+	model = &self->models[event->user_data];
+	ASSERT_EQ(model->handle, event->handle);
+	ASSERT_EQ(model->deadline, event->deadline);
+	ASSERT_EQ(0, model->fired++);
+	self->latest = late > self->latest ? late : self->latest;
+}
+
+/* Reads the events of all timers, which have to come tick by tick. */
+static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(moves) * self,
+			    size_t left)
+{
+	struct twheel_event events[64];
+	__u64 tick = 0;
+	int i, n;
+
+	while (left) {
+		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%zu never fired", left);
+		n = tw_read(self->fd, events, 64);
+		for (i = 0; i < n; i++) {
+			model_event(_metadata, self, &events[i]);
+			EXPECT_LE(tick, tick_of(self, events[i].deadline));
+			tick = tick_of(self, events[i].deadline);
+		}
+		left -= n;
+	}
+	/* Nothing comes twice. */
+	sleep_ns(3 * self->tick);
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, events, 1));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+/*
+ * Where they end up, a few are to be found in each tick: one that fired a tick late would
+ * come after one that was due later.
+ */
+TEST_F_TIMEOUT(moves, earlier_and_later, 120)
+{
+	__u64 base = now_ns() + HOUR, far = 2 * HOUR;
+	size_t i, move;
+
+	for (i = 0; i < TIMERS; i++)
+		ASSERT_EQ(0, model_add(self, variant->by_key, i, base + random_below(far)));
+	for (move = 0; move < MOVES; move++) {
+		i = random_below(TIMERS);
+		ASSERT_EQ(TWHEEL_WAS_PENDING,
+			  model_move(self, variant->by_key, i,
+				     base + (move & 1 ? random_below(far) :
+							random_magnitude(42))));
+	}
+	/* Near, in several steps to earlier and one to later. */
+	base = now_ns() + 3 * SEC;
+	for (i = 0; i < TIMERS; i++) {
+		ASSERT_EQ(TWHEEL_WAS_PENDING,
+			  model_move(self, variant->by_key, i, base + random_magnitude(38)));
+		ASSERT_EQ(TWHEEL_WAS_PENDING,
+			  model_move(self, variant->by_key, i, base - random_below(SEC)));
+		ASSERT_EQ(TWHEEL_WAS_PENDING,
+			  model_move(self, variant->by_key, i, base + random_below(500 * MSEC)));
+	}
+	EXPECT_EQ(TIMERS, tw_nr_timers(self->fd));
+	expect_in_order(_metadata, self, TIMERS);
+}
+
+/* The same while they fire: who was moved in time does not fire for the old deadline. */
+TEST_F_TIMEOUT(moves, while_they_fire, 120)
+{
+	struct twheel_event events[64];
+	unsigned int taken_back = 0;
+	size_t i, move;
+	__u64 end;
+	int n, k, ret;
+
+	for (i = 0; i < TIMERS; i++)
+		ASSERT_EQ(0, model_add(self, variant->by_key, i,
+				       now_ns() + random_magnitude(28)));
+	end = now_ns() + 3 * SEC;
+	for (move = 0; move < MOVES && now_ns() < end; move++) {
+		if (!(move & 31)) {
+			while ((n = tw_read(self->fd, events, 64)) > 0)
+				for (k = 0; k < n; k++)
+					model_event(_metadata, self, &events[k]);
+		}
+		i = random_below(TIMERS);
+		if (self->models[i].fired) {
+			ASSERT_EQ(0, model_add(self, variant->by_key, i,
+					       now_ns() + random_magnitude(28)));
+			continue;
+		}
+		ret = model_move(self, variant->by_key, i, now_ns() + random_magnitude(28));
+		ASSERT_LE(0, ret);
+		ASSERT_GE(TWHEEL_WAS_EXPIRED, ret);
+		taken_back += ret;
+	}
+	printf("# %zu moves, %u events taken back\n", move, taken_back);
+	for (i = 0;;) {
+		while (i < TIMERS && self->models[i].fired)
+			i++;
+		if (i == TIMERS)
+			break;
+		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("timer %zu never fired", i);
+		n = tw_read(self->fd, events, 64);
+		for (k = 0; k < n; k++)
+			model_event(_metadata, self, &events[k]);
+	}
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_F(moves, by_less_than_a_tick)
+{
+	const __u64 distances[] = { 0, 1, self->tick / 2, self->tick - 1 };
+	struct twheel_event event;
+	size_t i, d, k;
+
+	for (d = 0; d < ARRAY_SIZE(distances); d++) {
+		for (i = 0; i < 50; i++) {
+			ASSERT_EQ(0, model_add(self, variant->by_key, i, now_ns() + HOUR));
+			ASSERT_EQ(TWHEEL_WAS_PENDING,
+				  model_move(self, variant->by_key, i, now_ns() + distances[d]));
+			/* And again from there, while it lasts. */
+			for (k = 0; k < i % 4; k++)
+				ASSERT_LE(0, model_move(self, variant->by_key, i,
+							now_ns() + distances[d]));
+			ASSERT_EQ(true, tw_wait(self->fd));
+			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			model_event(_metadata, self, &event);
+		}
+		sleep_ns(3 * self->tick);
+		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(0, tw_nr_timers(self->fd));
+	}
+}
+
+/* Drained to the last, from every level of the wheel, and set again: each fires. */
+TEST_F_TIMEOUT(moves, set_again_after_a_drain, 60)
+{
+	__u64 cursor, base;
+	size_t i, round;
+
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < TIMERS; i++)
+			ASSERT_EQ(0, model_add(self, variant->by_key, i,
+					       now_ns() + SEC + random_magnitude(45)));
+		cursor = 0;
+		ASSERT_EQ(TIMERS, tw_drain(self->fd, NULL, 2 * TIMERS,
+					   sizeof(struct twheel_timer_query), &cursor));
+		ASSERT_EQ(0, tw_nr_timers(self->fd));
+		base = now_ns() + SEC;
+		for (i = 0; i < TIMERS; i++)
+			ASSERT_EQ(0, model_add(self, variant->by_key, i,
+					       base + random_below(200 * MSEC)));
+		/* Else they are not in order. */
+		ASSERT_GT(base, now_ns());
+		expect_in_order(_metadata, self, TIMERS);
+	}
+}
+
+TEST_HARNESS_MAIN
