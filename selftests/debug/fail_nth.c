@@ -14,6 +14,7 @@
 #include "../twheel/twheel_test.h"
 
 #define NR_EXPIRED	20
+#define NR_OPS		40
 
 /**
  * struct env - what a call finds
@@ -192,6 +193,187 @@ static bool undo_growing_add(struct env *env, long ret)
 	return fill_other(env);
 }
 
+static long call_add_like(struct env *env, struct twheel_timer_add add)
+{
+	long ret;
+
+	add.clock = CLOCK_MONOTONIC;
+	ret = tw_add_timer(env->other, &add);
+	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
+}
+
+/* The first key of a context allocates where keys are found. */
+static long call_first_key(struct env *env)
+{
+	return call_add_like(env, (struct twheel_timer_add){
+		.time	= HOUR,
+		.flags	= TWHEEL_KEYED,
+		.key	= 5,
+	});
+}
+
+static long call_first_limits(struct env *env)
+{
+	return call_add_like(env, (struct twheel_timer_add){
+		.time		= HOUR,
+		.idle		= HOUR,
+		.lifetime	= HOUR,
+	});
+}
+
+/* A timer that becomes one of another kind: another one's memory is allocated. */
+static long call_other_kind(struct env *env)
+{
+	struct twheel_timer_add add = {
+		.time	= HOUR,
+		.flags	= TWHEEL_KEYED,
+		.clock	= CLOCK_MONOTONIC,
+		.key	= 5,
+		.period	= HOUR,
+	};
+	long ret = tw_set(env->other, 5, HOUR, 0, 1, NULL);
+
+	if (ret < 0)
+		return ret;
+	ret = tw_add_timer(env->other, &add);
+	/* If it is not the new one, it is the old one. */
+	if (tw_cancel_key(env->other, 5) != TWHEEL_WAS_PENDING)
+		return -EPROTO;
+	return ret;
+}
+
+static bool undo_other_kind(struct env *env, long ret)
+{
+	if (ret != TWHEEL_WAS_PENDING || tw_nr_timers(env->other) || close(env->other))
+		return false;
+	env->other = tw_open(0);
+	return env->other >= 0;
+}
+
+static long call_submit(struct env *env)
+{
+	struct twheel_op ops[NR_OPS];
+	int i;
+
+	memset(ops, 0, sizeof(ops));
+	for (i = 0; i < NR_OPS; i++) {
+		ops[i].time = HOUR;
+		ops[i].clock = CLOCK_MONOTONIC;
+	}
+	i = tw_submit(env->other, ops, NR_OPS, sizeof(ops[0]), 0);
+	/* One that could not be added has its own error. */
+	if (i > 0 && ops[0].result < 0)
+		return ops[0].result;
+	return i;
+}
+
+static __u64 drain_all(int fd)
+{
+	__u64 cursor = 0;
+
+	return tw_drain(fd, NULL, 10 * NR_OPS, sizeof(struct twheel_timer_query), &cursor);
+}
+
+/* A fault in the middle ends it; what it has told is there, and nothing else. */
+static bool undo_submit(struct env *env, long ret)
+{
+	__u64 timers = tw_nr_timers(env->other);
+
+	if (ret < 1 || timers > (__u64)ret || drain_all(env->other) != timers ||
+	    close(env->other))
+		return false;
+	env->other = tw_open(0);
+	return env->other >= 0;
+}
+
+static long call_drain(struct env *env)
+{
+	struct twheel_timer_query records[3];
+	__u64 cursor = 0;
+	long ret = 0;
+	int i;
+
+	for (i = 0; i < 3 && !ret; i++)
+		ret = tw_add(env->other, HOUR, 0, i, NULL);
+	if (!ret)
+		ret = tw_drain(env->other, records, 3, sizeof(records[0]), &cursor);
+	drain_all(env->other);
+	return ret;
+}
+
+static bool undo_drain(struct env *env, long ret)
+{
+	return ret == 3 && !tw_nr_timers(env->other);
+}
+
+static long call_stats(struct env *env)
+{
+	struct twheel_context_stats stats;
+
+	return tw_stats(env->fd, &stats);
+}
+
+static long call_setup(int fd, __u32 ring_entries, __u32 touch_words)
+{
+	struct twheel_setup setup = {
+		.ring_entries	= ring_entries,
+		.touch_words	= touch_words,
+	};
+
+	return tw_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+}
+
+static long call_setup_ring(struct env *env)
+{
+	return call_setup(env->other, 256, 0);
+}
+
+static long call_setup_touch(struct env *env)
+{
+	return call_setup(env->other, 0, 5000);
+}
+
+static bool undo_setup(struct env *env, long ret)
+{
+	if (ret || close(env->other))
+		return false;
+	env->other = tw_open(0);
+	return env->other >= 0;
+}
+
+/* Opens, sets up, maps, looks, and closes: all of it may fail. */
+static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
+{
+	volatile __u32 *map;
+	int fd = tw_open(0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	ret = call_setup(fd, ring_entries, touch_words);
+	if (!ret) {
+		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+		if (map == MAP_FAILED) {
+			ret = -errno;
+		} else {
+			ret = ring_entries && map[2] != ring_entries - 1 ? -EPROTO : 0;
+			munmap((void *)map, 4096);
+		}
+	}
+	close(fd);
+	return ret;
+}
+
+static long call_map_ring(struct env *env __attribute__((unused)))
+{
+	return map(256, 0, TWHEEL_RING_OFFSET);
+}
+
+static long call_map_touch(struct env *env __attribute__((unused)))
+{
+	return map(0, 5000, TWHEEL_TOUCH_OFFSET);
+}
+
 static long call_cancel(struct env *env)
 {
 	return tw_cancel(env->fd, env->pending);
@@ -261,7 +443,7 @@ static long call_mmap(struct env *env)
 	if (p != MAP_FAILED)
 		return -EPROTO;
 	/* There is nothing to map. */
-	return errno == ENODEV ? 0 : -errno;
+	return errno == ENOMEM ? -ENOMEM : 0;
 }
 
 static long call_close(struct env *env)
@@ -444,6 +626,28 @@ static const struct op ops[] = {
 	{ "poll",	call_poll,	undo_poll,	false, NULL },
 	{ "mmap",	call_mmap,	undo_nothing,	false, NULL },
 	{ "close",	call_close,	undo_close,	false, NULL },
+	{ "load",	call_load,	undo_load,	true },
+	{ "open",	call_open,	undo_open,	false },
+	{ "info",	call_info,	undo_nothing,	false },
+	{ "add",	call_add,	undo_add,	false },
+	{ "first add",	call_first_add,	undo_first_add,	false },
+	{ "cancel",	call_cancel,	undo_cancel,	false },
+	{ "rearm",	call_rearm,	undo_rearm,	false },
+	{ "query",	call_query,	undo_nothing,	false },
+	{ "read",	call_read,	undo_read,	false },
+	{ "poll",	call_poll,	undo_poll,	false },
+	{ "mmap",	call_mmap,	undo_nothing,	false },
+	{ "first key",	call_first_key,	undo_first_add,	false },
+	{ "first limits", call_first_limits, undo_first_add, false },
+	{ "other kind",	call_other_kind, undo_other_kind, false },
+	{ "submit",	call_submit,	undo_submit,	false },
+	{ "drain",	call_drain,	undo_drain,	false },
+	{ "stats",	call_stats,	undo_nothing,	false },
+	{ "setup ring",	call_setup_ring, undo_setup,	false },
+	{ "setup touch", call_setup_touch, undo_setup,	false },
+	{ "map ring",	call_map_ring,	undo_nothing,	false },
+	{ "map touch",	call_map_touch,	undo_nothing,	false },
+	{ "close",	call_close,	undo_close,	false },
 };
 
 /* Lets every kind of allocation and copy fail, without a word in the log. */

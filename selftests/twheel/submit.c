@@ -465,46 +465,48 @@ TEST_F(submit, memory_that_ends_midway)
 	self->ops = NULL;
 }
 
+/* What could not be told is not done, nor is what comes behind it. */
 TEST_F(submit, results_that_cannot_be_written)
 {
 	unsigned char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *page;
-	struct twheel_timer_query query;
+	struct twheel_timer_query before, query;
 	__u64 handles[2];
-	size_t n = 3;
+	size_t i, n, reach;
 
 	ASSERT_NE(MAP_FAILED, memory);
 	page = memory + PAGE;
+	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 0, &handles[0]));
+	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handles[1]));
+	ASSERT_EQ(0, tw_query(self->fd, handles[0], &before));
 	free(self->ops);
-	array_before_page(self, page, n, 0);
-
-	/* An add is taken back, in the middle and at the beginning. */
-	put_add(self, 0, HOUR, 0);
-	put_add(self, 1, HOUR, 1);
-	put_add(self, 2, HOUR, 2);
-	put_add(self, 3, HOUR, 3);
-	put_add(self, 4, HOUR, 4);
-	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
-	EXPECT_EQ(3, submit(self, 5, 0));
-	EXPECT_EQ(3, tw_nr_timers(self->fd));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, 3), 2, self->size, 0));
-	EXPECT_EQ(3, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
-	expect_untouched(_metadata, self, 3, 5);
-
-	/* A re-arm or a cancel is done. */
-	handles[0] = op_at(self, 0)->handle;
-	handles[1] = op_at(self, 1)->handle;
-	put_rearm(self, 2, op_at(self, 2)->handle, HOUR);
-	put_rearm(self, 3, handles[0], 10 * HOUR);
-	put_cancel(self, 4, handles[1]);
-	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
-	EXPECT_EQ(1, tw_submit(self->fd, op_at(self, 2), 3, self->size, 0));
-	ASSERT_EQ(0, tw_query(self->fd, handles[0], &query));
-	EXPECT_LT(9 * HOUR, query.remaining);
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, 4), 1, self->size, 0));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, handles[1]));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
+	/* The bad page begins with operation @n, or within the first bytes of it. */
+	for (n = 0; n < 40; n += 3) {
+		for (reach = 0; reach < TWHEEL_OP_SIZE_MIN; reach += 8) {
+			array_before_page(self, page, n, reach);
+			memset(page, 0, PAGE);
+			for (i = 0; i <= n; i++)
+				put_add(self, i, HOUR, i);
+			put_rearm(self, n + 1, handles[0], 2 * HOUR);
+			put_cancel(self, n + 2, handles[1]);
+			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+			ASSERT_EQ(n ? (int)n : -EFAULT, submit(self, n + 3, 0))
+				TH_LOG("operation %zu, %zu bytes", n, reach);
+			ASSERT_EQ(2 + n, tw_nr_timers(self->fd));
+			EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, n + 1), 2, self->size,
+						     0));
+			EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, n + 2), 1, self->size,
+						     STOP));
+			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+			expect_untouched(_metadata, self, n, n + 3);
+			ASSERT_EQ(0, tw_query(self->fd, handles[0], &query));
+			EXPECT_EQ(before.deadline, query.deadline);
+			EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[1]));
+			for (i = 0; i < n; i++)
+				ASSERT_EQ(TWHEEL_WAS_PENDING,
+					  tw_cancel(self->fd, op_at(self, i)->handle));
+		}
+	}
 	munmap(memory, 2 * PAGE);
 	self->ops = NULL;
 }
