@@ -217,6 +217,34 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 	}
 }
 
+/* What a time means is told by the call that gives it. */
+TEST_F(clocks, rearmed_otherwise_than_added)
+{
+	struct twheel_timer_query query;
+	__u64 handle, deadline;
+
+	/* Added with a point in time, armed anew with a distance: that does not jump. */
+	deadline = clock_ns(CLOCK_REALTIME) + HOUR;
+	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, deadline, ABS, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 2 * HOUR, 0));
+	ASSERT_EQ(0, set_clock(self, 10 * HOUR));
+	sleep_ns(3 * self->tick);
+	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
+	EXPECT_LT(2 * HOUR - 10 * SEC, query.remaining);
+	ASSERT_EQ(0, set_clock(self, 0));
+	ASSERT_LE(0, tw_cancel(self->fd, handle));
+
+	/* And the other way round. */
+	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, HOUR, 0, 1, &handle));
+	deadline = clock_ns(CLOCK_REALTIME) + HOUR;
+	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
+	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	EXPECT_GE(HOUR, query.remaining);
+	ASSERT_EQ(0, set_clock(self, 2 * HOUR));
+	expect_event(_metadata, self->fd, CLOCK_REALTIME, handle, deadline);
+}
+
 /* Exactly those expire that the clock has passed, be they many; the others can be cancelled. */
 TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 {

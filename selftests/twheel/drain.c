@@ -336,6 +336,41 @@ TEST_F_TIMEOUT(drain, while_others_add_and_read, 60)
 	EXPECT_EQ(company.read, stats.delivered);
 }
 
+/* One that is just being read is drained as well. */
+TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
+{
+	enum { N = 50, ROUNDS = 100 };
+	struct company company = { .fd = self->fd };
+	struct twheel_timer_add add = { .clock = CLOCK_MONOTONIC, .period = 10 * USEC };
+	struct twheel_timer_query records[N];
+	unsigned int round, drained;
+	pthread_t thread;
+	__u64 cursor;
+	int i, n;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reader, &company));
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < N; i++)
+			ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		sleep_ns(random_below(4 * MSEC));
+		cursor = 0;
+		drained = 0;
+		while ((n = tw_drain(self->fd, records, N, RECORD, &cursor)) > 0) {
+			drained += n;
+			for (i = 0; i < n; i++)
+				ASSERT_EQ(-ENOENT, tw_state(self->fd, records[i].handle));
+		}
+		ASSERT_EQ(0, n);
+		ASSERT_EQ(N, drained);
+	}
+	__atomic_store_n(&company.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, company.faults);
+	printf("# %llu events read\n", company.read);
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, tw_nr_events(self->fd));
+}
+
 /* What the context has counted, and what it has, agree with what was done. */
 TEST_F(drain, stats)
 {

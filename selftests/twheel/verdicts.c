@@ -250,6 +250,8 @@ static void own_cancel(struct account *account, size_t number)
 		ret = tw_cancel(account->fd, slot->handle);
 	end_arming(account, number, ret);
 	slot->armed = false;
+	if (ret >= 0 && tw_state(account->fd, slot->handle) != -ENOENT)
+		fault(account, "cancelled, but still there", number, ret);
 }
 
 /* Does something to a timer, unless its armings are used up. */
