@@ -125,7 +125,7 @@ static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
 static int timekeeping_updated(struct notifier_block *block, unsigned long was_set, void *tk)
 {
 	if (was_set) {
-		/* Orders the new offset before the count. Pairs with twheel_clocks_add(). */
+		/* Orders the new offset before the count. Pairs with twheel_clocks_set(). */
 		atomic_inc_return(&jumps);
 		irq_work_queue(&jump_irq_work);
 	}
@@ -150,8 +150,12 @@ int twheel_clocks_join(struct twheel_context *ctx)
 	mutex_lock(&clocks_lock);
 	if (list_empty(&contexts))
 		ret = pvclock_gtod_register_notifier(&timekeeping_block);
-	if (!ret && list_empty(&ctx->clock_link))
+	if (!ret && list_empty(&ctx->clock_link)) {
 		list_add_tail(&ctx->clock_link, &contexts);
+		spin_lock_bh(&ctx->lock);
+		ctx->has_clocks = true;
+		spin_unlock_bh(&ctx->lock);
+	}
 	mutex_unlock(&clocks_lock);
 	return ret;
 }
@@ -179,14 +183,19 @@ void twheel_clocks_leave(struct twheel_context *ctx)
 }
 
 /**
- * twheel_clocks_add - a timer is about to be armed on a clock that jumps
+ * twheel_clocks_set - a timer is about to be armed on a clock
  * @ctx:	the context
- * @rt:		the timer; in no list
+ * @rt:		the timer
+ * @clock:	the clock
  *
  * Context: with the context's lock held.
  */
-void twheel_clocks_add(struct twheel_context *ctx, struct twheel_rich_timer *rt)
+void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt, u8 clock)
 {
+	list_del_init(&rt->clocked);
+	rt->clock = clock;
+	if (clock == CLOCK_MONOTONIC)
+		return;
 	rt->jump = atomic_read(&jumps);
 	/* The offset is read after this. Pairs with timekeeping_updated(). */
 	smp_rmb();

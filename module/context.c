@@ -29,6 +29,9 @@ static atomic_t nr_contexts = ATOMIC_INIT(0);
 /* Timers that all contexts have memory for. */
 static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
 
+/* A program that fills its memory cgroup is told so, and not killed. */
+#define GFP_CONTEXT	(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 /* How long a timer of each kind is, and how many make a block. */
 static const struct {
 	unsigned int size;
@@ -183,7 +186,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		     1 << TWHEEL_SLOT_BITS);
 	if (reserve(kind))
 		return ERR_PTR(-ENOSPC);
-	pages = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_ZERO, TWHEEL_BLOCK_ORDER);
+	pages = alloc_pages(GFP_CONTEXT, TWHEEL_BLOCK_ORDER);
 	if (!pages) {
 		atomic_long_sub(kinds[kind].nr, &nr_allocated);
 		return ERR_PTR(-ENOMEM);
@@ -230,7 +233,7 @@ static int make_room(struct twheel_context *ctx)
 		return 0;
 	if (room > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
 		return -ENOSPC;
-	blocks = kvcalloc(room, sizeof(*blocks), GFP_KERNEL_ACCOUNT);
+	blocks = kvcalloc(room, sizeof(*blocks), GFP_CONTEXT);
 	if (!blocks)
 		return -ENOMEM;
 	spin_lock_bh(&ctx->lock);
@@ -437,9 +440,25 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 		return ut;
 	if (twheel_state_of(ut) == TWHEEL_FREE)
 		return ERR_PTR(-ENOENT);
-	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(ut))
+	if (twheel_state_of(ut) != TWHEEL_IN_DELIVERY)
+		return ut;
+	if (!twheel_is_periodic(ut))
 		return ERR_PTR(-EALREADY);
-	return ut;
+	return twheel_rich(ut)->after == TWHEEL_AFTER_STOP ? ERR_PTR(-ENOENT) : ut;
+}
+
+/* Would a handle find the timer? */
+static bool is_there(struct twheel_user_timer *ut)
+{
+	switch (twheel_state_of(ut)) {
+	case TWHEEL_PENDING:
+	case TWHEEL_EXPIRED:
+		return true;
+	case TWHEEL_IN_DELIVERY:
+		return twheel_is_periodic(ut) && twheel_rich(ut)->after != TWHEEL_AFTER_STOP;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -450,8 +469,8 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
  * Looks at no more than a block, so that the caller can let go of the lock in between.
  *
  * Context: with the context's lock held.
- * Return: a timer that is pending or expired; NULL if there is none up to the end of the
- * block; an error pointer with -ENOENT at the end.
+ * Return: a timer as twheel_timer_find() would give it; NULL if there is none up to the end
+ * of the block; an error pointer with -ENOENT at the end.
  */
 struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor)
 {
@@ -465,8 +484,7 @@ struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cur
 	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
 	for (; i < kinds[block->kind].nr; i++) {
 		ut = timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
-		if (twheel_state_of(ut) == TWHEEL_PENDING ||
-		    twheel_state_of(ut) == TWHEEL_EXPIRED) {
+		if (is_there(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
 			return ut;
 		}

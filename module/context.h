@@ -82,6 +82,7 @@ struct twheel_touch_array;
  * @touch:	the touch array, or NULL. Set once, likewise
  * @keys:	timers with a key
  * @has_keys:	@keys is initialised. Set once, under @grow_lock and @lock
+ * @has_clocks:	timers on clocks that jump may be added. Set once, under @lock
  * @wait:	who waits for @nr_events to be more than 0, or for the ring
  * @read_lock:	one reader at a time, so that events are numbered in the order in
  *		which they are delivered. Outside of @lock
@@ -106,6 +107,7 @@ struct twheel_context {
 	struct twheel_touch_array	*touch;
 	struct rhashtable		keys;
 	bool				has_keys;
+	bool				has_clocks;
 	wait_queue_head_t		wait;
 	struct mutex			read_lock;
 	struct mutex			grow_lock;
@@ -190,7 +192,8 @@ enum twheel_after {
  * @jump:	the jump of clocks up to which the timer is armed rightly
  * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
  * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_HAS_LIMITS
- * @clock:	a CLOCK_*
+ * @clock:	the clock of @deadline
+ * @added_on:	the clock that the timer was added with
  * @limit:	an enum twheel_limit: the one that the timer is armed for
  * @after:	an enum twheel_after
  */
@@ -208,6 +211,7 @@ struct twheel_rich_timer {
 	u32				touch;
 	u8				flags;
 	u8				clock;
+	u8				added_on;
 	u8				limit;
 	u8				after;
 };
@@ -292,7 +296,8 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 /* rich.c */
 void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		      const struct twheel_op *op, u64 now);
-int twheel_rich_rearm(struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now);
+int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		      const struct twheel_op *op, u64 now);
 u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
 void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event);
 void twheel_rich_next(struct twheel_rich_timer *rt);
@@ -302,7 +307,7 @@ u64 twheel_spread(u64 time, u64 spread);
 /* clocks.c */
 int twheel_clocks_join(struct twheel_context *ctx);
 void twheel_clocks_leave(struct twheel_context *ctx);
-void twheel_clocks_add(struct twheel_context *ctx, struct twheel_rich_timer *rt);
+void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt, u8 clock);
 u64 twheel_clock_read(u8 clock, u64 now);
 u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);
 

@@ -25,7 +25,8 @@ int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned
 {
 	mapping->bytes = PAGE_ALIGN(bytes);
 	mapping->pgoff = offset >> PAGE_SHIFT;
-	mapping->memory = __vmalloc(mapping->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	mapping->memory = __vmalloc(mapping->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+				    __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	return mapping->memory ? 0 : -ENOMEM;
 }
 

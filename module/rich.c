@@ -69,6 +69,19 @@ static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *
 	return min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX);
 }
 
+static void set_deadline(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+			 const struct twheel_op *op, u64 now)
+{
+	u8 clock = rt->added_on;
+
+	/* As with timer_settime(): a relative time does not care for the clock being set. */
+	if (clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS))
+		clock = CLOCK_MONOTONIC;
+	twheel_clocks_set(ctx, rt, clock);
+	rt->deadline = new_time(rt, op, now);
+	rt->slack = op->slack;
+}
+
 /**
  * twheel_rich_init - give a timer what an add says
  * @ctx:	the context
@@ -81,14 +94,11 @@ static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *
 void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		      const struct twheel_op *op, u64 now)
 {
-	/* As with timer_settime(): a relative time does not care for the clock being set. */
-	rt->clock = op->clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS) ?
-			CLOCK_MONOTONIC : op->clock;
+	rt->added_on = op->clock;
 	rt->flags = op->flags;
 	if (op->idle || op->lifetime)
 		rt->flags |= TWHEEL_HAS_LIMITS;
 	rt->period = op->period;
-	rt->slack = op->slack;
 	rt->idle = op->idle;
 	rt->touch = op->touch;
 	rt->active = now;
@@ -98,10 +108,7 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	if (op->lifetime)
 		rt->death = min_t(u64, twheel_spread(later(now, op->lifetime), op->spread),
 				TWHEEL_TIME_MAX);
-	rt->deadline = new_time(rt, op, now);
-	list_del_init(&rt->clocked);
-	if (rt->clock != CLOCK_MONOTONIC)
-		twheel_clocks_add(ctx, rt);
+	set_deadline(ctx, rt, op, now);
 }
 
 static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_op *op)
@@ -127,6 +134,7 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
 
 /**
  * twheel_rich_rearm - give a timer what a re-arm says
+ * @ctx:	the context
  * @rt:		the timer
  * @op:		the re-arm
  * @now:	nanoseconds of CLOCK_MONOTONIC
@@ -134,7 +142,8 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
  * Context: with the context's lock held.
  * Return: 0; or -EINVAL if the timer has no such limit, or would have none.
  */
-int twheel_rich_rearm(struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now)
+int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		      const struct twheel_op *op, u64 now)
 {
 	int ret = check_rearm(rt, op);
 
@@ -145,8 +154,7 @@ int twheel_rich_rearm(struct twheel_rich_timer *rt, const struct twheel_op *op, 
 		return 0;
 	switch (op->limit) {
 	case TWHEEL_LIMIT_DEADLINE:
-		rt->deadline = new_time(rt, op, now);
-		rt->slack = op->slack;
+		set_deadline(ctx, rt, op, now);
 		break;
 	case TWHEEL_LIMIT_IDLE:
 		rt->idle = op->time == TWHEEL_TIME_NONE ? 0 : op->time;

@@ -13,8 +13,8 @@
 /* Operations done, or timers drained, at a time. */
 #define BATCH	16
 
-/* Fields of the first 40 bytes of a struct twheel_op that come from the program. */
-#define SLIM_FIELDS(X)	X(handle) X(time) X(user_data) X(opcode) X(flags) X(clock)
+/* The first 40 bytes of a struct twheel_op. */
+#define SLIM_FIELDS(X)	X(handle) X(time) X(user_data) X(opcode) X(flags) X(clock) X(result)
 
 /*
  * Reads operations that have no more than their first 40 bytes. Returns how many can be
@@ -31,13 +31,23 @@ static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigne
 #define GET(field)	unsafe_get_user(ops[i].field, &op->field, fault);
 		SLIM_FIELDS(GET)
 #undef GET
-		unsafe_put_user(0, &op->result, fault);
+		/* Can it be told? */
+		unsafe_put_user(ops[i].result, &op->result, fault);
+		ops[i].result = 0;
 		op = (void __user *)op + TWHEEL_OP_SIZE_MIN;
 		i++;
 	}
 fault:
 	user_access_end();
 	return i;
+}
+
+/* Can the result of an operation be told? Returns 0, or -EFAULT. */
+static int can_be_told(struct twheel_op __user *op)
+{
+	s32 result;
+
+	return get_user(result, &op->result) ?: put_user(result, &op->result);
 }
 
 /* The same for any size. An operation whose unknown tail is not zero has its result already. */
@@ -50,7 +60,7 @@ static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned
 
 	for (i = 0; i < nr; i++) {
 		ret = copy_struct_from_user(&ops[i], sizeof(*ops), op, size);
-		if (ret == -EFAULT || put_user(0, &op->result))
+		if (ret == -EFAULT || can_be_told(op))
 			break;
 		if (ret)
 			ops[i].opcode = U32_MAX;

@@ -139,8 +139,6 @@ static int take_event_back(struct twheel_context *ctx, struct twheel_user_timer 
 /* Has a periodic timer that is being delivered freed when that is over. */
 static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	if (twheel_rich(ut)->after == TWHEEL_AFTER_STOP)
-		return -ENOENT;
 	twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
@@ -154,7 +152,7 @@ static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut
  * @ut:		the timer, as twheel_timer_find() gives it
  *
  * Context: with the context's lock held.
- * Return: an enum twheel_verdict; or -ENOENT if it was cancelled before.
+ * Return: an enum twheel_verdict.
  */
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
@@ -209,8 +207,7 @@ static bool is_slim(const struct twheel_op *op)
 
 static enum twheel_kind kind_of(const struct twheel_op *op)
 {
-	if (op->period || op->idle || op->lifetime || op->clock == CLOCK_BOOTTIME ||
-	    (op->clock == CLOCK_REALTIME && op->flags & TWHEEL_TIME_ABS))
+	if (op->period || op->idle || op->lifetime || op->clock != CLOCK_MONOTONIC)
 		return TWHEEL_RICH;
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
 }
@@ -327,6 +324,8 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	ret = check_add(ctx, op);
 	if (unlikely(ret))
 		return ret;
+	if (unlikely(op->clock != CLOCK_MONOTONIC && !ctx->has_clocks))
+		return -EAGAIN;
 	if (unlikely(op->flags & TWHEEL_KEYED))
 		return add_keyed(ctx, op, now);
 	if (unlikely(twheel_timers_limited(ctx)))
@@ -374,11 +373,8 @@ static int check_rearm(const struct twheel_op *op)
 static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		       const struct twheel_op *op, u64 now)
 {
-	int ret;
+	int ret = twheel_rich_rearm(ctx, rt, op, now);
 
-	if (rt->after == TWHEEL_AFTER_STOP)
-		return -ENOENT;
-	ret = twheel_rich_rearm(rt, op, now);
 	if (ret)
 		return ret;
 	rt->after = TWHEEL_AFTER_ARM;
@@ -400,7 +396,7 @@ static int rearm(struct twheel_context *ctx, const struct twheel_op *op, u64 now
 	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
 		return rearm_later(ctx, twheel_rich(ut), op, now);
 	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
-		ret = twheel_rich_rearm(twheel_rich(ut), op, now);
+		ret = twheel_rich_rearm(ctx, twheel_rich(ut), op, now);
 	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
 		ret = -EINVAL;
 	if (unlikely(ret))
@@ -437,7 +433,7 @@ static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
 
 	if (op->flags & TWHEEL_KEYED)
 		ret = twheel_keys_init(ctx);
-	if (!ret && kind_of(op) == TWHEEL_RICH && op->clock != CLOCK_MONOTONIC)
+	if (!ret && op->clock != CLOCK_MONOTONIC)
 		ret = twheel_clocks_join(ctx);
 	return ret ?: twheel_context_grow(ctx, kind_of(op));
 }

@@ -252,7 +252,7 @@ struct twheel_timer_rearm {
  * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key
  * @key: out: its key; 0 if it has none
  * @period: out: its period in nanoseconds; 0 if it is one-shot
- * @clock: out: its clock
+ * @clock: out: the clock of @deadline
  * @limit: out: the limit that @deadline is
  */
 struct twheel_timer_query {
