@@ -509,4 +509,63 @@ static inline int cpus(int *list, int most)
 	return n;
 }
 
+/* Makes a ring or a touch array. What is only read must stay as it was. */
+static inline int tw_setup(int fd, __u32 ring_entries, __u32 touch_words,
+			   struct twheel_setup *setup)
+{
+	int ret;
+
+	*setup = (struct twheel_setup){
+		.ring_entries	= ring_entries,
+		.touch_words	= touch_words,
+		.ring_bytes	= POISON,
+		.touch_bytes	= POISON,
+	};
+	ret = tw_ioctl(fd, TWHEEL_IOC_SETUP, setup);
+	if (setup->max_timers || setup->flags || setup->reserved ||
+	    setup->ring_entries != ring_entries || setup->touch_words != touch_words)
+		return -EPROTO;
+	if (ret < 0 && (setup->ring_bytes != POISON || setup->touch_bytes != POISON))
+		return -EPROTO;
+	return ret;
+}
+
+static inline void *tw_map(int fd, __u64 bytes, __u64 offset)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* What of a ring or a touch array can be mapped though it must not be, or NULL. */
+static inline const char *tw_map_fault(int fd, size_t bytes, __u64 offset)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const int rw = PROT_READ | PROT_WRITE;
+	const struct {
+		const char	*what;
+		size_t		bytes;
+		int		protection;
+		int		flags;
+		__u64		offset;
+	} wrong[] = {
+		{ "a page more", bytes + page, rw, MAP_SHARED, offset },
+		{ "less", bytes - page, rw, MAP_SHARED, offset },
+		{ "twice as much", 2 * bytes, rw, MAP_SHARED, offset },
+		{ "from the second page on", bytes, rw, MAP_SHARED, offset + page },
+		{ "the last page", page, rw, MAP_SHARED, offset + bytes },
+		{ "far off", bytes, rw, MAP_SHARED, offset + (1ULL << 40) },
+		{ "a copy", bytes, rw, MAP_PRIVATE, offset },
+		{ "code", bytes, rw | PROT_EXEC, MAP_SHARED, offset },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		if (mmap(NULL, wrong[i].bytes, wrong[i].protection, wrong[i].flags, fd,
+			 wrong[i].offset) != MAP_FAILED || errno != EINVAL)
+			return wrong[i].what;
+	}
+	return NULL;
+}
+
 #endif /* _TWHEEL_TEST_H */

@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring: what is refused, that no event is lost however small it is and however long
+ * its reader sleeps, and what nonsense in it does.
+ *
+ * TWHEEL_SLEEP is for how long a reader sleeps, in seconds.
+ */
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "twheel_test.h"
+
+/* How often a test sleeps until it is woken, with each size of the ring. */
+#define ROUNDS	1000
+
+FIXTURE(ring)
+{
+	int fd;
+	struct twheel_ring *ring;
+	size_t bytes;
+	__u64 seq;
+	__u64 contexts;
+};
+
+FIXTURE_VARIANT(ring)
+{
+	__u32 entries;
+};
+
+/* Full with the first event, soon, and never in these tests. */
+FIXTURE_VARIANT_ADD(ring, of_1)
+{
+	.entries = 1,
+};
+
+FIXTURE_VARIANT_ADD(ring, of_4)
+{
+	.entries = 4,
+};
+
+FIXTURE_VARIANT_ADD(ring, of_8192)
+{
+	.entries = 8192,
+};
+
+FIXTURE_SETUP(ring)
+{
+	struct twheel_setup setup;
+
+	self->seq = 0;
+	self->contexts = total("contexts");
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_setup(self->fd, variant->entries, 0, &setup));
+	EXPECT_EQ(0, setup.touch_bytes);
+	EXPECT_LE(sizeof(*self->ring) + variant->entries * sizeof(struct twheel_event),
+		  setup.ring_bytes);
+	self->bytes = setup.ring_bytes;
+	self->ring = tw_map(self->fd, self->bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, self->ring);
+	EXPECT_EQ(variant->entries - 1, self->ring->mask);
+	random_seed();
+}
+
+FIXTURE_TEARDOWN(ring)
+{
+	EXPECT_EQ(0, munmap(self->ring, self->bytes));
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(self->contexts, total("contexts"));
+}
+
+/* Takes an event out of a ring, as a program does. Returns whether there was one. */
+static bool pop(struct twheel_ring *ring, struct twheel_event *event)
+{
+	__u32 tail = ring->tail;
+
+	if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == tail)
+		return false;
+	*event = ring->events[tail & ring->mask];
+	__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The same, and sleeps until there is one. Returns whether one came within the guard. */
+static bool wait_pop(int fd, struct twheel_ring *ring, struct twheel_event *event)
+{
+	while (!pop(ring, event))
+		if (!tw_wait(fd))
+			return false;
+	return true;
+}
+
+/* Expects the next event of a one-shot timer. */
+static void expect_next(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
+			struct twheel_event *event)
+{
+	ASSERT_EQ(true, wait_pop(self->fd, self->ring, event))
+		TH_LOG("no event %llu", self->seq);
+	EXPECT_EVENT_OK(event);
+	ASSERT_EQ(self->seq++, event->seq);
+}
+
+/* Nothing is in the ring, and nothing waits. */
+static void expect_end(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self)
+{
+	EXPECT_EQ(self->ring->head, self->ring->tail);
+	EXPECT_EQ((__u32)self->seq, self->ring->head);
+	EXPECT_EQ(0, self->ring->flags);
+	EXPECT_EQ(false, tw_ready(self->fd));
+	EXPECT_EQ(0, tw_nr_events(self->fd));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+/* Waits until @n timers have expired since the context was opened. */
+static bool wait_expiries(int fd, __u64 n)
+{
+	struct twheel_context_stats stats;
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (now_ns() < end) {
+		if (tw_stats(fd, &stats))
+			return false;
+		if (stats.expiries == n)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Adds @n timers that expire within @spread from now, told apart by their user data. */
+static void add_random(struct __test_metadata *_metadata, int fd, unsigned int n, __u64 spread)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, tw_add(fd, random_below(spread), 0, i, NULL));
+}
+
+/* Takes @n events, of which each has to come once. */
+static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
+		       unsigned int n)
+{
+	unsigned char *seen = calloc(n, 1);
+	struct twheel_event event;
+	unsigned int i;
+
+	ASSERT_NE(NULL, seen);
+	for (i = 0; i < n; i++) {
+		expect_next(_metadata, self, &event);
+		ASSERT_GT(n, event.user_data);
+		ASSERT_EQ(0, seen[event.user_data]++);
+	}
+	free(seen);
+}
+
+TEST_F_TIMEOUT(ring, loses_nothing, 90)
+{
+	add_random(_metadata, self->fd, 1000, 300 * MSEC);
+	expect_all(_metadata, self, 1000);
+	expect_end(_metadata, self);
+}
+
+TEST_F(ring, tells_that_events_wait)
+{
+	unsigned int i, n = variant->entries + 1;
+	struct twheel_event event;
+
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wait_expiries(self->fd, n));
+	EXPECT_EQ(TWHEEL_RING_WAITING, self->ring->flags);
+	EXPECT_EQ(n - 1, self->ring->head);
+	EXPECT_EQ(1, tw_nr_events(self->fd));
+	/* There is no room: poll moves nothing. */
+	EXPECT_EQ(true, tw_ready(self->fd));
+	EXPECT_EQ(n - 1, self->ring->head);
+	ASSERT_EQ(true, pop(self->ring, &event));
+	EXPECT_EQ(self->seq++, event.seq);
+	EXPECT_EQ(true, tw_ready(self->fd));
+	EXPECT_EQ(n, self->ring->head);
+	EXPECT_EQ(0, self->ring->flags);
+	while (self->seq < n)
+		expect_next(_metadata, self, &event);
+	expect_end(_metadata, self);
+}
+
+static __u64 sleep_time(void)
+{
+	const char *text = getenv("TWHEEL_SLEEP");
+
+	return (text ? strtoull(text, NULL, 0) : 3) * SEC;
+}
+
+/* And nobody waits for the sleeper: another context's timers come as they should. */
+TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
+{
+	__u64 end, lateness, worst = 0, early = 0;
+	struct twheel_event event;
+	struct twheel_setup setup;
+	struct twheel_ring *other_ring;
+	int other = tw_open(O_NONBLOCK);
+
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, tw_setup(other, 1, 0, &setup));
+	other_ring = tw_map(other, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, other_ring);
+	add_random(_metadata, self->fd, 10000, sleep_time());
+	for (end = now_ns() + sleep_time(); now_ns() < end;) {
+		ASSERT_EQ(0, tw_add(other, random_below(10 * MSEC), 0, 0, NULL));
+		ASSERT_EQ(true, wait_pop(other, other_ring, &event));
+		EXPECT_EVENT_OK(&event);
+		EXPECT_EQ(early++, event.seq);
+		lateness = event.fired - event.deadline;
+		if (lateness > worst)
+			worst = lateness;
+	}
+	printf("# beside it: %llu events, at most %llu us late\n", early, worst / USEC);
+	EXPECT_GT(SEC, worst);
+	expect_all(_metadata, self, 10000);
+	expect_end(_metadata, self);
+	EXPECT_EQ(0, munmap(other_ring, setup.ring_bytes));
+	EXPECT_EQ(0, close(other));
+}
+
+TEST_F(ring, what_is_in_the_ring_is_delivered)
+{
+	unsigned int i, n = variant->entries + 3;
+	struct twheel_timer_query query;
+	struct twheel_event event;
+	__u64 handles[n];
+
+	/* None expires while others are added: those would use its memory. */
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[i], 0, 0));
+	ASSERT_EQ(true, wait_expiries(self->fd, n));
+	for (i = 0; i < variant->entries && i < 5; i++) {
+		EXPECT_EQ(-EALREADY, tw_cancel(self->fd, self->ring->events[i].handle));
+		EXPECT_EQ(-EALREADY, tw_rearm(self->fd, self->ring->events[i].handle, 0, 0));
+		EXPECT_EQ(-EALREADY, tw_query(self->fd, self->ring->events[i].handle, &query));
+	}
+	/* Of the three that wait one goes and one lives on: they leave no gap. */
+	for (i = 0; i < n && tw_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
+		i++;
+	ASSERT_GT(n, i);
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handles[i]));
+	handles[i] = 0;
+	for (i = 0; i < n && tw_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
+		i++;
+	ASSERT_GT(n, i);
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handles[i], HOUR, 0));
+	EXPECT_EQ(1, tw_nr_events(self->fd));
+	while (self->seq < n - 2)
+		expect_next(_metadata, self, &event);
+	EXPECT_EQ(false, tw_ready(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[i], 0, 0));
+	expect_next(_metadata, self, &event);
+	EXPECT_EQ(handles[i], event.handle);
+	expect_end(_metadata, self);
+}
+
+TEST_F(ring, read_is_for_those_without)
+{
+	struct twheel_event event;
+
+	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(true, tw_wait(self->fd));
+	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
+	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	expect_next(_metadata, self, &event);
+	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	expect_end(_metadata, self);
+}
+
+/*
+ * One timer at a time, so that a wake-up that is lost is never made good for by the next;
+ * bursts of up to three, so that a small ring is full in between.
+ */
+static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
+			   unsigned int rounds, bool epolls)
+{
+	struct epoll_event interest = { .events = EPOLLIN }, got;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), cpu[64], n = cpus(cpu, 64);
+	struct twheel_event event;
+	unsigned int i, burst;
+	__u64 slept = 0;
+
+	ASSERT_GE(epoll, 0);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->fd, &interest));
+	for (i = 0; i < rounds; i++) {
+		/* A timer expires where it was added; now and then the sleeper is elsewhere. */
+		if (i % 8 == 0)
+			ASSERT_EQ(0, pin(cpu[random_below(n)]));
+		burst = 1 + random_below(3);
+		while (burst--) {
+			ASSERT_EQ(0, tw_add(self->fd, random_below(200 * USEC), 0, i, NULL));
+			self->seq++;
+		}
+		if (i % 8 == 4)
+			ASSERT_EQ(0, pin(cpu[random_below(n)]));
+		while (self->ring->tail != (__u32)self->seq) {
+			if (pop(self->ring, &event)) {
+				EXPECT_EVENT_OK(&event);
+				continue;
+			}
+			slept++;
+			ASSERT_EQ(true, epolls ? epoll_wait(epoll, &got, 1, GUARD_MS) == 1 :
+				  tw_wait(self->fd)) TH_LOG("round %u: lost", i);
+		}
+	}
+	printf("# slept %llu times\n", slept);
+	EXPECT_LT(rounds / 2, slept);
+	expect_end(_metadata, self);
+	/* There was nothing to tell of all the time since. */
+	EXPECT_EQ(0, epoll_wait(epoll, &got, 1, 0));
+	EXPECT_EQ(0, close(epoll));
+}
+
+TEST_F_TIMEOUT(ring, poll_misses_no_event, 200)
+{
+	sleep_and_wake(_metadata, self, ROUNDS, false);
+}
+
+TEST_F_TIMEOUT(ring, epoll_misses_no_event, 200)
+{
+	sleep_and_wake(_metadata, self, ROUNDS, true);
+}
+
+TEST_F(ring, epoll_level_and_edge)
+{
+	struct epoll_event event = { .events = EPOLLIN }, got;
+	int level = epoll_create1(EPOLL_CLOEXEC), edge = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_event events[2];
+
+	ASSERT_GE(level, 0);
+	ASSERT_GE(edge, 0);
+	ASSERT_EQ(0, epoll_ctl(level, EPOLL_CTL_ADD, self->fd, &event));
+	event.events |= EPOLLET;
+	ASSERT_EQ(0, epoll_ctl(edge, EPOLL_CTL_ADD, self->fd, &event));
+	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
+	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
+
+	/* In a ring of one the second event waits. */
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
+	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
+	EXPECT_EQ(EPOLLIN, got.events);
+	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
+	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
+	expect_next(_metadata, self, &events[0]);
+	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
+	expect_next(_metadata, self, &events[1]);
+	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
+	EXPECT_EQ(0, close(level));
+	EXPECT_EQ(0, close(edge));
+	expect_end(_metadata, self);
+}
+
+TEST_F(ring, periodic)
+{
+	struct twheel_timer_add add = {
+		.time	= now_ns() + 20 * MSEC,
+		.flags	= TWHEEL_TIME_ABS,
+		.clock	= CLOCK_MONOTONIC,
+		.period	= 5 * MSEC,
+	};
+	__u64 periods = 0, overruns = 0;
+	struct twheel_event event;
+
+	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	while (periods < 100) {
+		ASSERT_EQ(true, wait_pop(self->fd, self->ring, &event));
+		EXPECT_EQ(self->seq++, event.seq);
+		EXPECT_EQ(add.handle, event.handle);
+		EXPECT_LE(event.deadline, event.fired);
+		/* No period is missing, and none is told of twice. */
+		ASSERT_EQ(add.time + periods * add.period, event.deadline);
+		periods += 1 + event.overruns;
+		overruns += event.overruns;
+		/* Every now and then the reader is late, and the ring may be full. */
+		if (self->seq % 16 == 0)
+			sleep_ns(30 * MSEC);
+	}
+	printf("# %llu events, %llu overruns\n", self->seq, overruns);
+	ASSERT_LE(0, tw_cancel(self->fd, add.handle));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_F(ring, is_shared_by_fork)
+{
+	struct twheel_event event;
+	int status, i;
+	pid_t child;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wait_expiries(self->fd, 4));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		for (i = 0; i < 2; i++)
+			if (!wait_pop(self->fd, self->ring, &event) || event.seq != (__u64)i)
+				_exit(1 + i);
+		_exit(tw_add(self->fd, 0, 0, 9, NULL) ? 9 : 0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	EXPECT_EQ(2, self->ring->tail);
+	self->seq = 2;
+	for (i = 0; i < 3; i++)
+		expect_next(_metadata, self, &event);
+	EXPECT_EQ(9, event.user_data);
+	expect_end(_metadata, self);
+}
+
+TEST_F(ring, outlives_the_descriptor)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+	struct twheel_event event;
+
+	ASSERT_EQ(0, tw_add(self->fd, 20 * MSEC, 0, 7, NULL));
+	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(self->contexts + 1, total("contexts"));
+	while (!pop(self->ring, &event))
+		ASSERT_GT(end, now_ns());
+	EXPECT_EVENT_OK(&event);
+	EXPECT_EQ(7, event.user_data);
+	/* For the fixture to close. */
+	self->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	ASSERT_GE(self->fd, 0);
+}
+
+TEST_F(ring, counts_as_memory_of_the_context)
+{
+	struct twheel_context_stats stats;
+	int other = tw_open(0);
+
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, tw_stats(other, &stats));
+	EXPECT_GT(self->bytes, stats.bytes);
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_LE(self->bytes, stats.bytes);
+	EXPECT_EQ(0, close(other));
+}
+
+TEST_F(ring, refuses_other_mappings)
+{
+	const char *fault = tw_map_fault(self->fd, self->bytes, TWHEEL_RING_OFFSET);
+	void *memory;
+
+	EXPECT_EQ(NULL, fault) TH_LOG("maps %s", fault);
+	EXPECT_EQ(NULL, tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET));
+	/* Nor does it become so later. */
+	EXPECT_EQ(-1, mprotect(self->ring, self->bytes, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(MAP_FAILED, mremap(self->ring, self->bytes, 2 * self->bytes,
+				     MREMAP_MAYMOVE));
+	/* To look only is allowed, and elsewhere, and to let go of a part. */
+	memory = mmap(NULL, self->bytes, PROT_READ, MAP_SHARED, self->fd, TWHEEL_RING_OFFSET);
+	ASSERT_NE(MAP_FAILED, memory);
+	EXPECT_EQ(variant->entries - 1, ((struct twheel_ring *)memory)->mask);
+	EXPECT_EQ(0, munmap(memory, self->bytes));
+}
+
+/* Stores nonsense into the tail, while an event comes. Another context knows nothing of it. */
+TEST_F(ring, a_tail_that_makes_no_sense)
+{
+	const __u32 wrong[] = {
+		1, 2, variant->entries, variant->entries + 1, 0x7fffffff, 0x80000000,
+		-variant->entries, -1,
+	};
+	struct twheel_event event;
+	__u32 head, right;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		head = self->ring->head;
+		right = self->ring->tail;
+		ASSERT_EQ(head, right);
+		__atomic_store_n(&self->ring->tail, head + wrong[i], __ATOMIC_RELEASE);
+		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(true, wait_expiries(self->fd, self->seq + 1));
+		/* Behind the head by less than the ring it is just a tail. */
+		if (-wrong[i] < variant->entries) {
+			EXPECT_EQ(head + 1, self->ring->head);
+		} else {
+			EXPECT_EQ(head, self->ring->head);
+			EXPECT_EQ(TWHEEL_RING_WAITING, self->ring->flags);
+			EXPECT_EQ(1, tw_nr_events(self->fd));
+		}
+		EXPECT_EQ(true, tw_ready(self->fd));
+		__atomic_store_n(&self->ring->tail, right, __ATOMIC_RELEASE);
+		expect_next(_metadata, self, &event);
+		EXPECT_EQ(i, event.user_data);
+	}
+	expect_end(_metadata, self);
+}
+
+/**
+ * struct vandal - a thread that writes at random all over a ring
+ * @ring:	the ring
+ * @bytes:	its length
+ * @sane:	tails less than this may make sense
+ * @seed:	of its random numbers
+ * @stop:	end
+ */
+struct vandal {
+	struct twheel_ring	*ring;
+	size_t			bytes;
+	unsigned int		sane;
+	__u64			seed;
+	bool			stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct vandal *vandal = arg;
+	__u32 *words = (__u32 *)vandal->ring;
+
+	random_thread(vandal->seed, 1);
+	while (!__atomic_load_n(&vandal->stop, __ATOMIC_RELAXED)) {
+		/* Half of it into the header, and some of that even makes sense. */
+		size_t n = (random_below(2) ? vandal->bytes : sizeof(*vandal->ring)) / 4;
+
+		__atomic_store_n(&words[random_below(n)], random_u64(), __ATOMIC_RELAXED);
+		if (!random_below(4))
+			__atomic_store_n(&vandal->ring->tail, random_below(vandal->sane),
+					 __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
+{
+	const unsigned int n = 500;
+	struct vandal vandal = {
+		.ring	= self->ring,
+		.bytes	= self->bytes,
+		.sane	= n,
+		.seed	= random_u64(),
+	};
+	struct twheel_context_stats stats;
+	struct twheel_event event;
+	int other = tw_open(0);
+	pthread_t thread;
+	unsigned int i;
+	__u64 kept;
+
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
+	add_random(_metadata, self->fd, n, 200 * MSEC);
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, tw_add(other, 2 * MSEC, 0, i, NULL));
+		ASSERT_EQ(1, tw_read(other, &event, 1));
+		EXPECT_EVENT_OK(&event);
+		EXPECT_EQ(i, event.seq);
+		tw_ready(self->fd);
+	}
+	ASSERT_EQ(true, wait_expiries(self->fd, n));
+	__atomic_store_n(&vandal.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+
+	/* The kernel knows what it has written, and goes on from there. */
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(n, stats.expiries);
+	EXPECT_EQ(n - stats.delivered, stats.nr_events);
+	kept = stats.nr_events;
+	printf("# %llu delivered meanwhile, %llu kept\n", stats.delivered, kept);
+	self->seq = stats.delivered;
+	self->ring->mask = variant->entries - 1;
+	self->ring->head = self->seq;
+	self->ring->flags = kept ? TWHEEL_RING_WAITING : 0;
+	__atomic_store_n(&self->ring->tail, self->seq, __ATOMIC_RELEASE);
+	while (kept--)
+		expect_next(_metadata, self, &event);
+	ASSERT_EQ(0, tw_add(self->fd, 0, 0, n, NULL));
+	expect_next(_metadata, self, &event);
+	EXPECT_EQ(n, event.user_data);
+	expect_end(_metadata, self);
+	EXPECT_EQ(0, close(other));
+}
+
+FIXTURE(setup)
+{
+	int fd;
+	size_t page;
+};
+
+FIXTURE_SETUP(setup)
+{
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	self->page = sysconf(_SC_PAGESIZE);
+}
+
+FIXTURE_TEARDOWN(setup)
+{
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* There is neither a ring nor a touch array. */
+static void expect_nothing(struct __test_metadata *_metadata, FIXTURE_DATA(setup) * self)
+{
+	struct twheel_event event;
+
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_RING_OFFSET));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_F(setup, bad_fields)
+{
+	const __u32 entries[] = { 3, 5, 6, (1 << 20) - 1, (1 << 20) + 1, 1 << 21, 1U << 31, ~0U };
+	const __u32 words[] = { (1 << 24) + 1, 1U << 31, ~0U };
+	struct twheel_setup setup, bad;
+	size_t i;
+
+	expect_nothing(_metadata, self);
+	for (i = 0; i < ARRAY_SIZE(entries); i++)
+		EXPECT_EQ(-EINVAL, tw_setup(self->fd, entries[i], 0, &setup));
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		EXPECT_EQ(-EINVAL, tw_setup(self->fd, 0, words[i], &setup));
+	/* One of the two at a time. */
+	EXPECT_EQ(-EINVAL, tw_setup(self->fd, 16, 16, &setup));
+	for (i = 0; i < 32; i++) {
+		bad = (struct twheel_setup){ .ring_entries = 16, .flags = 1U << i };
+		EXPECT_EQ(-EOPNOTSUPP, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
+		bad = (struct twheel_setup){ .ring_entries = 16, .reserved = 1U << i };
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
+	}
+	expect_nothing(_metadata, self);
+}
+
+TEST_F(setup, one_of_each)
+{
+	struct twheel_setup setup;
+
+	/* Nothing is asked for: nothing happens. */
+	EXPECT_EQ(0, tw_setup(self->fd, 0, 0, &setup));
+	EXPECT_EQ(0, setup.ring_bytes);
+	EXPECT_EQ(0, setup.touch_bytes);
+	expect_nothing(_metadata, self);
+	EXPECT_EQ(0, tw_setup(self->fd, 16, 0, &setup));
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 16, 0, &setup));
+	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
+	EXPECT_EQ(0, tw_setup(self->fd, 0, 8, &setup));
+	EXPECT_EQ(self->page, setup.ring_bytes);
+	EXPECT_EQ(self->page, setup.touch_bytes);
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 0, 8, &setup));
+	EXPECT_EQ(0, tw_setup(self->fd, 0, 0, &setup));
+	EXPECT_EQ(self->page, setup.ring_bytes);
+	EXPECT_EQ(self->page, setup.touch_bytes);
+}
+
+/* Events that came before the ring go into it, in their order, and are numbered on. */
+TEST_F(setup, with_events_that_wait)
+{
+	struct twheel_setup setup;
+	struct twheel_ring *ring;
+	struct twheel_event event;
+	int i;
+
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, tw_add(self->fd, i * 5 * MSEC, 0, i, NULL));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 5));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, event.user_data);
+	ASSERT_EQ(0, tw_setup(self->fd, 2, 0, &setup));
+	ring = tw_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	for (i = 1; i < 5; i++) {
+		ASSERT_EQ(true, wait_pop(self->fd, ring, &event));
+		EXPECT_EVENT_OK(&event);
+		EXPECT_EQ(i, event.user_data);
+		EXPECT_EQ(i, event.seq);
+	}
+	EXPECT_EQ(false, tw_ready(self->fd));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
+TEST_HARNESS_MAIN

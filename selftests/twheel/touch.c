@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The touch array: the time in it is fresh where programs run, a timer that is touched does
+ * not expire, and what a hostile program stores moves no other timer.
+ */
+#include <sys/wait.h>
+
+#include "twheel_test.h"
+
+#define WORDS	1000
+#define IDLE	(200 * MSEC)
+
+/* A time that is published is younger than this on a busy host, too. */
+#define FRESH	(25 * MSEC)
+
+FIXTURE(touch)
+{
+	int fd;
+	struct twheel_touch *touch;
+	size_t bytes;
+	__u64 jiffy;
+	int n;
+	int cpu[64];
+};
+
+FIXTURE_SETUP(touch)
+{
+	struct twheel_setup setup;
+	struct timespec jiffy;
+
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
+	EXPECT_EQ(0, setup.ring_bytes);
+	EXPECT_LE(sizeof(*self->touch) + WORDS * sizeof(self->touch->words[0]),
+		  setup.touch_bytes);
+	self->bytes = setup.touch_bytes;
+	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, self->touch);
+	/* The coarse clocks move with the jiffies. */
+	ASSERT_EQ(0, clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy));
+	self->jiffy = jiffy.tv_nsec;
+	self->n = cpus(self->cpu, 64);
+	random_seed();
+}
+
+FIXTURE_TEARDOWN(touch)
+{
+	EXPECT_EQ(0, munmap(self->touch, self->bytes));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+static __u64 published(const struct twheel_touch *touch)
+{
+	return __atomic_load_n(&touch->now, __ATOMIC_RELAXED);
+}
+
+static void store(struct twheel_touch *touch, unsigned int word, __u64 value)
+{
+	__atomic_store_n(&touch->words[word], value, __ATOMIC_RELAXED);
+}
+
+/* What a program does. Returns the time that it stored. */
+static __u64 touch_word(struct twheel_touch *touch, unsigned int word)
+{
+	__u64 now = published(touch);
+
+	store(touch, word, now);
+	return now;
+}
+
+/* A timer with an idle timeout that a word tells of. */
+static int add_idle(int fd, __u64 idle, __u64 lifetime, __u32 word, __u64 *handle)
+{
+	struct twheel_timer_add add = {
+		.time		= TWHEEL_TIME_NONE,
+		.user_data	= word,
+		.flags		= TWHEEL_TOUCHED,
+		.clock		= CLOCK_MONOTONIC,
+		.idle		= idle,
+		.lifetime	= lifetime,
+		.touch		= word,
+	};
+	int ret = tw_add_timer(fd, &add);
+
+	if (ret >= 0 && handle)
+		*handle = add.handle;
+	return ret;
+}
+
+/* Waits for the next event. Returns whether one came within the guard. */
+static bool next_event(int fd, struct twheel_event *event)
+{
+	return tw_wait(fd) && tw_read(fd, event, 1) == 1;
+}
+
+/* Fired not before @least, and not as late as if a touch too many had been seen. */
+static void expect_fired(struct __test_metadata *_metadata, const struct twheel_event *event,
+			 __u32 reason, __u64 least, __u64 most)
+{
+	EXPECT_EQ(reason, event->reason);
+	EXPECT_LE(event->deadline, event->fired);
+	EXPECT_LE(least, event->deadline);
+	EXPECT_LE(event->deadline, most);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts times, tells of them, and returns the middle one. */
+static __u64 median(const char *what, __u64 *times, unsigned int n)
+{
+	qsort(times, n, sizeof(*times), compare);
+	printf("# %s: %lld us, at most %lld us\n", what, (long long)times[n / 2] / 1000,
+	       (long long)times[n - 1] / 1000);
+	return times[n / 2];
+}
+
+/*
+ * Time goes on while the CPU that we run on is the only one that is not idle. Without that, half
+ * of the ages would be more than half of how long we look.
+ */
+static void expect_alive(struct __test_metadata *_metadata, FIXTURE_DATA(touch) * self, int cpu)
+{
+	__u64 time, last = 0, now, begin;
+	static __u64 ages[100000];
+	unsigned int n = 0;
+
+	ASSERT_EQ(0, pin(cpu));
+	for (begin = now_ns(); now_ns() < begin + 300 * MSEC;) {
+		time = published(self->touch);
+		now = now_ns();
+		ASSERT_LE(time, now);
+		ASSERT_LE(last, time);
+		last = time;
+		if (n < ARRAY_SIZE(ages))
+			ages[n++] = now - time;
+	}
+	EXPECT_GT(FRESH, median("age on a busy CPU", ages, n));
+}
+
+TEST_F_TIMEOUT(touch, time_goes_on_while_a_cpu_is_busy, 90)
+{
+	int i;
+
+	for (i = 0; i < self->n; i++)
+		expect_alive(_metadata, self, self->cpu[i]);
+}
+
+TEST_F_TIMEOUT(touch, time_is_fresh_after_a_sleep, 90)
+{
+	__u64 ages[20], time;
+	unsigned int k;
+	int i;
+
+	for (i = 0; i < self->n; i++) {
+		ASSERT_EQ(0, pin(self->cpu[i]));
+		for (k = 0; k < ARRAY_SIZE(ages); k++) {
+			sleep_ns(50 * MSEC);
+			time = published(self->touch);
+			ages[k] = now_ns() - time;
+			ASSERT_LE(time, now_ns());
+		}
+		/* What was published before the sleep is older. */
+		EXPECT_GT(FRESH, median("age after a sleep", ages, ARRAY_SIZE(ages)));
+	}
+}
+
+TEST_F(touch, every_array_is_told)
+{
+	struct twheel_setup setup;
+	struct twheel_touch *other;
+	int fd = tw_open(0), i;
+	__u64 time;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, tw_setup(fd, 0, 1, &setup));
+	other = tw_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, other);
+	/* From the first moment on. */
+	EXPECT_NE(0, published(other));
+	EXPECT_LE(published(other), now_ns());
+	for (i = 0; i < 5; i++) {
+		time = now_ns();
+		sleep_ns(20 * self->jiffy);
+		EXPECT_LE(time, published(self->touch));
+		EXPECT_LE(time, published(other));
+		/* Who writes there misleads himself, and not for long. */
+		other->now = i & 1 ? 0 : ~0ULL;
+	}
+	EXPECT_EQ(0, munmap(other, setup.touch_bytes));
+	EXPECT_EQ(0, close(fd));
+	time = now_ns();
+	sleep_ns(20 * self->jiffy);
+	EXPECT_LE(time, published(self->touch));
+}
+
+/* The first array of all begins the publishing, and the last ends it. */
+TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
+{
+	struct twheel_setup setup;
+	struct twheel_touch *other;
+	int i, fd;
+	__u64 time;
+
+	/* So that there is none in between. */
+	ASSERT_EQ(0, munmap(self->touch, self->bytes));
+	ASSERT_EQ(0, close(self->fd));
+	for (i = 0; i < 20; i++) {
+		fd = tw_open(0);
+		ASSERT_GE(fd, 0);
+		ASSERT_EQ(0, tw_setup(fd, 0, 1, &setup));
+		other = tw_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+		ASSERT_NE(NULL, other);
+		time = now_ns();
+		sleep_ns(20 * self->jiffy);
+		EXPECT_LE(time, published(other));
+		EXPECT_EQ(0, munmap(other, setup.touch_bytes));
+		EXPECT_EQ(0, close(fd));
+	}
+	self->fd = tw_open(0);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
+	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, self->touch);
+}
+
+/*
+ * Touches a word each 20 ms, for so long. Returns whether it did so in time: on a busy machine
+ * it may not have run for a while.
+ */
+static bool keep_touching(struct twheel_touch *touch, unsigned int word, __u64 duration)
+{
+	__u64 begin = now_ns(), last, touched = begin, gap = 0;
+
+	while (touched < begin + duration) {
+		sleep_ns(20 * MSEC);
+		last = touched;
+		touch_word(touch, word);
+		touched = now_ns();
+		if (touched - last > gap)
+			gap = touched - last;
+	}
+	return gap < IDLE / 2;
+}
+
+/* How often to try again what takes a machine that is not too busy. */
+#define TRIES	20
+
+TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
+{
+	struct twheel_context_stats stats, before;
+	struct twheel_event event;
+	int tries = TRIES;
+	__u64 touched;
+	bool in_time;
+
+	do {
+		ASSERT_EQ(0, tw_stats(self->fd, &before));
+		ASSERT_EQ(0, add_idle(self->fd, IDLE, 0, 7, NULL));
+		in_time = keep_touching(self->touch, 7, SEC);
+		touched = self->touch->words[7];
+		ASSERT_EQ(true, next_event(self->fd, &event));
+	} while (!in_time && --tries);
+	ASSERT_EQ(true, in_time) TH_LOG("the machine is too busy");
+	expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, touched + IDLE,
+		     touched + IDLE + 2 * self->jiffy);
+	EXPECT_EQ(7, event.user_data);
+	printf("# fired %llu us after the touch and the idle timeout\n",
+	       (event.fired - touched - IDLE) / USEC);
+	/* A touch costs the kernel nothing: it looks once in each idle timeout or so. */
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_LE(5, stats.deferrals - before.deferrals);
+	EXPECT_GE(2 * (SEC / IDLE + 1), stats.deferrals - before.deferrals);
+}
+
+/*
+ * What is stored is up to a jiffy old, and the idle timeout counts from the touch itself: no
+ * timer is early by that. A busy host publishes late, so the middle one has to do.
+ */
+TEST_F(touch, a_jiffy_is_not_lost)
+{
+	enum { N = 51 };
+	__u64 touched[N], over[N];
+	struct twheel_event event;
+	int i;
+
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, add_idle(self->fd, IDLE, 0, i, NULL));
+	for (i = 0; i < N; i++) {
+		touched[i] = now_ns();
+		touch_word(self->touch, i);
+		/* Anywhere in a jiffy. */
+		while (now_ns() < touched[i] + random_below(self->jiffy))
+			;
+	}
+	for (i = 0; i < N; i++) {
+		ASSERT_EQ(true, next_event(self->fd, &event));
+		ASSERT_GT(N, event.user_data);
+		over[i] = event.deadline - touched[event.user_data] - IDLE;
+		ASSERT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+	}
+	/* If it is early this is a very large number. */
+	EXPECT_GE(2 * self->jiffy, median("later than idle", over, N));
+}
+
+/* What is not touched, or was touched before it was added, counts from there. */
+TEST_F(touch, an_untouched_timer_expires)
+{
+	__u64 before[3], after[3];
+	struct twheel_event event;
+	int i;
+
+	store(self->touch, 1, 12345);
+	store(self->touch, 2, now_ns() - SEC);
+	for (i = 0; i < 3; i++) {
+		before[i] = now_ns();
+		ASSERT_EQ(0, add_idle(self->fd, 50 * MSEC, 0, i, NULL));
+		after[i] = now_ns();
+	}
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(true, next_event(self->fd, &event));
+		ASSERT_GT(3, event.user_data);
+		expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE,
+			     before[event.user_data] + 50 * MSEC,
+			     after[event.user_data] + 50 * MSEC + 2 * self->jiffy);
+	}
+}
+
+TEST_F(touch, several_timers_share_a_word)
+{
+	struct twheel_event event;
+	__u64 touched;
+	int i;
+
+	for (i = 1; i <= 4; i++)
+		ASSERT_EQ(0, add_idle(self->fd, i * 50 * MSEC, 0, WORDS - 1, NULL));
+	touched = now_ns();
+	store(self->touch, WORDS - 1, touched);
+	for (i = 1; i <= 4; i++) {
+		ASSERT_EQ(true, next_event(self->fd, &event));
+		expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, touched + i * 50 * MSEC,
+			     touched + i * 50 * MSEC + 2 * self->jiffy);
+	}
+}
+
+/* Activity that is told of by a call and by the word: the later of both counts. */
+TEST_F_TIMEOUT(touch, the_call_counts_too, 90)
+{
+	struct twheel_event event;
+	__u64 handle, before, after;
+	int tries = TRIES, ret;
+
+	do {
+		ASSERT_EQ(0, add_idle(self->fd, IDLE, 0, 3, &handle));
+		touch_word(self->touch, 3);
+		sleep_ns(IDLE / 4);
+		before = now_ns();
+		ret = tw_active(self->fd, handle);
+		after = now_ns();
+		ASSERT_EQ(true, next_event(self->fd, &event));
+	} while (ret != TWHEEL_WAS_PENDING && --tries);
+	ASSERT_EQ(TWHEEL_WAS_PENDING, ret);
+	expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, before + IDLE,
+		     after + IDLE + 2 * self->jiffy);
+}
+
+TEST_F(touch, the_future_is_now)
+{
+	const __u64 values[] = { ~0ULL, 1ULL << 63, TWHEEL_TIME_MAX, now_ns() + HOUR };
+	struct twheel_event event;
+	__u64 before[4], after[4];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		store(self->touch, i, values[i]);
+		before[i] = now_ns();
+		ASSERT_EQ(0, add_idle(self->fd, 30 * MSEC, 300 * MSEC, i, NULL));
+		after[i] = now_ns();
+	}
+	/* Always active, they live as long as they may. */
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(true, next_event(self->fd, &event));
+		ASSERT_GT(4, event.user_data);
+		expect_fired(_metadata, &event, TWHEEL_LIMIT_LIFETIME,
+			     before[event.user_data] + 300 * MSEC,
+			     after[event.user_data] + 300 * MSEC);
+	}
+	/* With a future that ends the idle timeout begins there, not later. */
+	store(self->touch, 0, ~0ULL);
+	ASSERT_EQ(0, add_idle(self->fd, 30 * MSEC, 0, 0, NULL));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(false, tw_ready(self->fd));
+	store(self->touch, 0, 0);
+	EXPECT_EQ(true, next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+}
+
+/**
+ * struct vandal - a thread that writes at random into the first half of the array
+ * @touch:	the array
+ * @seed:	of its random numbers
+ * @stop:	end
+ */
+struct vandal {
+	struct twheel_touch	*touch;
+	__u64			seed;
+	bool			stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct vandal *vandal = arg;
+	__u32 *half;
+	__u64 value;
+
+	random_thread(vandal->seed, 1);
+	while (!__atomic_load_n(&vandal->stop, __ATOMIC_RELAXED)) {
+		unsigned int word = random_below(WORDS / 2);
+
+		value = random_below(2) ? random_u64() : random_magnitude(64);
+		store(vandal->touch, word, value);
+		/* And halves of words, as a 32-bit program does. */
+		half = (__u32 *)&vandal->touch->words[word] + (value & 1);
+		__atomic_store_n(half, value >> 32, __ATOMIC_RELAXED);
+		if (!random_below(100))
+			vandal->touch->now = value;
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
+{
+	struct vandal vandal = { .touch = self->touch, .seed = random_u64() };
+	__u64 before[WORDS], after[WORDS], idle[WORDS], lifetime[WORDS], end;
+	unsigned int i, exact = 0, moved = 0;
+	struct twheel_event event;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
+	for (i = 0; i < WORDS; i++) {
+		idle[i] = 20 * MSEC + random_below(200 * MSEC);
+		lifetime[i] = idle[i] + random_below(400 * MSEC);
+		before[i] = now_ns();
+		ASSERT_EQ(0, add_idle(self->fd, idle[i], lifetime[i], i, NULL));
+		after[i] = now_ns();
+	}
+	for (i = 0; i < WORDS; i++) {
+		ASSERT_EQ(true, next_event(self->fd, &event));
+		ASSERT_GT(WORDS, event.user_data);
+		end = before[event.user_data];
+		/* As nobody touches the others, the idle timeout ends them. */
+		if (event.user_data >= WORDS / 2) {
+			end += idle[event.user_data];
+			expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, end,
+				     after[event.user_data] + idle[event.user_data] +
+				     2 * self->jiffy);
+			exact++;
+			continue;
+		}
+		EXPECT_LE(event.deadline, event.fired);
+		EXPECT_LE(end + idle[event.user_data], event.fired);
+		EXPECT_LE(event.deadline, after[event.user_data] +
+			  lifetime[event.user_data]);
+		if (event.reason != TWHEEL_LIMIT_IDLE) {
+			EXPECT_EQ(TWHEEL_LIMIT_LIFETIME, event.reason);
+			EXPECT_LE(end + lifetime[event.user_data], event.fired);
+		}
+		moved += event.deadline > after[event.user_data] + idle[event.user_data] +
+			2 * self->jiffy;
+	}
+	__atomic_store_n(&vandal.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	printf("# %u exact, %u moved\n", exact, moved);
+	EXPECT_EQ(WORDS / 2, exact);
+	EXPECT_LT(0, moved);
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+}
+
+TEST_F_TIMEOUT(touch, is_shared_by_processes, 90)
+{
+	struct twheel_event event;
+	int tries = TRIES, status;
+	__u64 last;
+	pid_t child;
+
+	do {
+		ASSERT_EQ(0, add_idle(self->fd, IDLE, 0, 5, NULL));
+		child = fork();
+		ASSERT_LE(0, child);
+		if (!child)
+			_exit(keep_touching(self->touch, 5, 3 * IDLE) ? 0 : 1);
+		ASSERT_EQ(child, waitpid(child, &status, 0));
+		last = self->touch->words[5];
+		ASSERT_EQ(true, next_event(self->fd, &event));
+	} while (status && --tries);
+	ASSERT_EQ(0, status);
+	expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, last + IDLE,
+		     last + IDLE + 2 * self->jiffy);
+}
+
+TEST_F(touch, words_that_are_not_there)
+{
+	const __u32 words[] = { WORDS, WORDS + 1, self->bytes / 8, 1U << 31, ~0U };
+	struct twheel_timer_add add = {
+		.time	= TWHEEL_TIME_NONE,
+		.clock	= CLOCK_MONOTONIC,
+		.idle	= HOUR,
+	};
+	int bare = tw_open(0);
+	size_t i;
+
+	ASSERT_GE(bare, 0);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		EXPECT_EQ(-EINVAL, add_idle(self->fd, HOUR, 0, words[i], NULL));
+	EXPECT_EQ(-EINVAL, add_idle(bare, HOUR, 0, 0, NULL));
+	/* Only an idle timeout is touched. */
+	EXPECT_EQ(-EINVAL, add_idle(self->fd, 0, HOUR, 0, NULL));
+	add.touch = 1;
+	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
+	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, close(bare));
+}
+
+TEST_F(touch, refuses_other_mappings)
+{
+	const char *fault = tw_map_fault(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+
+	EXPECT_EQ(NULL, fault) TH_LOG("maps %s", fault);
+	EXPECT_EQ(NULL, tw_map(self->fd, self->bytes, TWHEEL_RING_OFFSET));
+	EXPECT_EQ(-1, mprotect(self->touch, self->bytes, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(MAP_FAILED, mremap(self->touch, self->bytes, 2 * self->bytes,
+				     MREMAP_MAYMOVE));
+}
+
+/* Interrupts of the CPUs' own timers, on all CPUs; or POISON. */
+static __u64 timer_interrupts(void)
+{
+	FILE *file = fopen("/proc/interrupts", "r");
+	char line[4096], *rest, *end;
+	__u64 sum = POISON, number;
+
+	if (!file)
+		return POISON;
+	while (fgets(line, sizeof(line), file)) {
+		rest = line + strspn(line, " ");
+		if (strncmp(rest, "LOC:", 4))
+			continue;
+		sum = 0;
+		for (rest += 4; number = strtoull(rest, &end, 10), end != rest; rest = end)
+			sum += number;
+	}
+	fclose(file);
+	return sum;
+}
+
+/* The array is there, and nobody runs: no CPU wakes up each jiffy for it. */
+TEST_F_TIMEOUT(touch, costs_nothing_when_idle, 60)
+{
+	__u64 ticks = total("ticks"), interrupts = timer_interrupts();
+
+	ASSERT_NE(POISON, interrupts);
+	sleep_ns(2 * SEC);
+	interrupts = timer_interrupts() - interrupts;
+	printf("# %llu timer interrupts in 2 s, %llu jiffies\n", interrupts,
+	       2 * SEC / self->jiffy);
+	EXPECT_GT(2 * SEC / self->jiffy / 2, interrupts);
+	EXPECT_EQ(ticks, total("ticks"));
+}
+
+static int set_online(int cpu, int online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return file_write(path, online);
+}
+
+TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
+{
+	struct twheel_setup setup;
+	int i;
+
+	if (self->n < 2)
+		SKIP(return, "takes two CPUs");
+	for (i = 1; i < self->n; i++) {
+		ASSERT_EQ(0, pin(self->cpu[0]));
+		ASSERT_EQ(0, set_online(self->cpu[i], 0));
+		expect_alive(_metadata, self, self->cpu[0]);
+		ASSERT_EQ(0, set_online(self->cpu[i], 1));
+		expect_alive(_metadata, self, self->cpu[i]);
+	}
+	/* One that is away when the first array comes, and back only then. */
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	ASSERT_EQ(0, munmap(self->touch, self->bytes));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = tw_open(0);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
+	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, self->touch);
+	ASSERT_EQ(0, set_online(self->cpu[1], 1));
+	expect_alive(_metadata, self, self->cpu[1]);
+	expect_alive(_metadata, self, self->cpu[0]);
+}
+
+TEST_HARNESS_MAIN
