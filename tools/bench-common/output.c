@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench-common.h"
+#include "json.h"
 
 /**
  * open_report - open a file for writing, or exit
@@ -38,22 +39,6 @@ void close_report(const char *name, FILE *file)
 		err(EXIT_FAILED, "%s", name);
 }
 
-static void json_string(FILE *out, const char *string)
-{
-	const unsigned char *c;
-
-	fputc('"', out);
-	for (c = (const unsigned char *)string; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(out, "\\%c", *c);
-		else if (*c < ' ' || *c > '~')
-			fprintf(out, "\\u%04x", *c);
-		else
-			fputc(*c, out);
-	}
-	fputc('"', out);
-}
-
 /**
  * json_member - write a member whose value is a string, and a comma
  * @out:	where to
@@ -63,7 +48,7 @@ static void json_string(FILE *out, const char *string)
 void json_member(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "\"%s\": ", name);
-	json_string(out, value);
+	json_quote(out, value);
 	fputs(", ", out);
 }
 
