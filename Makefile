@@ -15,6 +15,7 @@ KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 # Called for each directory; they have their own ideas of where below build/ to write.
 LIB = $(MAKE) -C tools/lib PREFIX=$(PREFIX) O=$(CURDIR)/build/lib
 TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
+TWCTL = $(MAKE) -C tools/twctl PREFIX=$(PREFIX) O=$(CURDIR)/build
 
 all: modules tools tests ## build everything (the default); KDIR= for another kernel
 
@@ -26,6 +27,7 @@ tools: ## build the library and the command-line tools
 	@tools/deps build
 	@+$(LIB)
 	@+$(TWBENCH)
+	@+$(TWCTL)
 
 tests: ## build the test programs
 	@tools/deps build
@@ -85,10 +87,12 @@ modules_install: modules ## install the modules for KDIR (as root)
 
 install: tools ## install the library and the tools below PREFIX
 	@+$(LIB) install
+	@+$(TWCTL) install
 	install -D -m 755 build/tools/twbench $(DESTDIR)$(PREFIX)/bin/twbench
 
 uninstall: ## remove what install has installed
 	@+$(LIB) uninstall
+	@+$(TWCTL) uninstall
 	$(RM) $(DESTDIR)$(PREFIX)/bin/twbench
 
 clean: ## remove what was built; kernels stay in build/cache

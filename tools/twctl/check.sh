@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What of twctl needs no module: the completion, the man page, and the judge of its JSON.
+# selftests/twheel/twctl.sh has the rest. Prints TAP.
+# usage: check.sh TWCTL
+set -u
+
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+PATH=$(dirname "$1"):$PATH
+. "$TOP/selftests/twheel/tap.sh"
+
+commands() {
+	twctl --help | sed -nE 's/^  ([a-z]+) .*/\1/p'
+}
+
+options() {
+	twctl "$1" --help | sed -nE 's/^  -., --([a-z]+) .*/\1/p'
+}
+
+# complete WORD...: what is offered for the last word.
+complete_words() {
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=(left over)
+	_twctl
+	echo "${COMPREPLY[*]}"
+}
+
+# offered WORDS LINE...
+offered() {
+	local words=$1 got
+
+	shift
+	got=$(complete_words twctl "$@")
+	[ "$got" = "$words" ] || wrong "after '$*': '$got', not '$words'"
+}
+
+completion() {
+	# shellcheck source=tools/twctl/completion.bash
+	. "$TOP/tools/twctl/completion.bash"
+	[ "$(complete -p twctl)" = "complete -F _twctl twctl" ] || return
+	offered "status sleep" s || return
+	offered "status watch list histogram info sleep add --help --version" "" || return
+	offered "--version" --v || return
+	offered "--json --count --help" watch -- || return
+	offered "--json" watch 1 --j || return
+	offered "--period" add 1s --p || return
+	offered "monotonic boottime realtime" sleep --clock "" || return
+	offered "boottime" add 1s -c b || return
+	offered "" sleep "" || return
+	offered "" nonsense -- || return
+	[[ " $(complete_words twctl add 1s -- ec) " == *" echo "* ]] || wrong "no echo" || return
+	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"
+}
+
+# What --help tells of is in the man page, and nothing else is.
+man_page() {
+	local page=$TOP/Documentation/man/twctl.1.scd command option wanted
+
+	wanted=$(for command in $(commands); do
+		echo "## $command"
+		for option in $(options "$command"); do
+			[ "$option" = help ] || echo "--$option"
+		done
+	done | sort -u)
+	diff <(echo "$wanted") <(sed -nE -e 's/^## ([a-z]+)$/## \1/p' \
+		-e 's/^\*-.\*, \*(--[a-z]+)\*.*/\1/p' "$page" | sort -u) | sed 's/^/# /'
+	[ "${PIPESTATUS[0]}" = 0 ]
+}
+
+# judge STATUS DOCUMENT: do json.sh and perl say so?
+judge() {
+	local perl ours
+
+	printf '%s\n' "$2" | "$TOP/selftests/twheel/json.sh" > /dev/null
+	ours=$?
+	# shellcheck disable=SC2016 # perl's variables
+	printf '%s\n' "$2" | perl -MJSON::PP -e '
+		local $/;
+		exit !defined eval { JSON::PP->new->allow_nonref->decode(<>); 1 }'
+	perl=$?
+	[ "$ours $perl" = "$1 $1" ] || wrong "$2: we say $ours, perl $perl"
+}
+
+json_judge() {
+	local text
+
+	for text in '{}' '[]' '{"a": 1}' '[1, -0.5e+3, 0, 10, 1.25]' '"a\u00e4\n\"\\"' \
+		'[{"x": [true, false, null]}, {}]' '{"a,b": "c,,d", "": [[]]}' ' [ ] ' 'null'; do
+		judge 0 "$text" || return
+	done
+	for text in '' ' ' '{"a": 1,}' '[1,]' ',' '[,]' '[1 2]' '[1, 2' '[1]]' '{"a" 1}' \
+		'{a: 1}' "{'a': 1}" '{"a": 1' '{1: 1}' '{"a"}' '"a' '"\x"' '"\u12"' \
+		$'"a\tb"' 01 1. .5 +1 -- 0x1 1e nul True 'null x' NaN; do
+		judge 1 "$text" || return
+	done
+	# JSON allows it, but nothing good comes of it.
+	if echo '{"a": 1, "a": 2}' | "$TOP/selftests/twheel/json.sh" > /dev/null; then
+		wrong "a name twice"
+	fi
+}
+
+version() {
+	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
+}
+
+tap_plan 4
+tap "the version" version
+tap "completion" completion
+tap "the man page tells of all commands and options" man_page
+tap "the judge of JSON agrees with another one" json_judge
+tap_end

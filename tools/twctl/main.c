@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: look at twheel, and use it from a shell
+ *
+ * Finds the command. Each has its own file.
+ */
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+static const struct command *const commands[] = {
+	&status_command, &watch_command, &list_command, &histogram_command,
+	&info_command, &sleep_command, &add_command,
+};
+
+static void print_help(void)
+{
+	const struct command *command;
+	size_t i;
+
+	puts("usage: twctl COMMAND [OPTION...] [OPERAND...]\n"
+	     "Look at twheel, and use it from a shell.\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		command = commands[i];
+		printf("  %-12s %s\n", command->name, command->summary);
+	}
+	puts("\n  --help       print this; after a command, what there is to know of it\n"
+	     "  --version    print the version\n\n"
+	     "Exit status: 0 all went well, 1 something failed, 2 a wrong command line.");
+}
+
+/* What is left in the buffer may find no place: that is a failure, too. */
+static void close_stdout(void)
+{
+	if (!ferror(stdout) && !fflush(stdout))
+		return;
+	warn("standard output");
+	_exit(EXIT_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	size_t i;
+
+	atexit(close_stdout);
+	if (!name)
+		usage(NULL, "there is no command");
+	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+		print_help();
+		return EXIT_SUCCESS;
+	}
+	if (!strcmp(name, "--version")) {
+		puts("twctl " TWHEEL_VERSION);
+		return EXIT_SUCCESS;
+	}
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i]->run(argc - 1, argv + 1);
+	usage(NULL, "there is no %s '%s'", *name == '-' ? "option" : "command", name);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: options of commands
+ *
+ * getopt_long() does it, but for its messages: ours are one line, and say what to do.
+ */
+#include <ctype.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "twctl.h"
+
+#define MAX_CHOICES	16
+
+static const struct choice help_choice = { "help", 'h', NULL, "print this" };
+
+/**
+ * usage - tell what is wrong with the command line, and exit
+ * @command:	the command, or NULL
+ * @format:	what is wrong
+ */
+void usage(const struct command *command, const char *format, ...)
+{
+	char text[512], *c;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* It quotes what was given, and is one line nevertheless. */
+	for (c = text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	if (command)
+		errx(EXIT_USAGE, "%s: %s; see 'twctl %s --help'", command->name, text,
+		     command->name);
+	errx(EXIT_USAGE, "%s; see 'twctl --help'", text);
+}
+
+static const struct choice *find_choice(const struct command *command, int letter)
+{
+	const struct choice *choice;
+
+	for (choice = command->choices; choice->name; choice++)
+		if (choice->letter == letter)
+			return choice;
+	return letter == help_choice.letter ? &help_choice : NULL;
+}
+
+static void print_choice(const struct choice *choice)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "--%s%s%s", choice->name, choice->value ? " " : "",
+		 choice->value ?: "");
+	printf("  -%c, %-18s %s\n", choice->letter, name, choice->help);
+}
+
+static void print_help(const struct command *command)
+{
+	const struct choice *choice;
+
+	printf("usage: twctl %s [OPTION...]%s%s\n%s\n\n", command->name,
+	       *command->operands ? " " : "", command->operands, command->summary);
+	for (choice = command->choices; choice->name; choice++)
+		print_choice(choice);
+	print_choice(&help_choice);
+}
+
+static void complain(const struct command *command, int problem, char **argv)
+{
+	const struct choice *choice = find_choice(command, optopt);
+	char letter[3] = { '-', optopt, 0 };
+
+	if (problem == ':')
+		usage(command, "--%s needs a value: %s", choice->name, choice->value);
+	if (choice)
+		usage(command, "--%s takes no value", choice->name);
+	usage(command, "there is no option '%s'", optopt ? letter : argv[optind - 1]);
+}
+
+/**
+ * next_option - read the next option of a command line
+ * @command:	the command
+ * @argc:	as its @run got it
+ * @argv:	likewise
+ *
+ * Return: the option's letter, its value is in optarg; or -1 at the end, the operands are
+ * in @argv from optind on.
+ */
+int next_option(const struct command *command, int argc, char **argv)
+{
+	struct option longs[MAX_CHOICES + 2] = { 0 };
+	char shorts[2 * MAX_CHOICES + 3] = ":", *s = shorts + 1;
+	const struct choice *choice;
+	size_t i = 0;
+	int letter;
+
+	for (choice = command->choices; choice->name && i < MAX_CHOICES; choice++) {
+		longs[i++] = (struct option) { choice->name, !!choice->value, NULL,
+					       choice->letter };
+		*s++ = choice->letter;
+		if (choice->value)
+			*s++ = ':';
+	}
+	longs[i] = (struct option) { help_choice.name, 0, NULL, help_choice.letter };
+	*s = help_choice.letter;
+	opterr = 0;
+	letter = getopt_long(argc, argv, shorts, longs, NULL);
+	if (letter == '?' || letter == ':')
+		complain(command, letter, argv);
+	if (letter != help_choice.letter)
+		return letter;
+	print_help(command);
+	exit(EXIT_SUCCESS);
+}
+
+/**
+ * no_operands - see that no operand is left
+ * @command:	the command
+ * @argc:	as its @run got it
+ * @argv:	likewise
+ */
+void no_operands(const struct command *command, int argc, char **argv)
+{
+	if (optind < argc)
+		usage(command, "'%s' is too much", argv[optind]);
+}
+
+/**
+ * parse_count - read a number from 1 to @max
+ * @command:	the command
+ * @what:	what the number is
+ * @text:	what to read
+ * @max:	the largest allowed
+ */
+uint64_t parse_count(const struct command *command, const char *what, const char *text,
+		     uint64_t max)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || !number || number > max)
+		usage(command, "%s '%s' is not a number from 1 to %llu", what, text,
+		      (unsigned long long)max);
+	return number;
+}
+
+/**
+ * parse_time - read a duration
+ * @command:	the command
+ * @what:	what the duration is
+ * @text:	what to read
+ *
+ * Return: nanoseconds.
+ */
+uint64_t parse_time(const struct command *command, const char *what, const char *text)
+{
+	uint64_t ns;
+
+	if (!duration_parse(text, &ns))
+		usage(command, "%s '%s' is not one like 300ms, 1.5s, 2m, 1h or 10", what, text);
+	return ns;
+}

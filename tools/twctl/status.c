@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl status: the module, as far as this user may know
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+#define PARAMETERS	MODULE "/parameters"
+
+/**
+ * struct status - what was found out
+ * @version:	of the module
+ * @device:	the device could be opened
+ * @info:	what it says then
+ * @no_device:	why not, else
+ * @debugfs:	its files could be read
+ * @totals:	what they say then
+ * @no_debugfs:	why not, else
+ */
+struct status {
+	struct text		version;
+	bool			device;
+	struct twheel_info	info;
+	struct message		no_device;
+	bool			debugfs;
+	struct pairs		totals;
+	struct message		no_debugfs;
+};
+
+static void gather(struct status *status)
+{
+	int fd;
+
+	status->version = module_version();
+	/* First: an open is a context, and would be counted. */
+	status->debugfs = debugfs_try("totals", &status->totals, &status->no_debugfs);
+	fd = device_try(&status->no_device);
+	status->device = fd >= 0;
+	if (!status->device)
+		return;
+	device_info(fd, &status->info);
+	close(fd);
+}
+
+/* Calls @see with each parameter of the module that can be read. */
+static void each_parameter(void (*see)(void *data, const char *name, const char *value),
+			   void *data)
+{
+	struct dirent **entries;
+	int nr = scandir(PARAMETERS, &entries, NULL, alphasort), i;
+	char path[512], value[64];
+	FILE *file;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), PARAMETERS "/%s", entries[i]->d_name);
+		file = *entries[i]->d_name == '.' ? NULL : fopen(path, "r");
+		if (file && fgets(value, sizeof(value), file)) {
+			value[strcspn(value, "\n")] = 0;
+			see(data, entries[i]->d_name, value);
+		}
+		if (file)
+			fclose(file);
+		free(entries[i]);
+	}
+	if (nr >= 0)
+		free(entries);
+}
+
+static void print_parameter(void *data, const char *name, const char *value)
+{
+	fprintf(data, "parameter    %s=%s\n", name, value);
+}
+
+/* A number is one in JSON, too. */
+static void json_parameter(void *data, const char *name, const char *value)
+{
+	if (*value && !value[strspn(value, "0123456789")])
+		json_number(data, name, strtoull(value, NULL, 10));
+	else
+		json_string(data, name, value);
+}
+
+/**
+ * status_print_totals - print numbers of debugfs
+ * @totals:	the numbers
+ * @before:	what they were @seconds ago, to print what has changed per second; or NULL
+ * @seconds:	see there
+ */
+void status_print_totals(const struct pairs *totals, const struct pairs *before, double seconds)
+{
+	const uint64_t *old;
+	size_t i;
+
+	for (i = 0; i < totals->nr; i++) {
+		printf("%-12s %20" PRIu64, totals->pair[i].name, totals->pair[i].value);
+		old = before ? pairs_find(before, totals->pair[i].name) : NULL;
+		if (old)
+			printf(" %14.1f/s",
+			       (int64_t)(totals->pair[i].value - *old) / seconds);
+		putchar('\n');
+	}
+}
+
+/**
+ * status_json_totals - write numbers of debugfs
+ * @json:	the document
+ * @totals:	the numbers
+ */
+void status_json_totals(struct json *json, const struct pairs *totals)
+{
+	size_t i;
+
+	json_object(json, "totals");
+	for (i = 0; i < totals->nr; i++)
+		json_number(json, totals->pair[i].name, totals->pair[i].value);
+	json_end(json);
+}
+
+static void print_status(const struct status *status)
+{
+	printf("module       twheel %s\n", status->version.s);
+	each_parameter(print_parameter, stdout);
+	if (status->device)
+		info_print(&status->info);
+	else
+		printf("device       %s\n", status->no_device.text);
+	if (status->debugfs)
+		status_print_totals(&status->totals, NULL, 0);
+	else
+		printf("totals       %s\n", status->no_debugfs.text);
+}
+
+static void json_status(const struct status *status)
+{
+	struct json json = { .out = stdout };
+
+	json_object(&json, NULL);
+	json_string(&json, "version", status->version.s);
+	json_object(&json, "parameters");
+	each_parameter(json_parameter, &json);
+	json_end(&json);
+	json_object(&json, "device");
+	json_string(&json, "problem", status->device ? NULL : status->no_device.text);
+	if (status->device)
+		info_json(&json, &status->info);
+	json_end(&json);
+	json_object(&json, "debugfs");
+	json_string(&json, "problem", status->debugfs ? NULL : status->no_debugfs.text);
+	if (status->debugfs)
+		status_json_totals(&json, &status->totals);
+	json_end(&json);
+	json_end(&json);
+}
+
+static const struct choice choices[] = { CHOICE_JSON, { 0 } };
+
+static int run(int argc, char **argv)
+{
+	struct status status;
+	bool as_json = false;
+
+	while (next_option(&status_command, argc, argv) >= 0)
+		as_json = true;
+	no_operands(&status_command, argc, argv);
+	module_require();
+	gather(&status);
+	if (as_json)
+		json_status(&status);
+	else
+		print_status(&status);
+	return 0;
+}
+
+const struct command status_command = {
+	.name		= "status",
+	.operands	= "",
+	.summary	= "the module: its version, parameters and numbers",
+	.choices	= choices,
+	.run		= run,
+};

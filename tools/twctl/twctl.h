@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twctl: what its parts share
+ */
+#ifndef TWCTL_H
+#define TWCTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <linux/twheel.h>
+
+#include "json.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes: it did not work, and the command line is wrong. */
+#define EXIT_FAILED	1
+#define EXIT_USAGE	2
+
+/**
+ * struct choice - an option of a command
+ * @name:	its long name
+ * @letter:	its short name
+ * @value:	what its value is called, or NULL if it has none
+ * @help:	what it does
+ */
+struct choice {
+	const char	*name;
+	char		letter;
+	const char	*value;
+	const char	*help;
+};
+
+#define CHOICE_JSON	{ "json", 'j', NULL, "print JSON" }
+
+/**
+ * struct command - a command of twctl
+ * @name:	its name
+ * @operands:	what comes after it, for the help
+ * @summary:	what it does, in a line
+ * @choices:	its options, up to one without a name
+ * @run:	does it; argv[0] is the command's name. Returns the exit status
+ */
+struct command {
+	const char		*name;
+	const char		*operands;
+	const char		*summary;
+	const struct choice	*choices;
+	int			(*run)(int argc, char **argv);
+};
+
+extern const struct command status_command, watch_command, list_command, histogram_command;
+extern const struct command sleep_command, add_command, info_command;
+
+/* options.c */
+int next_option(const struct command *command, int argc, char **argv);
+void no_operands(const struct command *command, int argc, char **argv);
+void usage(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+uint64_t parse_count(const struct command *command, const char *what, const char *text,
+		     uint64_t max);
+uint64_t parse_time(const struct command *command, const char *what, const char *text);
+
+/* duration.c */
+
+/**
+ * struct text - a short string, to be returned
+ * @s:	it
+ */
+struct text {
+	char	s[32];
+};
+
+bool duration_parse(const char *text, uint64_t *ns);
+struct text duration_format(uint64_t ns);
+
+/* module.c */
+
+/**
+ * struct message - what is wrong, and what to do
+ * @text:	a line
+ */
+struct message {
+	char	text[256];
+};
+
+#define MODULE		"/sys/module/twheel"
+
+bool module_is_loaded(void);
+void module_not_loaded(struct message *why);
+void module_require(void);
+struct text module_version(void);
+
+/* debugfs.c */
+
+/**
+ * struct pairs - a file with a line "name: value" for each number
+ * @pair:	the lines, in their order
+ * @nr:		their number
+ */
+struct pairs {
+	struct {
+		char		name[32];
+		uint64_t	value;
+	} pair[128];
+	size_t nr;
+};
+
+bool debugfs_try(const char *name, struct pairs *pairs, struct message *why);
+void debugfs_read(const char *name, struct pairs *pairs);
+const uint64_t *pairs_find(const struct pairs *pairs, const char *name);
+
+/* device.c */
+#define DEVICE		"/dev/twheel"
+
+int device_try(struct message *why);
+int device_open(void);
+void device_info(int fd, struct twheel_info *info);
+void device_add(int fd, struct twheel_timer_add *add);
+void device_read(int fd, struct twheel_event *event);
+const char *clock_name(uint32_t clock);
+bool clock_find(const char *name, uint32_t *clock);
+
+/* when.c */
+
+/**
+ * struct when - when a timer is to expire, as the command line says
+ * @clock:	the value of --clock, or NULL
+ * @until:	the value of --until, or NULL
+ */
+struct when {
+	const char	*clock;
+	const char	*until;
+};
+
+#define CHOICE_CLOCK	{ "clock", 'c', "CLOCK", "monotonic, boottime or realtime" }
+#define CHOICE_UNTIL	{ "until", 'u', "TIME", \
+	"at this time: @SECONDS of the clock, HH:MM[:SS] or 'YYYY-MM-DD HH:MM[:SS]'" }
+
+bool when_option(struct when *when, int letter, const char *value);
+void when_resolve(const struct command *command, const struct when *when,
+		  const char *duration, struct twheel_timer_add *add);
+
+/* status.c */
+void status_print_totals(const struct pairs *totals, const struct pairs *before, double seconds);
+void status_json_totals(struct json *json, const struct pairs *totals);
+
+/* fdinfo.c */
+
+/**
+ * struct timer_line - a timer of a context
+ * @handle:	its handle
+ * @expired:	it has expired, and its event is unread
+ * @deadline:	nanoseconds of @clock, or TWHEEL_TIME_NONE
+ * @clock:	a CLOCK_*
+ * @remaining:	nanoseconds
+ * @period:	nanoseconds, or 0
+ * @has_key:	it has a key
+ * @key:	the key
+ * @user_data:	the program's
+ */
+struct timer_line {
+	uint64_t	handle;
+	bool		expired;
+	uint64_t	deadline;
+	uint32_t	clock;
+	uint64_t	remaining;
+	uint64_t	period;
+	bool		has_key;
+	uint64_t	key;
+	uint64_t	user_data;
+};
+
+/**
+ * struct context - an open file of the device, as its fdinfo tells of it
+ * @pid:	a process that has it
+ * @fd:		and as which file
+ * @command:	the process's name
+ * @timers:	number of timers
+ * @max_timers:	limit on it
+ * @events:	events that wait
+ * @bytes:	memory
+ * @ring:	entries of the ring, 0 if there is none
+ * @touch:	words of the touch array, 0 if there is none
+ * @not_shown:	timers that are not in @line
+ * @line:	the timers
+ * @nr_lines:	number of these
+ */
+struct context {
+	pid_t			pid;
+	int			fd;
+	char			command[64];
+	uint64_t		timers;
+	uint64_t		max_timers;
+	uint64_t		events;
+	uint64_t		bytes;
+	uint64_t		ring;
+	uint64_t		touch;
+	uint64_t		not_shown;
+	struct timer_line	*line;
+	size_t			nr_lines;
+};
+
+bool fdinfo_read(struct context *context);
+
+/* info.c */
+void info_print(const struct twheel_info *info);
+void info_json(struct json *json, const struct twheel_info *info);
+
+#endif /* TWCTL_H */
