@@ -1,0 +1,474 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# twctl, as it is used: what it says agrees with what the kernel says, JSON is JSON, and
+# errors are one line that says what to do.
+
+cd "$(dirname "$0")" || exit
+. ./tap.sh
+
+OUT=/tmp/twctl.out
+ERR=/tmp/twctl.err
+
+# Nanoseconds of CLOCK_MONOTONIC.
+now() {
+	sed -n 's/^now at \([0-9]*\) nsecs/\1/p' /proc/timer_list
+}
+
+# good COMMAND...: it succeeds and has nothing to complain of.
+good() {
+	"$@" > $OUT 2> $ERR || wrong "$*: status $?: $(cat $ERR)" || return
+	[ ! -s $ERR ] || wrong "$*: $(cat $ERR)"
+}
+
+# says PATTERN: is there such a line in the output?
+says() {
+	grep -Eq -e "$1" $OUT || wrong "no '$1' in: $(cat $OUT)"
+}
+
+# complaint STATUS PATTERN COMMAND...: it fails with this status and one line.
+complaint() {
+	status=$1
+	pattern=$2
+	shift 2
+	"$@" > $OUT 2> $ERR
+	got=$?
+	[ $got = "$status" ] || wrong "$*: status $got" || return
+	[ ! -s $OUT ] || wrong "$*: printed $(cat $OUT)" || return
+	[ "$(wc -l < $ERR)" = 1 ] || wrong "$*: not one line: $(cat $ERR)" || return
+	grep -Eq "^twctl: .*$pattern" $ERR || wrong "$*: $(cat $ERR)"
+}
+
+# json COMMAND...: prints JSON
+json() {
+	good "$@" --json || return
+	./json.sh $OUT > $ERR || wrong "$*: $(cat $ERR) in $(cat $OUT)"
+}
+
+# member NAME: its value; the last one's, if there are several.
+member() {
+	sed -n "s/.*\"$1\": \\([^],}]*\\).*/\\1/p" $OUT
+}
+
+# same WHAT A B
+same() {
+	[ "$2" = "$3" ] || wrong "$1: '$2', not '$3'"
+}
+
+# hold N: another process has N timers, half of them expired.
+hold() {
+	rm -f /tmp/holding
+	./exercise hold "$1" > /tmp/holding &
+	holder=$!
+	while ! grep -q holding /tmp/holding; do
+		kill -0 $holder 2> /dev/null || return
+		sleep 0.1
+	done
+}
+
+release() {
+	kill "$holder"
+	wait "$holder" 2> /dev/null
+	true
+}
+
+# What twctl sees of the file $1 must be what is in it.
+compare_totals() {
+	while IFS=': ' read -r key value; do
+		same "$key" "$(member "$key")" "$value" || return
+	done < "$DEBUGFS/twheel/totals"
+}
+
+status_agrees() {
+	good twctl status || return
+	says "^module +twheel $(cat /sys/module/twheel/version)$" || return
+	for file in /sys/module/twheel/parameters/*; do
+		says "^parameter +${file##*/}=$(cat "$file")$" || return
+	done
+	says "^features .* periodic" || return
+	says "^pending +$(total pending)$" || return
+	json twctl status || return
+	same version "$(member version)" "\"$(cat /sys/module/twheel/version)\"" || return
+	same budget "$(member budget)" "$(parameter budget)" || return
+	same problem "$(member problem)" null || return
+	compare_totals
+}
+
+# Looking is not to be seen: the device is opened for it.
+status_with_contexts() {
+	hold 100 || return
+	json twctl status && same contexts "$(member contexts)" 1 &&
+		same pending "$(member pending)" 50 && compare_totals
+	result=$?
+	release
+	return $result
+}
+
+info_agrees() {
+	good twctl info || return
+	says "^max_timers +$(parameter max_timers)$" || return
+	says "^features +[a-z]+( [a-z]+)*$" || return
+	json twctl info || return
+	same tick_ns "$(member tick_ns)" "$(parameter tick_ns)" || return
+	same max_timers "$(member max_timers)" "$(parameter max_timers)"
+}
+
+watch_shows_rates() {
+	twctl add 10ms --period 10ms > /dev/null &
+	periodic=$!
+	json twctl watch --count 4 300ms
+	result=$?
+	kill $periodic
+	[ $result = 0 ] || return
+	same lines "$(wc -l < $OUT)" 4 || return
+	# The rate is the change of the total by the time between.
+	sed 's/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*"expiries": \([0-9.]*\).*/\1 \2 \3/
+		1s/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*/\1 \2 0/' $OUT | awk '
+		NR > 1 {
+			rate = ($2 - expiries) / ($1 - time)
+			if (rate <= 0 || $3 < rate * 0.95 || $3 > rate * 1.05)
+				print "# " rate " a second, not " $3
+			else
+				good++
+		}
+		{ time = $1; expiries = $2 }
+		END { exit good != 3 }'
+}
+
+watch_is_plain() {
+	good twctl watch --count 2 100ms || return
+	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
+	says '^adds +[0-9]+$' || return
+	says '^adds +[0-9]+ +-?[0-9.]+/s$' || return
+	if grep -q "$(printf '\033')" $OUT; then
+		wrong "an escape sequence in a file"
+	fi
+}
+
+# What so many of 1000 timers are below, from the file itself.
+percentile() {
+	awk -F ': ' -v permille="$1" '
+		{ bound[NR] = $1; n[NR] = $2; all += $2 }
+		END {
+			for (i = 1; i <= NR; i++) {
+				sum += n[i]
+				if (sum * 1000 >= all * permille)
+					break
+			}
+			print bound[i]
+		}' "$DEBUGFS/twheel/lateness"
+}
+
+histogram_agrees() {
+	./exercise use 4000 || return
+	json twctl histogram || return
+	same timers "$(sed 's/.*{"timers": \([0-9]*\), "buckets.*/\1/' $OUT)" \
+		"$(total expiries)" || return
+	same 50 "$(member 50)" "$(percentile 500)" || return
+	same 99.9 "$(member 99.9)" "$(percentile 999)" || return
+	same 100 "$(member 100)" "$(percentile 1000)" || return
+	good twctl histogram || return
+	says '^ 50.0 % less than [0-9.]+ [mu]?s$' || return
+	same "timers in bars" "$(awk '/^ .*[0-9] +[0-9.]+ *#*$/ && NR > 1 { n += $3 }
+		END { print n }' $OUT)" "$(total expiries)" || return
+	says '#{40}$'
+}
+
+# A module that has just been loaded has none.
+empty_histogram() {
+	unload && load || return
+	json twctl histogram || return
+	same timers "$(member timers)" 0 || return
+	good twctl histogram && says '^no timer has expired yet$'
+}
+
+list_finds() {
+	json twctl list || return
+	same "nothing" "$(cat $OUT)" "[]" || return
+	hold 10 || return
+	list_holder
+	result=$?
+	release
+	return $result
+}
+
+list_holder() {
+	good twctl list || return
+	same lines "$(wc -l < $OUT)" 2 || return
+	says "^ *$holder +exercise +3 +10 +$(parameter max_timers) +5 +[1-9][0-9]* +0 +0$" || return
+	json twctl list "$holder" || return
+	same pid "$(member pid)" "$holder" || return
+	same nr_timers "$(member nr_timers)" 10 || return
+	same nr_events "$(member nr_events)" 5 || return
+	json twctl list $$ || return
+	same "of another process" "$(cat $OUT)" "[]"
+}
+
+list_shows_timers() {
+	hold 3000 || return
+	list_timers
+	result=$?
+	release
+	return $result
+}
+
+list_timers() {
+	good twctl list --timers "$holder" || return
+	same "timers" "$(grep -Ec ' (pending|expired) ' $OUT)" 1024 || return
+	says '^ +[0-9a-f]{16} pending +(60|59\.[0-9]+) m monotonic +- - +0x1$' || return
+	says '^ +[0-9a-f]{16} expired +0 ns monotonic +- - +0x0$' || return
+	says '^ +and 1976 more$' || return
+	json twctl list --timers || return
+	same "not shown" "$(member timers_not_shown)" 1976 || return
+	same pending "$(grep -o '"state": "pending"' $OUT | wc -l)" 512 || return
+	same handles "$(grep -o '"handle": "0x[0-9a-f]*"' $OUT | sort -u | wc -l)" 1024
+}
+
+# Names of processes are whatever their owners like.
+list_quotes() {
+	program="/tmp/a\"b\\c$(printf '\n\t\303')"
+	cp "$(command -v twctl)" "$program" || return
+	"$program" add 1h --period 90m &
+	holder=$!
+	sleep 0.5
+	json twctl list --timers && same command "$(member command)" '"a\"b\\c???"' &&
+		same period_ns "$(member period_ns)" 5400000000000
+	result=$?
+	release
+	rm "$program"
+	return $result
+}
+
+# sleeps NS ARGUMENT...: it does not take less.
+sleeps() {
+	least=$1
+	shift
+	begin=$(now)
+	good twctl sleep "$@" || return
+	took=$(($(now) - begin))
+	[ $took -ge "$least" ] || wrong "sleep $*: $took ns"
+}
+
+sleep_is_never_early() {
+	sleeps 0 0 && sleeps 300000000 300ms && sleeps 1200000000 1.2s &&
+		sleeps 300000000 .3 && sleeps 1000000000 1 && sleeps 300000 300us &&
+		sleeps 60000000 0.001m && sleeps 300000000 300ms --clock boottime &&
+		sleeps 300000000 --clock realtime 300ms
+}
+
+# until FORMAT: some seconds from now, or else it would be tomorrow.
+until_date() {
+	seconds=$(($(date +%s) + 4))
+	time=$(date -d @$seconds "+$1")
+	good twctl sleep --until "$time" || return
+	[ "$(date +%s)" -ge $seconds ] || wrong "until $time: early"
+}
+
+sleep_until() {
+	for clock in monotonic boottime; do
+		seconds=$(($(now) / 1000000000 + 2))
+		good twctl sleep --until @$seconds --clock $clock || return
+		[ "$(now)" -ge ${seconds}000000000 ] || wrong "$clock: early" || return
+	done
+	until_date @%s && until_date '%Y-%m-%d %H:%M:%S' && until_date %H:%M:%S || return
+	# The past has an end.
+	good twctl sleep --until '2026-01-01 00:00'
+}
+
+add_prints() {
+	begin=$(now)
+	good twctl add 300ms || return
+	says '^event 0: deadline [0-9]+ ns, [0-9.]+ [num]?s late, 0 overruns$' || return
+	deadline=$(sed 's/.*deadline \([0-9]*\) .*/\1/' $OUT)
+	[ "$deadline" -ge $((begin + 300000000)) ] || wrong "deadline $deadline" || return
+	[ "$(now)" -ge "$deadline" ] || wrong "early"
+}
+
+# Periods are counted from the deadline, not from the event.
+add_periodic() {
+	good twctl add 100ms --period 50ms --count 4 --slack 0 --spread 0 || return
+	same lines "$(wc -l < $OUT)" 4 || return
+	sed 's/^event \(.*\): deadline \([0-9]*\) ns.*, \([0-9]*\) overruns/\1 \2 \3/' $OUT |
+		awk '{
+			if ($1 != NR - 1)
+				print "# event " $1
+			else if (NR > 1 && $2 - last != 50000000 * (1 + overruns))
+				print "# " $2 - last " ns after " overruns " overruns"
+			else
+				good++
+			last = $2
+			overruns = $3
+		}
+		END { exit good != 4 }'
+}
+
+# Who does not read for half a second has missed periods.
+add_counts_overruns() {
+	twctl add 20ms --period 20ms > $OUT &
+	periodic=$!
+	while ! grep -q event $OUT; do
+		sleep 0.1
+	done
+	kill -STOP $periodic
+	sleep 0.5
+	kill -CONT $periodic
+	sleep 0.3
+	kill $periodic
+	wait $periodic 2> /dev/null
+	awk '$(NF - 1) > 5 { found = 1 } END { exit !found }' $OUT ||
+		wrong "no overruns: $(cat $OUT)"
+}
+
+add_runs() {
+	# shellcheck disable=SC2016 # for the shell that is run
+	good twctl add 10ms --period 10ms --count 3 -- sh -c 'echo "$1"' sh "a  b" || return
+	same output "$(cat $OUT)" "$(printf 'a  b\na  b\na  b')" || return
+	complaint 1 "'false' ended with status 1" twctl add 0 -- false || return
+	# shellcheck disable=SC2016
+	complaint 1 "'sh' was killed by signal 9" twctl add 0 -- sh -c 'kill -9 $$' || return
+	complaint 1 "cannot run './nowhere': No such file" twctl add 0 -- ./nowhere || return
+	# One that fails does not end the others, but is not forgotten.
+	rm -f /tmp/ran
+	# shellcheck disable=SC2016
+	complaint 1 "'sh' ended with status 3" twctl add 0 -p 10ms -n 3 -- \
+		sh -c 'echo >> /tmp/ran; [ "$(wc -l < /tmp/ran)" != 1 ] || exit 3' || return
+	same runs "$(wc -l < /tmp/ran)" 3
+}
+
+bad_command_lines() {
+	complaint 2 "no command; see 'twctl --help'" twctl || return
+	complaint 2 "no command 'foo'" twctl foo || return
+	complaint 2 "no option '--foo'" twctl --foo || return
+	complaint 2 "no command 'a\\?b'" twctl "$(printf 'a\nb')" || return
+	for command in status watch list histogram info sleep add; do
+		good twctl $command --help || return
+		says "^usage: twctl $command " || return
+		complaint 2 "$command: there is no option '--foo'; see 'twctl $command --help'" \
+			twctl $command --foo || return
+		complaint 2 "no option '-x'" twctl $command -x || return
+	done
+	for command in status histogram info "watch 1" "list 1" "sleep 1"; do
+		# shellcheck disable=SC2086 # with its operand
+		complaint 2 "'7' is too much" twctl $command 7 || return
+	done
+	complaint 2 "--json takes no value" twctl status --json=1 || return
+	complaint 2 "--count needs a value: N" twctl watch --count || return
+	complaint 2 "SECONDS is 0" twctl watch 0 || return
+	for number in 0 -1 x 1x 4294967296 18446744073709551616 ""; do
+		complaint 2 "--count '$number' is not a number" twctl watch -n "$number" || return
+	done
+	complaint 2 "PID 'x' is not a number" twctl list x || return
+	for time in x 1x "" . s 1.5.5 -- 1e3 "1 s" 9223372037 9223372036854775808ns \
+		0.00000000000000000000000001; do
+		complaint 2 "(DURATION|give a)" twctl sleep "$time" || return
+	done
+	complaint 2 "give a DURATION or --until, one" twctl sleep || return
+	complaint 2 "give a DURATION or --until, one" twctl sleep 1 --until @1 || return
+	complaint 2 "no clock 'tai', but monotonic, " twctl sleep 1 --clock tai || return
+	for time in x 12 25:00 12:60 2026-02 "2026-13-01 00:00" "9999-01-01 00:00" @ @x; do
+		complaint 2 "--until '$time' is not" twctl sleep --until "$time" || return
+	done
+	complaint 2 "one of --clock realtime" twctl sleep -u 12:00 -c boottime || return
+	complaint 2 "put '--' before the command 'true'" twctl add 1 true || return
+	complaint 2 "--count needs a --period" twctl add 1 --count 2 || return
+	complaint 2 "--period is 0" twctl add 1 --period 0 || return
+	complaint 2 "--slack 'x' is not" twctl add 1 --slack x
+}
+
+no_room() {
+	twctl status > /dev/full 2> $ERR
+	same status $? 1 || return
+	same message "$(cat $ERR)" "twctl: standard output: No space left on device"
+}
+
+# as_user PATTERN COMMAND: what happens to one who is not root
+as_user() {
+	complaint 1 "$1" su user -c "$2"
+}
+
+not_permitted() {
+	as_user "/dev/twheel: Permission denied; run this as root" "twctl sleep 0" || return
+	as_user "/dev/twheel: Permission denied; run this as root" "twctl info" || return
+	as_user "/sys/kernel/debug is for root only" "twctl histogram" || return
+	as_user "/sys/kernel/debug is for root only" "twctl watch" || return
+	as_user "run this as root: process 1: Permission denied" "twctl list 1" || return
+	complaint 1 "no process 4194304; 'twctl list' shows" twctl list 4194304 || return
+	# The status is that there are problems.
+	good su user -c "twctl status" || return
+	says "^device +/dev/twheel: Permission denied; run" || return
+	says "^totals +/sys/kernel/debug is for root" || return
+	# shellcheck disable=SC2016 # for the shell that is run
+	json sh -c 'su user -c "twctl status $1"' sh || return
+	same problem "$(member problem)" \
+		'"/sys/kernel/debug is for root only; run this as root"' || return
+	su user -c "twctl list" > $OUT 2> $ERR || return
+	grep -q '^twctl: [0-9]* processes may not be looked at; run' $ERR
+}
+
+# The permission model of Documentation/permissions.rst.
+given_to_a_group() {
+	chgrp user /dev/twheel && chmod 660 /dev/twheel || return
+	good su user -c "twctl sleep 10ms"
+	result=$?
+	chgrp 0 /dev/twheel && chmod 600 /dev/twheel && return $result
+}
+
+# without PREPARATION PATTERN COMMAND: in a mount namespace of its own
+without() {
+	complaint 1 "$2" unshare -m sh -c "$1 && $3"
+}
+
+not_there() {
+	without "umount -l $DEBUGFS" "debugfs is not mounted; as root, run: mount" \
+		"twctl histogram" || return
+	without "umount -l $DEBUGFS" "debugfs is not mounted; as root, run: mount" \
+		"twctl watch" || return
+	good unshare -m sh -c "umount -l $DEBUGFS && twctl status" || return
+	says "^totals +debugfs is not mounted" || return
+	without "mount -t tmpfs tmpfs /dev" "no /dev/twheel, though the module is loaded" \
+		"twctl sleep 0"
+}
+
+not_loaded() {
+	unload || return
+	for command in status watch list histogram info "sleep 1" "add 1"; do
+		# shellcheck disable=SC2086 # with its operand
+		complaint 1 "twheel.ko is not loaded; as root, run: modprobe twheel$" \
+			twctl $command || return
+	done
+	load
+}
+
+too_many_timers() {
+	unload && load max_timers=0 || return
+	complaint 1 "too many timers; raise max_timers or" twctl sleep 1
+	result=$?
+	unload && load && return $result
+}
+
+is_loaded || load
+tap_plan 23
+tap "status says what sysfs and debugfs say" status_agrees
+tap "status counts neither itself nor less than all" status_with_contexts
+tap "info says what the parameters are" info_agrees
+tap "watch shows how numbers change" watch_shows_rates
+tap "watch is plain in a file" watch_is_plain
+tap "a histogram of nothing" empty_histogram
+tap "histogram says what debugfs says" histogram_agrees
+tap "list finds contexts" list_finds
+tap "list shows timers, and how many it does not" list_shows_timers
+tap "list quotes what it did not choose" list_quotes
+tap "sleep is never early" sleep_is_never_early
+tap "sleep until a time" sleep_until
+tap "add tells of an event" add_prints
+tap "add tells of each period" add_periodic
+tap "add tells of missed periods" add_counts_overruns
+tap "add runs a command" add_runs
+tap "bad command lines are refused" bad_command_lines
+tap "no room for the output" no_room
+tap "not permitted" not_permitted
+tap "given to a group" given_to_a_group
+tap "device and debugfs not there" not_there
+tap "not loaded" not_loaded
+tap "too many timers" too_many_timers
+tap_end
