@@ -160,6 +160,28 @@ TEST_F_TIMEOUT(ring, loses_nothing, 90)
 	expect_end(_metadata, self);
 }
 
+/* One that never sleeps: it polls when it is told that events wait. */
+TEST_F_TIMEOUT(ring, the_reader_is_busy, 90)
+{
+	__u64 polls = 0, end = now_ns() + GUARD_MS * MSEC;
+	struct twheel_event event;
+
+	add_random(_metadata, self->fd, 5000, 300 * MSEC);
+	while (self->seq < 5000) {
+		if (pop(self->ring, &event)) {
+			EXPECT_EVENT_OK(&event);
+			ASSERT_EQ(self->seq++, event.seq);
+		} else if (__atomic_load_n(&self->ring->flags, __ATOMIC_RELAXED) &
+			   TWHEEL_RING_WAITING) {
+			polls++;
+			tw_ready(self->fd);
+		}
+		ASSERT_GT(end, now_ns()) TH_LOG("no event %llu", self->seq);
+	}
+	printf("# %llu polls\n", polls);
+	expect_end(_metadata, self);
+}
+
 TEST_F(ring, tells_that_events_wait)
 {
 	unsigned int i, n = variant->entries + 1;
@@ -285,8 +307,8 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 	struct epoll_event interest = { .events = EPOLLIN }, got;
 	int epoll = epoll_create1(EPOLL_CLOEXEC), cpu[64], n = cpus(cpu, 64);
 	struct twheel_event event;
+	__u64 slept = 0, begin;
 	unsigned int i, burst;
-	__u64 slept = 0;
 
 	ASSERT_GE(epoll, 0);
 	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->fd, &interest));
@@ -307,8 +329,11 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 				continue;
 			}
 			slept++;
+			begin = now_ns();
 			ASSERT_EQ(true, epolls ? epoll_wait(epoll, &got, 1, GUARD_MS) == 1 :
 				  tw_wait(self->fd)) TH_LOG("round %u: lost", i);
+			/* When its time is up poll() looks once more. */
+			ASSERT_GT(begin + GUARD_MS * MSEC, now_ns()) TH_LOG("round %u: lost", i);
 		}
 	}
 	printf("# slept %llu times\n", slept);
@@ -548,8 +573,8 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	struct twheel_event event;
 	int other = tw_open(0);
 	pthread_t thread;
+	__u64 kept, moved;
 	unsigned int i;
-	__u64 kept;
 
 	ASSERT_GE(other, 0);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
@@ -572,14 +597,16 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	kept = stats.nr_events;
 	printf("# %llu delivered meanwhile, %llu kept\n", stats.delivered, kept);
 	self->seq = stats.delivered;
-	self->ring->mask = variant->entries - 1;
-	self->ring->head = self->seq;
-	self->ring->flags = kept ? TWHEEL_RING_WAITING : 0;
+	self->ring->head = self->seq + 12345;
 	__atomic_store_n(&self->ring->tail, self->seq, __ATOMIC_RELEASE);
-	while (kept--)
-		expect_next(_metadata, self, &event);
 	ASSERT_EQ(0, tw_add(self->fd, 0, 0, n, NULL));
-	expect_next(_metadata, self, &event);
+	ASSERT_EQ(true, wait_expiries(self->fd, n + 1));
+	moved = kept + 1 < variant->entries ? kept + 1 : variant->entries;
+	EXPECT_EQ((__u32)(self->seq + moved), self->ring->head);
+	EXPECT_EQ(moved <= kept ? TWHEEL_RING_WAITING : 0, self->ring->flags);
+	self->ring->mask = variant->entries - 1;
+	while (self->seq <= n)
+		expect_next(_metadata, self, &event);
 	EXPECT_EQ(n, event.user_data);
 	expect_end(_metadata, self);
 	EXPECT_EQ(0, close(other));
