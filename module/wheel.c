@@ -390,12 +390,14 @@ u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 /**
  * twheel_cascade - enter a node again whose entry has come up before its deadline
  * @wheel:	the wheel; by its owner
- * @node:	the node
+ * @node:	the node. From here on others may take it
+ *
+ * Return: as twheel_file().
  */
-void twheel_cascade(struct twheel *wheel, struct twheel_node *node)
+u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	enter(wheel, node, READ_ONCE(node->deadline));
+	return enter(wheel, node, READ_ONCE(node->deadline));
 }
 
 /* Empties a cell of the owner's. */

@@ -223,7 +223,7 @@ void twheel_settle(struct twheel *wheel);
 u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
 bool twheel_advance(struct twheel *wheel, u64 tick);
-void twheel_cascade(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node);
 struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list);
 void twheel_reset(struct twheel *wheel, u64 now);
 
@@ -240,6 +240,18 @@ void twheel_send(struct twheel *wheel, struct twheel_node *node);
 static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
 {
 	return (deadline + (1ULL << wheel->shift) - 1) >> wheel->shift;
+}
+
+/**
+ * twheel_level - the level of a slot
+ * @wheel:	the wheel; by its owner
+ * @time:	when the wheel comes to the slot, in nanoseconds
+ *
+ * Return: the level; 0 for the slot that is being worked off.
+ */
+static inline unsigned int twheel_level(const struct twheel *wheel, u64 time)
+{
+	return wheel->digit[__fls((time ^ wheel->now_ns) | 1)].level;
 }
 
 /**
@@ -273,23 +285,31 @@ static inline void twheel_leave(struct twheel_node *node)
 }
 
 /**
- * twheel_chunk_get - take the next chunk to be worked off
+ * twheel_chunk_left - is there a chunk to be worked off?
+ * @wheel:	the wheel; by its owner
+ *
+ * Return: whether twheel_chunk_take() may be called.
+ */
+static inline bool twheel_chunk_left(const struct twheel *wheel)
+{
+	return !(wheel->work.head & TWHEEL_LAST);
+}
+
+/**
+ * twheel_chunk_take - take the next chunk to be worked off, of which there is one
  * @wheel:	the wheel; by its owner
  *
  * Starts to fetch what comes later: the nodes of the chunk after the next, and the
  * chunk after that. They arrive while the nodes of the next are worked off.
  *
  * Return: a chunk of the slot that is being worked off, to be given to
- * twheel_chunk_put(); NULL if there is none: see twheel_advance().
+ * twheel_chunk_put().
  */
-static __always_inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
+static __always_inline struct twheel_chunk *twheel_chunk_take(struct twheel *wheel)
 {
-	struct twheel_chunk *chunk, *next, *after;
+	struct twheel_chunk *chunk = (struct twheel_chunk *)wheel->work.head, *next, *after;
 	unsigned int i;
 
-	if (unlikely(wheel->work.head & TWHEEL_LAST))
-		return NULL;
-	chunk = (struct twheel_chunk *)wheel->work.head;
 	wheel->work.head = chunk->link;
 	if (likely(!(chunk->link & TWHEEL_LAST))) {
 		next = (struct twheel_chunk *)chunk->link;
@@ -308,6 +328,17 @@ static __always_inline struct twheel_chunk *twheel_chunk_get(struct twheel *whee
 }
 
 /**
+ * twheel_chunk_get - take the next chunk to be worked off, if there is one
+ * @wheel:	the wheel; by its owner
+ *
+ * Return: as twheel_chunk_take(); NULL if there is none: see twheel_advance().
+ */
+static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
+{
+	return twheel_chunk_left(wheel) ? twheel_chunk_take(wheel) : NULL;
+}
+
+/**
  * twheel_chunk_put - give back a chunk that has been worked off
  * @wheel:	the wheel; by its owner
  * @chunk:	from twheel_chunk_get(); all its cells are NULL
@@ -320,13 +351,14 @@ static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel
 }
 
 /**
- * twheel_expire - hand out what is due of a slot
+ * twheel_work_off - hand out what is due of a slot
  * @wheel:	the wheel; by its owner
  * @most:	chunks to work off at most
  * @expire:	called for every node that is due, and must call twheel_leave(). It may
  *		file, remove and free nodes. @late is by how many nanoseconds
  *		its deadline lies before the wheel's current tick
  * @arg:	for @expire
+ * @cascade:	called for every other node: twheel_cascade(), or what calls it
  *
  * Works off what twheel_advance() has come to. What is not due is filed again.
  * Compiled as a part of its caller, for the speed of it.
@@ -334,8 +366,9 @@ static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel
  * Return: the number of chunks worked off; less than @most if the slot has no more.
  */
 static __always_inline unsigned int
-twheel_expire(struct twheel *wheel, unsigned int most,
-	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+twheel_work_off(struct twheel *wheel, unsigned int most,
+		void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
+		u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
 	const u64 due = wheel->now_ns;
 	struct twheel_chunk *chunk;
@@ -344,9 +377,9 @@ twheel_expire(struct twheel *wheel, unsigned int most,
 	u64 late;
 
 	for (n = 0; n < most; n++) {
-		chunk = twheel_chunk_get(wheel);
-		if (unlikely(!chunk))
+		if (unlikely(!twheel_chunk_left(wheel)))
 			break;
+		chunk = twheel_chunk_take(wheel);
 #pragma GCC unroll 6
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			/* Who empties it has the node. Pairs with twheel_try_take(). */
@@ -356,7 +389,7 @@ twheel_expire(struct twheel *wheel, unsigned int most,
 			if (likely(!check_sub_overflow(due, READ_ONCE(node->deadline), &late)))
 				expire(arg, node, late);
 			else
-				twheel_cascade(wheel, node);
+				cascade(wheel, node);
 		}
 		twheel_chunk_put(wheel, chunk);
 	}
@@ -364,16 +397,18 @@ twheel_expire(struct twheel *wheel, unsigned int most,
 }
 
 /**
- * twheel_expire_spilled - as twheel_expire(), for what has spilled
+ * twheel_work_off_spilled - as twheel_work_off(), for what has spilled
  * @wheel:	the wheel; by its owner
  * @expire:	as there
  * @arg:	for @expire
+ * @cascade:	as there
  *
  * Return: whether there was a node, which has been expired or filed again.
  */
 static inline bool
-twheel_expire_spilled(struct twheel *wheel,
-		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+twheel_work_off_spilled(struct twheel *wheel,
+			void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
+			u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
 	struct twheel_node *node = twheel_unspill(wheel, &wheel->work_spill);
 
@@ -382,8 +417,39 @@ twheel_expire_spilled(struct twheel *wheel,
 	if (node->deadline <= wheel->now_ns)
 		expire(arg, node, wheel->now_ns - node->deadline);
 	else
-		twheel_cascade(wheel, node);
+		cascade(wheel, node);
 	return true;
+}
+
+/**
+ * twheel_expire - twheel_work_off() with twheel_cascade()
+ * @wheel:	as there
+ * @most:	as there
+ * @expire:	as there
+ * @arg:	as there
+ *
+ * Return: as there.
+ */
+static __always_inline unsigned int
+twheel_expire(struct twheel *wheel, unsigned int most,
+	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+{
+	return twheel_work_off(wheel, most, expire, arg, twheel_cascade);
+}
+
+/**
+ * twheel_expire_spilled - twheel_work_off_spilled() with twheel_cascade()
+ * @wheel:	as there
+ * @expire:	as there
+ * @arg:	as there
+ *
+ * Return: as there.
+ */
+static inline bool
+twheel_expire_spilled(struct twheel *wheel,
+		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
+{
+	return twheel_work_off_spilled(wheel, expire, arg, twheel_cascade);
 }
 
 #endif /* _TWHEEL_WHEEL_H */
