@@ -4,10 +4,12 @@
  *
  *	totals		a line "key: value" for each number, over all CPUs
  *	cpus		a line for each CPU that was ever used, under a heading
+ *	levels		a line for each level of a CPU's wheel that is occupied
  *	lateness	expiries by the time from deadline to callback, in powers of two
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/math64.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -32,12 +34,16 @@ struct column {
 #define STAT(name, member) \
 	{ name, offsetof(struct twheel_snapshot, wheel.member), true }
 
+/* Columns from which a share is worked out. */
+enum { CANCELS = 2, EXPIRIES = 5 };
+
 static const struct column columns[] = {
 	{ "pending", offsetof(struct twheel_snapshot, pending), false },
 	COUNT(adds),
-	COUNT(cancels),
+	[CANCELS] = COUNT(cancels),
+	COUNT(remote_cancels),
 	COUNT(rearms),
-	{ "expiries", offsetof(struct twheel_snapshot, expiries), false },
+	[EXPIRIES] = { "expiries", offsetof(struct twheel_snapshot, expiries), false },
 	STAT("cascades", cascades),
 	COUNT(ticks),
 	COUNT(empty_ticks),
@@ -51,6 +57,12 @@ static u64 value(const struct twheel_snapshot *snapshot, const struct column *co
 	const void *p = (const void *)snapshot + column->offset;
 
 	return column->is_long ? *(const unsigned long *)p : *(const u64 *)p;
+}
+
+/* Of a thousand timers that came to an end, how many had not expired? */
+static u64 cancelled_permille(u64 cancels, u64 expiries)
+{
+	return div64_u64(cancels * 1000, cancels + expiries ?: 1);
 }
 
 /**
@@ -101,6 +113,8 @@ static int totals_show(struct seq_file *m, void *unused)
 		return ret;
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(m, "%s: %llu\n", columns[i].name, sum[i]);
+	seq_printf(m, "cancelled_permille: %llu\n",
+		   cancelled_permille(sum[CANCELS], sum[EXPIRIES]));
 	seq_printf(m, "contexts: %u\n", twheel_nr_contexts());
 	seq_printf(m, "tick_ns: %llu\n", 1ULL << twheel_tick_shift());
 	return 0;
@@ -117,7 +131,9 @@ static void print_columns(struct view *view, unsigned int cpu,
 	seq_printf(view->m, "%u", cpu);
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(view->m, " %llu", value(snapshot, &columns[i]));
-	seq_putc(view->m, '\n');
+	seq_printf(view->m, " %llu\n",
+		   cancelled_permille(value(snapshot, &columns[CANCELS]),
+				      value(snapshot, &columns[EXPIRIES])));
 }
 
 static int cpus_show(struct seq_file *m, void *unused)
@@ -128,10 +144,31 @@ static int cpus_show(struct seq_file *m, void *unused)
 	seq_puts(m, "cpu");
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(m, " %s", columns[i].name);
-	seq_putc(m, '\n');
+	seq_puts(m, " cancelled_permille\n");
 	return look(&view, print_columns);
 }
 DEFINE_SHOW_ATTRIBUTE(cpus);
+
+static int levels_show(struct seq_file *m, void *unused)
+{
+	struct twheel_level levels[TWHEEL_LEVELS];
+	unsigned int cpu, l;
+
+	seq_puts(m, "cpu level slots chunks timers more\n");
+	for_each_possible_cpu(cpu) {
+		memset(levels, 0, sizeof(levels));
+		if (twheel_engine_levels(cpu, levels))
+			continue;
+		for (l = 0; l < TWHEEL_LEVELS; l++) {
+			if (levels[l].slots)
+				seq_printf(m, "%u %u %lu %lu %lu %u\n", cpu, l,
+					   levels[l].slots, levels[l].chunks,
+					   levels[l].timers, levels[l].more);
+		}
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(levels);
 
 static void add_late(struct view *view, unsigned int cpu,
 		     const struct twheel_snapshot *snapshot)
@@ -173,6 +210,7 @@ void twheel_debugfs_init(void)
 	root = debugfs_create_dir("twheel", NULL);
 	debugfs_create_file("totals", 0444, root, NULL, &totals_fops);
 	debugfs_create_file("cpus", 0444, root, NULL, &cpus_fops);
+	debugfs_create_file("levels", 0444, root, NULL, &levels_fops);
 	debugfs_create_file("lateness", 0444, root, NULL, &lateness_fops);
 }
 

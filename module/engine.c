@@ -258,6 +258,7 @@ static noinline int cancel_remote(struct twheel_timer *timer)
 		return 0;
 	base = twheel_base_enter(&flags);
 	base->counts.cancels++;
+	base->counts.remote_cancels++;
 	twheel_base_leave(base, flags);
 	return 1;
 }

@@ -14,6 +14,7 @@
  * struct twheel_counts - what has happened on a CPU
  * @adds:	timers armed that were not pending
  * @cancels:	pending timers cancelled
+ * @remote_cancels: those of them that were on another CPU's wheel
  * @rearms:	pending timers armed anew
  * @ticks:	calls of the hrtimer
  * @empty_ticks:	those in which no timer expired
@@ -23,6 +24,7 @@
 struct twheel_counts {
 	u64	adds;
 	u64	cancels;
+	u64	remote_cancels;
 	u64	rearms;
 	u64	ticks;
 	u64	empty_ticks;
@@ -43,7 +45,22 @@ struct twheel_snapshot {
 	u64			pending;
 };
 
+/**
+ * struct twheel_level - what is filed on a level of a wheel
+ * @slots:	slots with something in them
+ * @chunks:	chunks in these
+ * @timers:	timers in these
+ * @more:	there are more chunks and timers than were counted
+ */
+struct twheel_level {
+	unsigned long	slots;
+	unsigned long	chunks;
+	unsigned long	timers;
+	bool		more;
+};
+
 void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
+int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
 int twheel_engine_init(void);
 void twheel_engine_exit(void);
 

@@ -6,7 +6,7 @@
 #include "twheel_test.h"
 
 static const char * const keys[] = {
-	"pending", "adds", "cancels", "rearms", "expiries", "cascades", "ticks",
+	"pending", "adds", "cancels", "remote_cancels", "rearms", "expiries", "cascades", "ticks",
 	"empty_ticks",
 };
 
@@ -84,7 +84,7 @@ TEST_F(debugfs, all_keys_are_there)
 
 TEST_F(debugfs, only_to_look_at)
 {
-	const char * const files[] = { "totals", "cpus", "lateness" };
+	const char * const files[] = { "totals", "cpus", "levels", "lateness" };
 	struct stat st;
 	char path[64];
 	size_t i;
@@ -192,6 +192,126 @@ TEST_F(debugfs, cpus_add_up_to_totals)
 		}
 	}
 	EXPECT_EQ(KEYS, found);
+}
+
+TEST_F(debugfs, cancels_from_another_cpu)
+{
+	enum { N = 100 };
+	__u64 handles[N], before = total("remote_cancels");
+	int i;
+
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+	for (i = 0; i < N / 4; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+	EXPECT_EQ(before, total("remote_cancels"));
+	ASSERT_EQ(0, pin(self->cpu[self->n - 1]));
+	for (; i < N; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+	EXPECT_EQ(before + (self->n > 1 ? N - N / 4 : 0), total("remote_cancels"));
+	expect_since(_metadata, self, 0, N, N, 0, 0);
+}
+
+TEST_F(debugfs, share_of_cancels)
+{
+	__u64 handles[900], cancels, expiries;
+	int i;
+
+	for (i = 0; i < 900; i++)
+		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+	for (i = 0; i < 900; i++)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, tw_wait_events(self->fd, 100));
+	cancels = total("cancels");
+	expiries = total("expiries");
+	EXPECT_EQ(1000 * cancels / (cancels + expiries), total("cancelled_permille"));
+}
+
+struct level {
+	__u64 cpu, level, slots, chunks, timers, more;
+};
+
+/*
+ * Reads the lines of "levels" with timers; returns how many, or -1. A line without is of
+ * slots that other CPUs have emptied, which the owner has not noticed yet.
+ */
+static int read_levels(struct level *levels, int most)
+{
+	FILE *file = fopen(DEBUGFS "/twheel/levels", "r");
+	char line[256];
+	int n = -1;
+
+	if (!file)
+		return -1;
+	if (fgets(line, sizeof(line), file) &&
+	    !strcmp(line, "cpu level slots chunks timers more\n"))
+		n = 0;
+	while (n >= 0 && n < most && fgets(line, sizeof(line), file)) {
+		if (split(line, &levels[n].cpu, 6) != 6)
+			n = -1;
+		else if (levels[n].timers)
+			n++;
+	}
+	fclose(file);
+	return n;
+}
+
+/* All CPUs' timers are seen, from one of them, and each level for what it is. */
+TEST_F(debugfs, levels_of_all_cpus)
+{
+	enum { N = 120, MOST = 64 * 9 };
+	const __u64 times[] = { 20 * SEC, HOUR, 24 * HOUR, 1000 * HOUR };
+	struct level levels[MOST], sum = { };
+	unsigned long seen = 0;
+	int i, lines;
+
+	for (i = 0; i < self->n * N; i++) {
+		ASSERT_EQ(0, pin(self->cpu[i / N]));
+		ASSERT_EQ(0, tw_add(self->fd, times[i % 4], 0, i, NULL));
+	}
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	lines = read_levels(levels, MOST);
+	ASSERT_LT(0, lines);
+	for (i = 0; i < lines; i++) {
+		EXPECT_LE(1, levels[i].slots);
+		EXPECT_LE(levels[i].slots, levels[i].chunks);
+		EXPECT_LE(levels[i].timers, 6 * levels[i].chunks);
+		EXPECT_EQ(0, levels[i].more);
+		sum.timers += levels[i].timers;
+		ASSERT_GT(64, levels[i].cpu);
+		seen |= 1UL << levels[i].cpu;
+	}
+	EXPECT_EQ(self->n * N, total("pending"));
+	EXPECT_EQ(total("pending"), sum.timers);
+	for (i = 0; i < self->n; i++)
+		EXPECT_NE(0, seen >> self->cpu[i] & 1) TH_LOG("CPU %d", self->cpu[i]);
+	/* Of the four times, no two are on one level. */
+	EXPECT_LE(4 * self->n, lines);
+	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, read_levels(levels, MOST));
+	self->fd = tw_open(0);
+	ASSERT_GE(self->fd, 0);
+}
+
+/* A slot of very many timers is not walked to its end. */
+TEST_F_TIMEOUT(debugfs, a_long_slot, 120)
+{
+	enum { N = 6 * 4096 + 600 };
+	__u64 deadline = now_ns() + 1000 * HOUR;
+	struct level levels[64 * 9];
+	int i;
+
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, NULL));
+	ASSERT_EQ(1, read_levels(levels, ARRAY_SIZE(levels)));
+	EXPECT_LE(1, levels[0].slots);
+	EXPECT_LE(4096, levels[0].chunks);
+	EXPECT_EQ(6 * 4096, levels[0].timers);
+	EXPECT_EQ(1, levels[0].more);
 }
 
 TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)

@@ -52,7 +52,7 @@ is_loaded() {
 is_there() {
 	is_loaded || wrong "not in /proc/modules" || return
 	[ -c /dev/twheel ] || wrong "no /dev/twheel" || return
-	for file in totals cpus lateness; do
+	for file in totals cpus levels lateness; do
 		[ -r "$DEBUGFS/twheel/$file" ] || wrong "no $file in debugfs" || return
 	done
 }
