@@ -75,7 +75,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
 void twheel_expiry_program(struct twheel_base *base);
 
 /* engine.c */
-void twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
 
 /* hotplug.c */
 int twheel_hotplug_init(void);
@@ -182,14 +182,18 @@ static __always_inline void twheel_base_supply(void)
 		twheel_base_supply_page();
 }
 
-/* Files a timer that has no entry, on this CPU's wheel. */
-static __always_inline void twheel_base_file(struct twheel_base *base,
-					     struct twheel_timer *timer, u64 expires)
+/*
+ * Files a timer that has no entry, on this CPU's wheel. Returns when the wheel comes to
+ * it.
+ */
+static __always_inline u64 twheel_base_file(struct twheel_base *base,
+					    struct twheel_timer *timer, u64 expires)
 {
 	u64 time = twheel_file(&base->wheel, &timer->node, expires);
 
 	if (unlikely(time < base->programmed) && !base->expiring)
-		twheel_base_file_first(base, timer, expires);
+		time = twheel_base_file_first(base, timer, expires);
+	return time;
 }
 
 #endif /* _TWHEEL_BASE_H */

@@ -33,6 +33,7 @@
 #include <linux/export.h>
 
 #include "base.h"
+#include "trace.h"
 
 /**
  * twheel_base_file_first - file a timer that will be the first to come up
@@ -44,49 +45,83 @@
  * as finely as it can be.
  *
  * Context: between twheel_base_enter() and twheel_base_leave().
+ * Return: the time, in nanoseconds, at which the wheel comes to the timer.
  */
-void twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires)
+u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires)
 {
+	u64 time;
+
 	twheel_remove(&base->wheel, &timer->node);
 	twheel_settle(&base->wheel);
 	twheel_forward(&base->wheel, twheel_base_now(base));
-	twheel_file(&base->wheel, &timer->node, expires);
+	time = twheel_file(&base->wheel, &timer->node, expires);
 	twheel_expiry_program(base);
+	return time;
+}
+
+static __always_inline bool tracing(bool rearm)
+{
+	return rearm ? trace_twheel_timer_rearm_enabled() : trace_twheel_timer_add_enabled();
+}
+
+/* Out of line, to keep the way short for who does not trace. */
+static noinline void tell(const struct twheel_base *base, const struct twheel_timer *timer,
+			  u64 slot, bool rearm, bool remote)
+{
+	if (rearm)
+		trace_twheel_timer_rearm(base, timer, slot, remote);
+	else
+		trace_twheel_timer_add(base, timer, slot, remote);
 }
 
 /*
  * Has another CPU file a timer, if its callback is running there: then that is going
  * to look into the inbox.
  */
-static bool send(struct twheel_base *other, struct twheel_timer *timer)
+static bool send(struct twheel_base *other, struct twheel_timer *timer, bool rearm)
 {
 	unsigned long flags;
 	bool sent;
 
 	raw_spin_lock_irqsave(&other->wheel.lock, flags);
 	sent = twheel_base_running(other, timer);
-	if (sent)
+	if (sent) {
 		twheel_send(&other->wheel, &timer->node);
+		/* The lock keeps it where it is. */
+		tell(other, timer, 0, rearm, true);
+	}
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
 	return sent;
 }
 
-/* Arms a timer that is not pending. */
-static __always_inline void arm(struct twheel_base *base, struct twheel_timer *timer,
-				u64 expires)
+/* As arm(), for a timer that was on another CPU's wheel last. */
+static noinline void arm_here(struct twheel_base *base, struct twheel_timer *timer,
+			      u64 expires, bool rearm)
 {
-	struct twheel_base *other;
+	struct twheel_base *other = twheel_base_of(timer->node.owner);
+
+	if (twheel_base_running(other, timer) && send(other, timer, rearm))
+		return;
+	twheel_inject(TWHEEL_POINT_TAKE_OVER);
+	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
+	WRITE_ONCE(timer->node.owner, base->cpu);
+	tell(base, timer, twheel_base_file(base, timer, expires), rearm, true);
+}
+
+/* Arms a timer that is not pending, or, if this is a re-arm, not any more. */
+static __always_inline void arm(struct twheel_base *base, struct twheel_timer *timer,
+				u64 expires, bool rearm)
+{
+	u64 slot;
 
 	timer->node.deadline = expires;
 	if (unlikely(timer->node.owner != base->cpu)) {
-		other = twheel_base_of(timer->node.owner);
-		if (twheel_base_running(other, timer) && send(other, timer))
-			return;
-		twheel_inject(TWHEEL_POINT_TAKE_OVER);
-		/* Pairs with the READ_ONCE() in twheel_base_owner(). */
-		WRITE_ONCE(timer->node.owner, base->cpu);
+		arm_here(base, timer, expires, rearm);
+		return;
 	}
-	twheel_base_file(base, timer, expires);
+	slot = twheel_base_file(base, timer, expires);
+	if (tracing(rearm))
+		tell(base, timer, slot, rearm, false);
 }
 
 /* Takes a timer off its wheel, from any CPU. Returns 1 if it was pending, or 0. */
@@ -129,6 +164,7 @@ void twheel_timer_init_key(struct twheel_timer *timer,
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timer->map, name, key, 0);
 #endif
+	trace_twheel_timer_init(timer);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_key);
 
@@ -157,7 +193,7 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 		return -EBUSY;
 	twheel_base_supply();
 	base = twheel_base_enter(&flags);
-	arm(base, timer, min(expires, TWHEEL_EXPIRES_MAX));
+	arm(base, timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 	base->counts.adds++;
 	twheel_base_leave(base, flags);
 	return 0;
@@ -178,6 +214,9 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 		pending = twheel_pending(timer);
 		if (twheel_may_defer(&timer->node, expires)) {
 			timer->node.deadline = expires;
+			if (tracing(true))
+				tell(base, timer, timer->node.after + base->wheel.tick_ns,
+				     true, false);
 			goto out;
 		}
 		if (pending)
@@ -187,7 +226,7 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 		pending = take(timer);
 		base = twheel_base_enter(&flags);
 	}
-	arm(base, timer, expires);
+	arm(base, timer, expires, pending);
 out:
 	if (pending)
 		base->counts.rearms++;
@@ -200,7 +239,8 @@ out:
 /*
  * Stores a deadline, if that is enough. There is no need to keep off softirqs for it:
  * if the hrtimer came in between, the wheel may have looked at the timer before the
- * store, so it is as if nothing had been done, and the long way sorts it out.
+ * store, so it is as if nothing had been done, and the long way sorts it out. So it does
+ * when it is traced: here the timer could be gone before it is told of.
  */
 static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 {
@@ -208,7 +248,7 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 	bool deferred = false;
 	u64 ticks;
 
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true))
 		return false;
 	preempt_disable();
 	base = __this_cpu_read(twheel_bases);
@@ -251,16 +291,48 @@ EXPORT_SYMBOL_GPL(twheel_rearm);
 /* Cancels a timer that is on another CPU's wheel. */
 static noinline int cancel_remote(struct twheel_timer *timer)
 {
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	unsigned int cpu = READ_ONCE(timer->node.owner);
+	int pending = take(timer);
 	struct twheel_base *base;
 	unsigned long flags;
 
-	if (!take(timer))
+	trace_twheel_timer_cancel(timer, cpu, pending, true);
+	if (!pending)
 		return 0;
 	base = twheel_base_enter(&flags);
 	base->counts.cancels++;
 	base->counts.remote_cancels++;
 	twheel_base_leave(base, flags);
 	return 1;
+}
+
+/* @traced is a constant. */
+static __always_inline int cancel(struct twheel_timer *timer, bool traced)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+
+	base = twheel_base_enter(&flags);
+	if (unlikely(timer->node.owner != base->cpu)) {
+		twheel_base_leave(base, flags);
+		return cancel_remote(timer);
+	}
+	if (traced)
+		trace_twheel_timer_cancel(timer, base->cpu, twheel_pending(timer), false);
+	if (unlikely(!twheel_pending(timer))) {
+		twheel_base_leave(base, flags);
+		return 0;
+	}
+	base->counts.cancels++;
+	twheel_remove(&base->wheel, &timer->node);
+	twheel_base_leave(base, flags);
+	return 1;
+}
+
+static noinline int cancel_traced(struct twheel_timer *timer)
+{
+	return cancel(timer, true);
 }
 
 /**
@@ -278,21 +350,8 @@ static noinline int cancel_remote(struct twheel_timer *timer)
  */
 int twheel_cancel(struct twheel_timer *timer)
 {
-	struct twheel_base *base;
-	unsigned long flags;
-
-	base = twheel_base_enter(&flags);
-	if (unlikely(timer->node.owner != base->cpu)) {
-		twheel_base_leave(base, flags);
-		return cancel_remote(timer);
-	}
-	if (unlikely(!twheel_pending(timer))) {
-		twheel_base_leave(base, flags);
-		return 0;
-	}
-	base->counts.cancels++;
-	twheel_remove(&base->wheel, &timer->node);
-	twheel_base_leave(base, flags);
-	return 1;
+	if (trace_twheel_timer_cancel_enabled())
+		return cancel_traced(timer);
+	return cancel(timer, false);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);

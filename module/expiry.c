@@ -15,6 +15,9 @@
  *	callback
  *	running = the next one (release)	(acquire) running is another: done
  *
+ * Whether expiry is traced is asked once for each portion, and the code for a portion is
+ * there twice: it costs a timer nothing that it could be.
+ *
  * It looks at no more than @budget entries, and has the hrtimer call again at once for
  * the rest.
  */
@@ -22,6 +25,7 @@
 #include <linux/module.h>
 
 #include "base.h"
+#include "trace.h"
 
 static unsigned int budget = 4096;
 module_param(budget, uint, 0444);
@@ -117,7 +121,9 @@ static void wait_for_callback(struct twheel_base *base)
 }
 #endif
 
-static __always_inline void call(struct twheel_timer *timer)
+/* @base, where the call is to be traced, is a constant NULL where it is not. */
+static __always_inline void call(struct twheel_timer *timer, const struct twheel_base *base,
+				 u64 deadline)
 {
 	void (*function)(struct twheel_timer *timer);
 #ifdef CONFIG_LOCKDEP
@@ -129,17 +135,22 @@ static __always_inline void call(struct twheel_timer *timer)
 #endif
 	/* Pairs with the WRITE_ONCE() of who reuses the timer's memory. */
 	function = READ_ONCE(timer->function);
+	if (base)
+		trace_twheel_timer_expire_entry(base, timer, function, deadline);
 	function(timer);
+	if (base)
+		trace_twheel_timer_expire_exit(base, timer, function);
 #ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
 #endif
 }
 
-/* Calls back a timer that has just come out of the wheel. */
-static __always_inline void expire(void *arg, struct twheel_node *node, u64 late)
+/* Calls back a timer that has just come out of the wheel. @traced is a constant. */
+static __always_inline void expire_one(struct twheel_base *base, struct twheel_node *node,
+				       u64 late, bool traced)
 {
 	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
-	struct twheel_base *base = arg;
+	u64 deadline = traced ? node->deadline : 0;
 
 	base->counts.late[__fls(late + base->behind)]++;
 	/* Pairs with twheel_base_running(): the callback before is over. */
@@ -147,10 +158,66 @@ static __always_inline void expire(void *arg, struct twheel_node *node, u64 late
 	twheel_leave(node);
 	twheel_base_unlock(base);
 	twheel_inject(TWHEEL_POINT_CALL);
-	call(timer);
+	call(timer, traced ? base : NULL, deadline);
 	twheel_inject(TWHEEL_POINT_CALLED);
 	let_waiters_in(base);
 	twheel_base_lock(base);
+}
+
+static __always_inline void expire(void *arg, struct twheel_node *node, u64 late)
+{
+	expire_one(arg, node, late, false);
+}
+
+static __always_inline void expire_traced(void *arg, struct twheel_node *node, u64 late)
+{
+	expire_one(arg, node, late, true);
+}
+
+static noinline u64 cascade_traced(struct twheel *wheel, struct twheel_node *node)
+{
+	struct twheel_base *base = container_of(wheel, struct twheel_base, wheel);
+	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
+	void (*function)(struct twheel_timer *timer) = timer->function;
+	u64 deadline = node->deadline;
+	u64 slot = twheel_cascade(wheel, node);
+
+	trace_twheel_timer_cascade(base, timer, function, deadline, slot);
+	return slot;
+}
+
+static __always_inline bool tracing(void)
+{
+	return trace_twheel_timer_expire_entry_enabled() ||
+	       trace_twheel_timer_expire_exit_enabled() ||
+	       trace_twheel_timer_cascade_enabled();
+}
+
+static void cascade(struct twheel *wheel, struct twheel_node *node)
+{
+	if (trace_twheel_timer_cascade_enabled())
+		cascade_traced(wheel, node);
+	else
+		twheel_cascade(wheel, node);
+}
+
+static noinline unsigned int portion(struct twheel_base *base, unsigned int chunks)
+{
+	unsigned int n = twheel_expire(&base->wheel, chunks, expire, base);
+
+	if (n < chunks)
+		twheel_expire_spilled(&base->wheel, expire, base);
+	return n;
+}
+
+static noinline unsigned int portion_traced(struct twheel_base *base, unsigned int chunks)
+{
+	unsigned int n = twheel_work_off(&base->wheel, chunks, expire_traced, base,
+					 cascade_traced);
+
+	if (n < chunks)
+		twheel_work_off_spilled(&base->wheel, expire_traced, base, cascade_traced);
+	return n;
 }
 
 /*
@@ -167,9 +234,7 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most)
 		return 0;
 	/* One more, so that a sum with it has a logarithm. */
 	base->behind = now + 1 - base->wheel.now_ns;
-	n = twheel_expire(&base->wheel, chunks, expire, base);
-	if (n < chunks)
-		twheel_expire_spilled(&base->wheel, expire, base);
+	n = tracing() ? portion_traced(base, chunks) : portion(base, chunks);
 	if (WARN_ONCE(count != preempt_count(),
 		      "twheel: a callback changed preempt_count from %08x to %08x\n",
 		      count, preempt_count()))
@@ -188,7 +253,7 @@ static void finish(struct twheel_base *base)
 	smp_store_release(&base->running, NULL);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
 	while ((node = twheel_unspill(&base->wheel, &base->wheel.inbox)))
-		twheel_cascade(&base->wheel, node);
+		cascade(&base->wheel, node);
 	base->expiring = false;
 	twheel_expiry_program(base);
 }
@@ -208,6 +273,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 
 	callbacks_begin(base);
 	twheel_base_lock(base);
+	trace_twheel_tick_entry(base);
 	base->expiring = true;
 	base->counts.ticks++;
 	do {
@@ -220,6 +286,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 	if (!base->running)
 		base->counts.empty_ticks++;
 	finish(base);
+	trace_twheel_tick_exit(base, done);
 	twheel_base_unlock(base);
 	callbacks_end(base);
 	return HRTIMER_NORESTART;

@@ -3,6 +3,8 @@
  * What the scripts need of the device: not a test of its own.
  *
  *	exercise use N		use N timers in every way, leave some, and end
+ *	exercise across N	use N timers from two CPUs: of four, one expires, one is
+ *				moved and expires, one is cancelled, and one is left
  *	exercise hold N		arm N timers, print "holding", and stay until killed
  *	exercise info		print "TICK_NS MAX_TIMERS"
  *	exercise fill		print how many timers the context takes
@@ -52,6 +54,37 @@ static int use(int fd, unsigned int n)
 	return 0;
 }
 
+/* Far enough to be filed on a coarser level first. */
+#define FAR	(200 * MSEC)
+
+static int across(int fd, unsigned int n)
+{
+	__u64 *handles = calloc(n, sizeof(*handles));
+	unsigned int i;
+	int cpu[2], ret;
+
+	if (!handles || cpus(cpu, 2) != 2)
+		return fail("two CPUs", n);
+	pin(cpu[0]);
+	for (i = 0; i < n; i++) {
+		ret = tw_add(fd, i % 4 ? HOUR : FAR, 0, i, &handles[i]);
+		if (ret)
+			return fail("add", ret);
+	}
+	pin(cpu[1]);
+	for (i = 0; i < n; i++) {
+		ret = TWHEEL_WAS_PENDING;
+		if (i % 4 == 1)
+			ret = tw_rearm(fd, handles[i], FAR, 0);
+		if (i % 4 == 2)
+			ret = tw_cancel(fd, handles[i]);
+		if (ret != TWHEEL_WAS_PENDING)
+			return fail("rearm or cancel", ret);
+	}
+	free(handles);
+	return tw_wait_events(fd, n / 2) ? 0 : fail("expired", tw_nr_events(fd));
+}
+
 static int hold(int fd, unsigned int n)
 {
 	unsigned int i;
@@ -92,6 +125,8 @@ int main(int argc, char **argv)
 		return fail("open", fd);
 	if (!strcmp(what, "use"))
 		return use(fd, n);
+	if (!strcmp(what, "across"))
+		return across(fd, n);
 	if (!strcmp(what, "hold"))
 		return hold(fd, n);
 	if (!strcmp(what, "fill"))
@@ -100,5 +135,5 @@ int main(int argc, char **argv)
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}
-	return fail("usage: exercise use|hold|info|fill", argc);
+	return fail("usage: exercise use|across|hold|info|fill", argc);
 }
