@@ -7,6 +7,7 @@
  * used again: a handle is never given out twice.
  */
 #include <linux/gfp.h>
+#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -101,6 +102,7 @@ struct twheel_context *twheel_context_create(void)
 static void block_free(struct twheel_block *block)
 {
 	atomic_long_sub(kinds[block->kind].nr, &nr_allocated);
+	kmemleak_free(block);
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
@@ -192,6 +194,8 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		return ERR_PTR(-ENOMEM);
 	}
 	block = page_address(pages);
+	/* Pages are not what it looks for by itself. */
+	kmemleak_alloc(block, TWHEEL_BLOCK_BYTES, 1, GFP_KERNEL);
 	block->ctx = ctx;
 	block->number = ctx->nr_blocks;
 	block->kind = kind;
