@@ -2,20 +2,41 @@
 /*
  * libtwheel: /dev/twheel for programs
  *
- * Every call returns a negative errno on failure, and leaves errno alone. None
- * prints anything. All may be called from any thread; a file descriptor may be
- * shared by threads. See uapi/linux/twheel.h for what the errors mean.
+ * A context is a file descriptor from twheel_open(). Times are nanoseconds. Every call
+ * that can fail returns a negative errno, one of those in <linux/twheel.h> unless it says
+ * more, and leaves errno alone. None prints anything. All may be called from any thread,
+ * at the same time and for the same context, unless a call says otherwise.
+ *
+ * Begin with twheel_open(), twheel_add() and twheel_read(). Each call has a page in
+ * section 3 of the manual; twheel(7) is the overview.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
 
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 #include <linux/twheel.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define LIBTWHEEL_VERSION_MAJOR	0
+#define LIBTWHEEL_VERSION_MINOR	1
+#define LIBTWHEEL_VERSION_PATCH	0
+
+/* The version of this header, to compare with twheel_version(). */
+#define LIBTWHEEL_VERSION	((LIBTWHEEL_VERSION_MAJOR << 16) | \
+				 (LIBTWHEEL_VERSION_MINOR << 8) | LIBTWHEEL_VERSION_PATCH)
+
+/**
+ * twheel_version - ask for the version of the library that the program runs with
+ *
+ * Return: a number in the form of LIBTWHEEL_VERSION. What was compiled with a version runs
+ * with it and with later ones of the same major number.
+ */
+unsigned int twheel_version(void);
 
 /**
  * twheel_open - open a context
@@ -37,6 +58,24 @@ int twheel_open(int flags);
 int twheel_info(int fd, struct twheel_info *info);
 
 /**
+ * twheel_stats - ask what has happened in a context
+ * @fd:		the context
+ * @stats:	is filled in
+ *
+ * Return: 0, or a negative errno.
+ */
+int twheel_stats(int fd, struct twheel_context_stats *stats);
+
+/**
+ * twheel_setup - limit a context, and make its ring and its touch array
+ * @fd:		the context
+ * @setup:	what to make; the lengths of the mappings are filled in
+ *
+ * Return: 0, or a negative errno: -EINVAL, -EOPNOTSUPP, -EBUSY, -ENOMEM.
+ */
+int twheel_setup(int fd, struct twheel_setup *setup);
+
+/**
  * twheel_add - add a timer and arm it
  * @fd:		the context
  * @ns:		when to expire, in nanoseconds of CLOCK_MONOTONIC, up to
@@ -51,27 +90,37 @@ int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
 	       uint64_t *handle);
 
 /**
- * twheel_cancel - cancel a timer
- * @fd:		the context
- * @handle:	the timer
- *
- * Return: TWHEEL_WAS_PENDING or TWHEEL_WAS_EXPIRED; either way no event of the timer
- * will be read. Or a negative errno: -ENOENT if its event has been read, or it was
- * cancelled before.
- */
-int twheel_cancel(int fd, uint64_t handle);
-
-/**
  * twheel_rearm - arm a timer anew
  * @fd:		the context
  * @handle:	the timer; it stays valid
  * @ns:		when to expire, as for twheel_add()
  * @flags:	as for twheel_add()
  *
- * Return: TWHEEL_WAS_PENDING or TWHEEL_WAS_EXPIRED; either way the earlier deadline
- * does not count any more. Or a negative errno: -ENOENT, -EINVAL, -EOPNOTSUPP.
+ * Return: what was found, one of enum twheel_verdict: the earlier deadline does not count
+ * any more. Or a negative errno: -ENOENT, -EALREADY, -EINVAL, -EOPNOTSUPP.
  */
 int twheel_rearm(int fd, uint64_t handle, uint64_t ns, unsigned int flags);
+
+/**
+ * twheel_active - tell of activity: a timer's idle timeout begins anew
+ * @fd:		the context
+ * @handle:	the timer; it was added with an idle timeout
+ *
+ * Return: what was found, one of enum twheel_verdict; or a negative errno: -ENOENT,
+ * -EALREADY, -EINVAL.
+ */
+int twheel_active(int fd, uint64_t handle);
+
+/**
+ * twheel_cancel - cancel a timer
+ * @fd:		the context
+ * @handle:	the timer
+ *
+ * Return: what was found, one of enum twheel_verdict: no event of the timer will be read.
+ * Or a negative errno: -EALREADY if its event has been delivered, -ENOENT if it was
+ * cancelled before, or if that was long ago.
+ */
+int twheel_cancel(int fd, uint64_t handle);
 
 /**
  * twheel_query - ask for a timer's state
@@ -79,21 +128,335 @@ int twheel_rearm(int fd, uint64_t handle, uint64_t ns, unsigned int flags);
  * @handle:	the timer
  * @query:	is filled in
  *
- * Return: 0, or a negative errno: -ENOENT.
+ * Return: 0, or a negative errno: -ENOENT, -EALREADY.
  */
 int twheel_query(int fd, uint64_t handle, struct twheel_timer_query *query);
 
 /**
- * twheel_read - read events
+ * twheel_add_key - add a timer that has a key, or move the one that has it
  * @fd:		the context
+ * @key:	any number; in this context it names the timer from now on
+ * @ns:		when to expire, as for twheel_add()
+ * @flags:	as for twheel_add()
+ * @user_data:	given back in the event
+ *
+ * Return: what was found, one of enum twheel_verdict, TWHEEL_WAS_ABSENT if the timer is
+ * new; or a negative errno: -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM.
+ */
+int twheel_add_key(int fd, uint64_t key, uint64_t ns, unsigned int flags,
+		   uint64_t user_data);
+
+/**
+ * twheel_rearm_key - arm a timer anew, by its key
+ * @fd:		the context
+ * @key:	the timer's key
+ * @ns:		as for twheel_rearm()
+ * @flags:	as for twheel_rearm()
+ *
+ * Return: as twheel_rearm().
+ */
+int twheel_rearm_key(int fd, uint64_t key, uint64_t ns, unsigned int flags);
+
+/**
+ * twheel_active_key - tell of activity, by the timer's key
+ * @fd:		the context
+ * @key:	the timer's key
+ *
+ * Return: as twheel_active().
+ */
+int twheel_active_key(int fd, uint64_t key);
+
+/**
+ * twheel_cancel_key - cancel a timer by its key
+ * @fd:		the context
+ * @key:	the timer's key
+ *
+ * Return: as twheel_cancel().
+ */
+int twheel_cancel_key(int fd, uint64_t key);
+
+/**
+ * twheel_query_key - ask for a timer's state, by its key
+ * @fd:		the context
+ * @key:	the timer's key
+ * @query:	is filled in
+ *
+ * Return: as twheel_query().
+ */
+int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query);
+
+/**
+ * twheel_timer_add - add a timer with all that a timer can have
+ * @fd:		the context
+ * @add:	the timer; its handle is filled in. What is 0 is not wanted
+ *
+ * Return: 0, or with TWHEEL_KEYED a verdict; or a negative errno: -EINVAL, -EOPNOTSUPP,
+ * -ENOSPC, -ENOMEM.
+ */
+int twheel_timer_add(int fd, struct twheel_timer_add *add);
+
+/**
+ * twheel_timer_rearm - arm any limit of a timer anew
+ * @fd:		the context
+ * @rearm:	the timer, by handle or key, and what to arm
+ *
+ * Return: as twheel_rearm().
+ */
+int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm);
+
+/**
+ * twheel_drain - cancel all timers, and be told which there were
+ * @fd:		the context
+ * @timers:	where to tell of them; or NULL
+ * @most:	how many fit; without @timers, how many to cancel at most
+ * @cursor:	0 at first, and then as this call has left it
+ *
+ * Return: how many were cancelled, 0 at the end; or a negative errno.
+ */
+int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
+		 uint64_t *cursor);
+
+/**
+ * twheel_read - read events
+ * @fd:		the context; it has no ring
  * @events:	where to
  * @most:	how many fit, at least 1
  *
  * Waits for the first one, unless the context is non-blocking.
  *
- * Return: the number of events read; or a negative errno: -EAGAIN, -EINTR, -EINVAL.
+ * Return: the number of events read; or a negative errno: -EAGAIN, -EINTR, -EINVAL, -EBUSY.
  */
 int twheel_read(int fd, struct twheel_event *events, unsigned int most);
+
+/**
+ * twheel_wait - wait until there are events, without reading any
+ * @fd:		the context
+ * @timeout_ms:	how long, in milliseconds; -1 for as long as it takes
+ *
+ * It is poll() for one context. Events that wait for room in the ring are moved there.
+ *
+ * Return: 1 if there are, 0 if not; or a negative errno of poll(): -EINTR.
+ */
+int twheel_wait(int fd, int timeout_ms);
+
+/**
+ * struct twheel_batch - operations to be submitted together
+ * @ops:	their array, which is the program's
+ * @nr_ops:	how many there are; the program reads this
+ * @room:	how many fit
+ *
+ * One thread at a time may use a batch.
+ */
+struct twheel_batch {
+	struct twheel_op *ops;
+	unsigned int nr_ops;
+	unsigned int room;
+};
+
+/**
+ * twheel_batch_init - begin an empty batch
+ * @batch:	the batch
+ * @ops:	memory for its operations, which stays the program's
+ * @room:	how many fit there
+ */
+static __inline__ void twheel_batch_init(struct twheel_batch *batch, struct twheel_op *ops,
+					 unsigned int room)
+{
+	batch->ops = ops;
+	batch->nr_ops = 0;
+	batch->room = room;
+}
+
+/**
+ * twheel_batch_clear - forget the operations of a batch, and their results
+ * @batch:	the batch
+ */
+static __inline__ void twheel_batch_clear(struct twheel_batch *batch)
+{
+	batch->nr_ops = 0;
+}
+
+/**
+ * twheel_batch_next - append an operation in which nothing is set
+ * @batch:	the batch
+ *
+ * Return: the operation; or NULL if the batch is full.
+ */
+static __inline__ struct twheel_op *twheel_batch_next(struct twheel_batch *batch)
+{
+	struct twheel_op *op;
+
+	if (batch->nr_ops >= batch->room)
+		return NULL;
+	op = &batch->ops[batch->nr_ops++];
+	/* In two parts: for that compilers use plain stores, not a loop. */
+	memset(op, 0, TWHEEL_OP_SIZE_MIN);
+	memset((char *)op + TWHEEL_OP_SIZE_MIN, 0, sizeof(*op) - TWHEEL_OP_SIZE_MIN);
+	return op;
+}
+
+/**
+ * twheel_batch_add - append an operation that adds a timer
+ * @batch:	the batch
+ * @ns:		as for twheel_add()
+ * @flags:	as in struct twheel_timer_add
+ * @user_data:	given back in the event
+ *
+ * Return: the operation, in which more can be set, and which will have the handle; or NULL
+ * if the batch is full.
+ */
+static __inline__ struct twheel_op *twheel_batch_add(struct twheel_batch *batch, uint64_t ns,
+						     unsigned int flags, uint64_t user_data)
+{
+	struct twheel_op *op = twheel_batch_next(batch);
+
+	if (op) {
+		op->opcode = TWHEEL_OP_ADD;
+		op->clock = 1;	/* CLOCK_MONOTONIC, which ISO C does not know */
+		op->time = ns;
+		op->flags = flags;
+		op->user_data = user_data;
+	}
+	return op;
+}
+
+/**
+ * twheel_batch_rearm - append an operation that arms a timer anew
+ * @batch:	the batch
+ * @handle:	the timer, or with TWHEEL_BY_KEY its key
+ * @ns:		as for twheel_rearm()
+ * @flags:	as in struct twheel_timer_rearm
+ *
+ * Return: the operation, in which more can be set; or NULL if the batch is full.
+ */
+static __inline__ struct twheel_op *twheel_batch_rearm(struct twheel_batch *batch,
+						       uint64_t handle, uint64_t ns,
+						       unsigned int flags)
+{
+	struct twheel_op *op = twheel_batch_next(batch);
+
+	if (op) {
+		op->opcode = TWHEEL_OP_REARM;
+		op->handle = handle;
+		op->time = ns;
+		op->flags = flags;
+	}
+	return op;
+}
+
+/**
+ * twheel_batch_cancel - append an operation that cancels a timer
+ * @batch:	the batch
+ * @handle:	the timer, or with TWHEEL_BY_KEY its key
+ * @flags:	0 or TWHEEL_BY_KEY
+ *
+ * Return: the operation; or NULL if the batch is full.
+ */
+static __inline__ struct twheel_op *twheel_batch_cancel(struct twheel_batch *batch,
+							uint64_t handle, unsigned int flags)
+{
+	struct twheel_op *op = twheel_batch_next(batch);
+
+	if (op) {
+		op->opcode = TWHEEL_OP_CANCEL;
+		op->handle = handle;
+		op->flags = flags;
+	}
+	return op;
+}
+
+/**
+ * twheel_batch_submit - do the operations of a batch, in one call of the kernel
+ * @fd:		the context
+ * @batch:	the batch. Its operations stay, with their results, until it is cleared
+ * @flags:	0, or TWHEEL_SUBMIT_STOP to stop at the first that fails
+ *
+ * Return: how many have their result; or a negative errno: -EINVAL, -EOPNOTSUPP, -EFAULT,
+ * -EINTR.
+ */
+int twheel_batch_submit(int fd, const struct twheel_batch *batch, unsigned int flags);
+
+/**
+ * twheel_ring_map - map the ring of events
+ * @fd:		the context, after twheel_setup() with ring_entries
+ * @bytes:	the ring_bytes that it has told, which munmap() will want as well
+ * @ring:	is set to the ring
+ *
+ * Return: 0, or a negative errno of mmap(): -EINVAL if there is no ring of this length,
+ * -ENOMEM.
+ */
+int twheel_ring_map(int fd, uint64_t bytes, struct twheel_ring **ring);
+
+/**
+ * twheel_ring_peek - look at the events in the ring
+ * @ring:	the ring
+ * @events:	is set to the oldest one
+ *
+ * One thread at a time may read a ring.
+ *
+ * Return: how many lie there one after the other. There can be more at the beginning of
+ * the ring, which show after twheel_ring_advance().
+ */
+static __inline__ unsigned int twheel_ring_peek(const struct twheel_ring *ring,
+						const struct twheel_event **events)
+{
+	/* Pairs with the kernel's release of @head when it has written the events. */
+	unsigned int head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	unsigned int first = ring->tail & ring->mask;
+	unsigned int ready = head - ring->tail;
+	unsigned int straight = ring->mask + 1 - first;
+
+	*events = ring->events + first;
+	return ready < straight ? ready : straight;
+}
+
+/**
+ * twheel_ring_advance - give events of the ring back
+ * @ring:	the ring
+ * @nr:		how many of those that twheel_ring_peek() has shown
+ *
+ * For the thread that reads the ring.
+ */
+static __inline__ void twheel_ring_advance(struct twheel_ring *ring, unsigned int nr)
+{
+	/* Pairs with the kernel's acquire before it writes there again. */
+	__atomic_store_n(&ring->tail, ring->tail + nr, __ATOMIC_RELEASE);
+}
+
+/**
+ * twheel_ring_waiting - do events wait for room in the ring?
+ * @ring:	the ring
+ *
+ * For a program that does not sleep: poll() and twheel_wait() move them there anyway.
+ *
+ * Return: 1 if they do, else 0.
+ */
+static __inline__ int twheel_ring_waiting(const struct twheel_ring *ring)
+{
+	/* A stale value is told right by the next call. */
+	return !!(__atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TWHEEL_RING_WAITING);
+}
+
+/**
+ * twheel_touch_map - map the touch array
+ * @fd:		the context, after twheel_setup() with touch_words
+ * @bytes:	the touch_bytes that it has told, which munmap() will want as well
+ * @touch:	is set to the touch array
+ *
+ * Return: as twheel_ring_map().
+ */
+int twheel_touch_map(int fd, uint64_t bytes, struct twheel_touch **touch);
+
+/**
+ * twheel_touch - tell of activity, without a call of the kernel
+ * @touch:	the touch array
+ * @word:	the word that the timer was added with
+ */
+static __inline__ void twheel_touch(struct twheel_touch *touch, uint32_t word)
+{
+	/* Whatever comes of a race, with 32 bits too, it moves this timer and no other. */
+	*(volatile __u64 *)&touch->words[word] = *(const volatile __u64 *)&touch->now;
+}
 
 #ifdef __cplusplus
 }
