@@ -16,6 +16,7 @@ KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 LIB = $(MAKE) -C tools/lib PREFIX=$(PREFIX) O=$(CURDIR)/build/lib
 TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
 TWCTL = $(MAKE) -C tools/twctl PREFIX=$(PREFIX) O=$(CURDIR)/build
+MAN = $(MAKE) -C Documentation/man PREFIX=$(PREFIX) O=$(CURDIR)/build/man
 
 all: modules tools tests ## build everything (the default); KDIR= for another kernel
 
@@ -28,6 +29,10 @@ tools: ## build the library and the command-line tools
 	@+$(LIB)
 	@+$(TWBENCH)
 	@+$(TWCTL)
+
+man: ## build the pages of the manual
+	@tools/deps man
+	@+$(MAN)
 
 tests: ## build the test programs
 	@tools/deps build
@@ -85,14 +90,16 @@ lint: ## run the checkers of style and of types
 modules_install: modules ## install the modules for KDIR (as root)
 	@tools/build-modules --install "$(KDIR)"
 
-install: tools ## install the library and the tools below PREFIX
+install: tools man ## install the library, the tools and their manual below PREFIX
 	@+$(LIB) install
 	@+$(TWCTL) install
+	@+$(MAN) install
 	install -D -m 755 build/tools/twbench $(DESTDIR)$(PREFIX)/bin/twbench
 
 uninstall: ## remove what install has installed
 	@+$(LIB) uninstall
 	@+$(TWCTL) uninstall
+	@+$(MAN) uninstall
 	$(RM) $(DESTDIR)$(PREFIX)/bin/twbench
 
 clean: ## remove what was built; kernels stay in build/cache
@@ -109,5 +116,5 @@ help: ## list the targets
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools tests run bench bench-native bench-user check check-debug torture \
+.PHONY: all modules tools man tests run bench bench-native bench-user check check-debug torture \
 	fuzz shell lint modules_install install uninstall clean distclean help
