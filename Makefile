@@ -16,6 +16,7 @@ KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 LIB = $(MAKE) -C tools/lib PREFIX=$(PREFIX) O=$(CURDIR)/build/lib
 TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
 TWCTL = $(MAKE) -C tools/twctl PREFIX=$(PREFIX) O=$(CURDIR)/build
+EXAMPLES = $(MAKE) -C tools/examples O=$(CURDIR)/build
 MAN = $(MAKE) -C Documentation/man PREFIX=$(PREFIX) O=$(CURDIR)/build/man
 
 all: modules tools tests ## build everything (the default); KDIR= for another kernel
@@ -29,6 +30,7 @@ tools: ## build the library and the command-line tools
 	@+$(LIB)
 	@+$(TWBENCH)
 	@+$(TWCTL)
+	@+$(EXAMPLES)
 
 man: ## build the pages of the manual
 	@tools/deps man
