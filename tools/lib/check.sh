@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Is what `make install` installs good for a program that is compiled elsewhere? Prints TAP.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+
+tmp=$(mktemp -d) || exit
+trap 'rm -rf "$tmp"' EXIT
+prefix=/opt/twheel
+root=$tmp/root$prefix
+include=$root/include
+export PKG_CONFIG_SYSROOT_DIR=$tmp/root
+export PKG_CONFIG_PATH=$root/lib/pkgconfig
+export LD_LIBRARY_PATH=$root/lib
+number=0
+failed=0
+
+# A test passes if the command succeeds; what it says is told if it does not.
+check() {
+	local name=$1 output
+
+	shift
+	number=$((number + 1))
+	if output=$("$@" 2>&1); then
+		echo "ok $number $name"
+	else
+		failed=1
+		[ -z "$output" ] || echo "# ${output//$'\n'/$'\n'# }"
+		echo "not ok $number $name"
+	fi
+}
+
+make_install() {
+	make -s -C "$TOP" install DESTDIR="$tmp/root" PREFIX="$prefix"
+}
+
+# compile FILE OPTION...: as a program would be that uses the library.
+compile() {
+	local file=$1
+
+	shift
+	# shellcheck disable=SC2046 # options
+	gcc -O2 -Wall -Wextra -Werror $(pkg-config --cflags libtwheel) -o "$tmp/out" \
+		"$file" "$@" $(pkg-config --libs libtwheel)
+}
+
+# The calls that a program links with, and those that are inline.
+exported() {
+	nm -D --defined-only "$root/lib/libtwheel.so" | sed -nE 's/.* T (twheel_\w+).*/\1/p' |
+		sort
+}
+
+declared() {
+	sed -nE 's/^[a-z].*\b(twheel_[a-z_]+)\(.*/\1/p' "$include"/libtwheel*.h | sort
+}
+
+inline() {
+	sed -nE 's/^static __inline__ .*\b(twheel_[a-z_]+)\(.*/\1/p' "$include"/libtwheel*.h
+}
+
+# What each line of the first list is not in the second, or the other way round, is said.
+same() {
+	! diff <(echo "$1") <(echo "$2") | grep '^[<>]'
+}
+
+version() {
+	same "$(pkg-config --modversion libtwheel)" "$(cat "$TOP/VERSION")" || return
+	cat > "$tmp/version.c" <<-'EOT'
+	#include <stdio.h>
+	#include <libtwheel.h>
+
+	int main(void)
+	{
+		unsigned int version = twheel_version();
+
+		return printf("%u.%u.%u\n", version >> 16, version >> 8 & 255, version & 255) < 0;
+	}
+	EOT
+	compile "$tmp/version.c" || return
+	same "$("$tmp/out")" "$(cat "$TOP/VERSION")"
+}
+
+# Each exported call has a version, and the library's name that of the file.
+symbols() {
+	local soname
+
+	same "$( (exported; inline) | sort)" "$(declared)" || return
+	same "$(exported)" "$(nm -g --defined-only "$root/lib/libtwheel.a" |
+		sed -nE 's/.* [A-Z] (.*)/\1/p' | sort)" || return
+	! nm -D --defined-only "$root/lib/libtwheel.so" | grep -v -e '@@LIBTWHEEL_' -e ' A ' ||
+		return
+	soname=$(objdump -p "$root/lib/libtwheel.so" | awk '$1 == "SONAME" { print $2 }')
+	[ -e "$root/lib/$soname" ]
+}
+
+# headers COMPILER OPTION...
+headers() {
+	printf '#include <%s>\n' libtwheel-uring.h libtwheel.h libtwheel.h |
+		"$@" -O2 -Wall -Wextra -Werror -I"$include" -c -o "$tmp/out" -
+}
+
+# Calls of the library that have no page, and pages that have none.
+pages() {
+	local page
+
+	same "$(declared)" "$(cd "$root/share/man/man3" && printf '%s\n' *.3 |
+		sed 's/\.3$//' | sort)" || return
+	for page in twheel.7 twheel.4; do
+		[ -e "$root/share/man/man${page#*.}/$page" ] || return
+	done
+}
+
+# section PAGE TITLE: the text of a page's section, or of it what is verbatim.
+section() {
+	awk -v title="# $2" '/^# / { inside = $0 == title; next } inside' "$1"
+}
+
+verbatim() {
+	section "$1" "$2" | awk '/^```$/ { inside = !inside; next } inside'
+}
+
+# A page has all that a reader looks for, and declares what it is about.
+form() {
+	local name status=0 title
+
+	for title in SYNOPSIS DESCRIPTION 'RETURN VALUE' ERRORS THREADS EXAMPLES 'SEE ALSO'; do
+		[ "$(section "$1" "$title")" ] || { echo "$1: no $title"; status=1; }
+	done
+	for name in $(section "$1" NAME | sed 's/ - .*//; s/,//g'); do
+		verbatim "$1" SYNOPSIS | grep -Eq "\b$name\(" ||
+			{ echo "$1: $name is not in the SYNOPSIS"; status=1; }
+	done
+	return $status
+}
+
+# What is verbatim in a section compiles, and finds the functions it calls.
+compiles() {
+	verbatim "$2" "$1" > "$tmp/verbatim.c"
+	if [ ! -s "$tmp/verbatim.c" ] ||
+	   ! compile "$tmp/verbatim.c" -shared -fPIC -Wl,-z,defs; then
+		echo "$2: $1"
+		return 1
+	fi
+}
+
+# each COMMAND... FILE..., with the files after --
+each() {
+	local command=() status=0
+
+	while [ "$1" != -- ]; do
+		command+=("$1")
+		shift
+	done
+	shift
+	for file; do
+		"${command[@]}" "$file" || status=1
+	done
+	return $status
+}
+
+first_program() {
+	sed -n '\|^    /\* first\.c|,/^    }$/s/^    //p' "$TOP/README.md" > "$tmp/first.c"
+	grep -q '^int main' "$tmp/first.c" && compile "$tmp/first.c"
+}
+
+# With the library as it is found at run time, and with all of it inside.
+example() {
+	compile "$1" && "$tmp/out" -x 2>&1 | grep -q '^usage: ' || return
+	# shellcheck disable=SC2046 # options
+	gcc -static -o "$tmp/out" "$1" $(pkg-config --cflags --libs --static libtwheel)
+}
+
+# Instructions of a touch beside the return, on this machine.
+instructions() {
+	local count
+
+	cat > "$tmp/touch.c" <<-'EOT'
+	#include <libtwheel.h>
+
+	void touch(struct twheel_touch *touch_array, uint32_t word)
+	{
+		twheel_touch(touch_array, word);
+	}
+	EOT
+	compile "$tmp/touch.c" -c || return
+	objdump -d --no-show-raw-insn --disassemble=touch "$tmp/out" > "$tmp/touch.s"
+	count=$(grep -E '^ +[0-9a-f]+:' "$tmp/touch.s" | sed '/\bret/,$d' | wc -l)
+	if [ "$count" -lt 2 ] || [ "$count" -gt 5 ]; then
+		cat "$tmp/touch.s"
+		return 1
+	fi
+}
+
+without_device() {
+	compile "$TOP/tools/lib/check.c" && "$tmp/out"
+}
+
+uninstalled() {
+	make -s -C "$TOP" uninstall DESTDIR="$tmp/root" PREFIX="$prefix" || return
+	! find "$tmp/root" ! -type d | grep .
+}
+
+echo "TAP version 13"
+check "make install" make_install
+if [ $failed != 0 ]; then
+	echo "Bail out! nothing is installed"
+	exit 1
+fi
+check "pkg-config, header and library tell VERSION" version
+check "the library exports what the header declares" symbols
+check "headers: C90" headers gcc -x c -std=c90
+check "headers: C11" headers gcc -x c -std=c11 -pedantic
+check "headers: GNU C" headers gcc -x c
+check "headers: C++98" headers g++ -x c++ -std=c++98
+check "headers: C++17" headers g++ -x c++ -std=c++17
+check "errors, batches, the ring and a touch, without the device" without_device
+check "a touch takes at most 5 instructions" instructions
+check "each call has a page, and each page a call" pages
+cd "$TOP/Documentation/man" || exit
+check "form of the pages" each form -- twheel_*.3.scd
+check "synopses compile" each compiles SYNOPSIS -- twheel*.[347].scd
+check "examples of the pages compile" each compiles EXAMPLES -- twheel*.[347].scd
+cd "$TOP/tools/examples" || exit
+check "examples compile, shared and static" each example -- *.c
+check "the first program of the README compiles" first_program
+check "make uninstall leaves nothing" uninstalled
+echo "1..$number"
+[ $failed = 0 ]
