@@ -3,9 +3,12 @@
  * libtwheel with the device: each call does what its page says. What the device does is
  * the other tests' subject.
  */
+#include <liburing.h>
+
 #include "twheel_test.h"
 
 #include <libtwheel.h>
+#include <libtwheel-uring.h>
 
 #define TIMERS		1000
 #define ROOM		64
@@ -170,6 +173,31 @@ TEST_F(library, batches)
 	EXPECT_EQ(TIMERS, stats.adds);
 	EXPECT_EQ(2, stats.cancels);
 	EXPECT_EQ(TIMERS - 2, stats.nr_timers);
+}
+
+TEST_F(library, a_batch_through_io_uring)
+{
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	struct twheel_batch batch;
+	struct twheel_op ops[2];
+	struct io_uring ring;
+
+	ASSERT_EQ(0, io_uring_queue_init(4, &ring, 0));
+	twheel_batch_init(&batch, ops, 2);
+	twheel_batch_add(&batch, HOUR, TWHEEL_KEYED, 1)->key = 9;
+	twheel_batch_cancel(&batch, 9, TWHEEL_BY_KEY);
+	sqe = io_uring_get_sqe(&ring);
+	ASSERT_NE(NULL, sqe);
+	twheel_uring_prep_submit(sqe, self->fd, &batch, 0);
+	sqe->user_data = 5;
+	EXPECT_EQ(1, io_uring_submit(&ring));
+	ASSERT_EQ(0, io_uring_wait_cqe(&ring, &cqe));
+	EXPECT_EQ(2, cqe->res);
+	EXPECT_EQ(5, cqe->user_data);
+	EXPECT_EQ(TWHEEL_WAS_ABSENT, ops[0].result);
+	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[1].result);
+	io_uring_queue_exit(&ring);
 }
 
 TEST_F(library, drain)
