@@ -309,11 +309,12 @@ static void *drainer(void *arg)
 	return NULL;
 }
 
+static void *(*const bodies[])(void *) = { adder, reader, drainer, adder, drainer };
+
 /* Each timer that was added is read, or drained, or still there: once. */
 TEST_F_TIMEOUT(drain, while_others_add_and_read, 60)
 {
 	struct company company = { .fd = self->fd };
-	void *(*const bodies[])(void *) = { adder, reader, drainer, adder, drainer };
 	pthread_t threads[ARRAY_SIZE(bodies)];
 	struct twheel_context_stats stats;
 	size_t i;

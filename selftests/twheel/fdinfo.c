@@ -72,8 +72,7 @@ static __u64 number(FIXTURE_DATA(fdinfo) * self, const char *key)
 	/* It must be there once. */
 	if (!found || strstr(found + 1, line))
 		return POISON;
-	sscanf(found + strlen(line), "%llu", &number);
-	return number;
+	return sscanf(found + strlen(line), "%llu", &number) == 1 ? number : POISON;
 }
 
 TEST_F(fdinfo, numbers)

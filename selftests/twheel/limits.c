@@ -300,9 +300,9 @@ TEST_F(limits, activity_by_key)
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_add_timer(self->fd, &add));
 	sleep_ns(2 * MSEC);
 	before = now_ns();
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_limit(self->fd, 77, 0,
-						      TWHEEL_ACTIVE | TWHEEL_BY_KEY,
-						      TWHEEL_LIMIT_IDLE));
+	ASSERT_EQ(TWHEEL_WAS_PENDING,
+		  tw_rearm_limit(self->fd, 77, 0, TWHEEL_ACTIVE | TWHEEL_BY_KEY,
+				 TWHEEL_LIMIT_IDLE));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, add.handle, &deadline));
 	EXPECT_LE(before + HOUR, deadline);

@@ -179,7 +179,7 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 120)
 			_exit(2);
 		wrong = in_the_group(&variant->add, &shared->n);
 		if (wrong)
-			strncpy(shared->wrong, wrong, sizeof(shared->wrong) - 1);
+			snprintf(shared->wrong, sizeof(shared->wrong), "%s", wrong);
 		_exit(!!wrong);
 	}
 	/* Outside of it there is memory all the while. */

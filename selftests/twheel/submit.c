@@ -395,18 +395,20 @@ TEST_F(submit, operations_longer_than_the_kernel_knows)
 /* In their order: what one has done the next one finds. */
 TEST_F(submit, one_after_the_other)
 {
+	size_t i;
+
 	if (!whole(self))
 		return;
-	put(self, 0, &(struct twheel_op){ .flags = TWHEEL_KEYED, .key = 5, .time = HOUR,
-					  .clock = CLOCK_MONOTONIC });
-	put(self, 1, &(struct twheel_op){ .flags = TWHEEL_KEYED, .key = 5, .time = 2 * HOUR,
-					  .clock = CLOCK_MONOTONIC });
-	put(self, 2, &(struct twheel_op){ .opcode = TWHEEL_OP_REARM, .flags = TWHEEL_BY_KEY,
-					  .handle = 5, .time = HOUR });
-	put(self, 3, &(struct twheel_op){ .opcode = TWHEEL_OP_CANCEL, .flags = TWHEEL_BY_KEY,
-					  .handle = 5 });
-	put(self, 4, &(struct twheel_op){ .opcode = TWHEEL_OP_CANCEL, .flags = TWHEEL_BY_KEY,
-					  .handle = 5 });
+	for (i = 0; i < 2; i++) {
+		put_add(self, i, (i + 1) * HOUR, i);
+		op_at(self, i)->flags = TWHEEL_KEYED;
+		op_at(self, i)->key = 5;
+	}
+	put_rearm(self, 2, 5, HOUR);
+	put_cancel(self, 3, 5);
+	put_cancel(self, 4, 5);
+	for (i = 2; i < 5; i++)
+		op_at(self, i)->flags = TWHEEL_BY_KEY;
 	ASSERT_EQ(5, submit(self, 5, 0));
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, op_at(self, 0)->result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 1)->result);
@@ -468,14 +470,14 @@ TEST_F(submit, memory_that_ends_midway)
 /* What could not be told is not done, nor is what comes behind it. */
 TEST_F(submit, results_that_cannot_be_written)
 {
-	unsigned char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+	unsigned char *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *page;
 	struct twheel_timer_query before, query;
 	__u64 handles[2];
 	size_t i, n, reach;
 
 	ASSERT_NE(MAP_FAILED, memory);
-	page = memory + PAGE;
+	page = memory + 2 * PAGE;
 	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 0, &handles[0]));
 	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handles[1]));
 	ASSERT_EQ(0, tw_query(self->fd, handles[0], &before));
@@ -507,7 +509,7 @@ TEST_F(submit, results_that_cannot_be_written)
 					  tw_cancel(self->fd, op_at(self, i)->handle));
 		}
 	}
-	munmap(memory, 2 * PAGE);
+	munmap(memory, 3 * PAGE);
 	self->ops = NULL;
 }
 

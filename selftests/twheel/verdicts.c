@@ -429,7 +429,7 @@ static void check_account(struct __test_metadata *_metadata, struct account *acc
 			armings += arming->end != UNUSED;
 			sums[arming->end]++;
 			if (!balanced(slot, arming) && wrong++ < 10)
-				printf("# slot %zu%s%s, arming %zu: %s, but %u events, the last %u of %u\n",
+				printf("# slot %zu%s%s, arming %zu: %s, %u events, %u of %u\n",
 				       i, slot->keyed ? " keyed" : "",
 				       slot->periodic ? " periodic" : "", k, ends[arming->end],
 				       arming->events, arming->last_seq, arming->end_seq);
