@@ -358,8 +358,6 @@ int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
 u64 twheel_touch_bytes(const struct twheel_context *ctx);
 u32 twheel_touch_words(const struct twheel_context *ctx);
 u64 twheel_touch_read(const struct twheel_context *ctx, u32 word, u64 now);
-void twheel_touch_init(void);
-void twheel_touch_exit(void);
 
 /* chardev.c */
 int twheel_chardev_init(void);

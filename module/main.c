@@ -14,7 +14,6 @@ static int __init twheel_module_init(void)
 	ret = twheel_engine_init();
 	if (ret)
 		return ret;
-	twheel_touch_init();
 	ret = twheel_chardev_init();
 	if (ret)
 		goto err_engine;
@@ -30,7 +29,6 @@ static void __exit twheel_module_exit(void)
 {
 	twheel_debugfs_exit();
 	twheel_chardev_exit();
-	twheel_touch_exit();
 	twheel_engine_exit();
 }
 

@@ -3,39 +3,33 @@
  * twheel: the touch array: programs tell of activity with a store
  *
  * What they store is the time that the kernel publishes in the same mapping. It does so
- * where programs run, and only there:
+ * whenever it brings its own clocks up to date, which it tells on the notifier chain that is
+ * there for the clocks of virtual machines:
  *
- *  - on each CPU a timer comes every jiffy. It is deferrable: a CPU that is idle is not
- *    woken for it;
- *  - a CPU that leaves idle publishes at once, before a program runs there: the tracepoint
- *    cpu_idle is in every idle loop, and its probe is called with the CPU still idle. A
- *    kernel without tracepoints wakes up each jiffy instead, as long as there is an array.
+ *  - each jiffy, on one of the CPUs that are not idle. A CPU that is idle is not woken;
+ *  - when a CPU leaves idle and no other has kept the time meanwhile: on the way into the
+ *    interrupt that woke it, or out of the idle loop, and so before a program runs there.
  *
- * So the time that a program finds is at most %STALE old, plus the delay of the timer's
- * softirq. Whoever reads a word takes it for %STALE younger: rather a little late
- * than before the idle timeout has gone by.
+ * The clocks move by whole jiffies, and what is left over waits for the next: the time that
+ * a program finds is at most %STALE old. Should the CPU that keeps the time be held up, then
+ * it stands still for all, as it does for CLOCK_MONOTONIC_COARSE. Whoever reads a word takes
+ * it for %STALE younger: rather a little late than before the idle timeout has gone by.
  *
- * All of it is switched on with the first array, and off with the last.
+ * The notifier is there while there is an array.
  */
-#include <linux/cpu.h>
 #include <linux/jiffies.h>
-#include <linux/minmax.h>
-#include <linux/percpu.h>
-#include <linux/slab.h>
 #include <linux/ktime.h>
-#include <trace/events/power.h>
+#include <linux/minmax.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/slab.h>
 
-#include "compat.h"
 #include "context.h"
 #include "mapping.h"
 
 #define WORDS_MAX	(1U << 24)
 
-/* A time younger than this is not published anew, in nanoseconds: CPUs tick at once. */
-#define FRESH		(TICK_NSEC / 8)
-#define STALE		(TICK_NSEC + FRESH)
-
-#define TIMER_FLAGS	(TIMER_PINNED | (IS_ENABLED(CONFIG_TRACEPOINTS) ? TIMER_DEFERRABLE : 0))
+/* How old a published time may be, in nanoseconds. */
+#define STALE		(2 * TICK_NSEC)
 
 /**
  * struct twheel_touch_array - a touch array
@@ -50,127 +44,66 @@ struct twheel_touch_array {
 };
 
 /*
- * Guards @arrays and @published. Taken in process context, by the timers and on the way out
- * of idle, so raw, and with interrupts off; inside of @switch_lock.
+ * Guards @arrays and @published. Taken in process context, and by the notifier with the
+ * kernel's clocks locked: so raw, with interrupts off, and with no look at these clocks
+ * inside. Inside of @switch_lock.
  */
 static DEFINE_RAW_SPINLOCK(publish_lock);
 static LIST_HEAD(arrays);
-/* The time in all arrays; read without the lock. */
+/* The time in all arrays. */
 static u64 published;
 
 /*
- * Guards @nr_arrays and @hotplug_state, and is held while publishing is switched on or off.
- * Taken in process context; inside of twheel_context.grow_lock, outside of the locks of CPU
- * hotplug.
+ * Guards @nr_arrays, and is held while the notifier comes and goes. Taken in process
+ * context, inside of twheel_context.grow_lock.
  */
 static DEFINE_MUTEX(switch_lock);
 static unsigned int nr_arrays;
-static enum cpuhp_state hotplug_state;
 
-static DEFINE_PER_CPU(struct timer_list, ticker);
-
-static void store(u64 now)
+static void publish(void)
 {
 	struct twheel_touch_array *touch;
 	struct twheel_touch *shared;
+	/* The only clock that can be read while the clocks are updated. */
+	u64 now = ktime_get_mono_fast_ns();
 
 	lockdep_assert_held(&publish_lock);
-	/* Pairs with the READ_ONCE() in publish(). */
-	WRITE_ONCE(published, now);
+	/* That one may go back by a hair; a published time does not. */
+	published = max(published, now);
 	list_for_each_entry(touch, &arrays, link) {
 		shared = touch->mapping.memory;
 		/* Read by the program. */
-		WRITE_ONCE(shared->now, now);
+		WRITE_ONCE(shared->now, published);
 	}
 }
 
-/* If the lock is taken another CPU is publishing: that will do. */
-static void publish(void)
+static int clocks_updated(struct notifier_block *block, unsigned long was_set, void *timekeeper)
 {
-	u64 now = ktime_get_ns();
 	unsigned long flags;
 
-	/* Pairs with the WRITE_ONCE() in store(). */
-	if (now < READ_ONCE(published) + FRESH)
-		return;
-	if (!raw_spin_trylock_irqsave(&publish_lock, flags))
-		return;
-	/* Time does not go back, in no array. */
-	if (now > published)
-		store(now);
-	raw_spin_unlock_irqrestore(&publish_lock, flags);
-}
-
-static void tick(struct timer_list *timer)
-{
+	raw_spin_lock_irqsave(&publish_lock, flags);
 	publish();
-	/* What is due already comes with the next jiffy; jiffies + 1 is the one after it. */
-	mod_timer(timer, jiffies);
+	raw_spin_unlock_irqrestore(&publish_lock, flags);
+	return NOTIFY_OK;
 }
 
-static void idle(void *unused, unsigned int state, unsigned int cpu)
-{
-	if (state == PWR_EVENT_EXIT)
-		publish();
-}
-
-/* On the CPU itself: it has come, or publishing begins. */
-static int start_cpu(unsigned int cpu)
-{
-	struct timer_list *timer = per_cpu_ptr(&ticker, cpu);
-
-	timer->expires = jiffies;
-	add_timer_on(timer, cpu);
-	return 0;
-}
-
-/* Likewise, when it goes: otherwise its timer would move to another CPU. */
-static int stop_cpu(unsigned int cpu)
-{
-	timer_delete_sync(per_cpu_ptr(&ticker, cpu));
-	return 0;
-}
-
-static int start(void)
-{
-	int ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "twheel/touch:online", start_cpu,
-				    stop_cpu);
-
-	if (ret < 0)
-		return ret;
-	hotplug_state = ret;
-	ret = IS_ENABLED(CONFIG_TRACEPOINTS) ? register_trace_cpu_idle(idle, NULL) : 0;
-	if (ret)
-		cpuhp_remove_state(hotplug_state);
-	return ret;
-}
-
-/* A probe may still run: it finds no array that is gone, and twheel_touch_exit() waits. */
-static void stop(void)
-{
-	if (IS_ENABLED(CONFIG_TRACEPOINTS))
-		unregister_trace_cpu_idle(idle, NULL);
-	cpuhp_remove_state(hotplug_state);
-}
+static struct notifier_block clocks_notifier = {
+	.notifier_call	= clocks_updated,
+};
 
 /* Adds an array to those that are published, with the time in it. */
-static int add(struct twheel_touch_array *touch)
+static void add(struct twheel_touch_array *touch)
 {
 	unsigned long flags;
-	int ret = 0;
 
 	mutex_lock(&switch_lock);
-	if (!nr_arrays)
-		ret = start();
-	if (!ret) {
-		nr_arrays++;
-		raw_spin_lock_irqsave(&publish_lock, flags);
-		list_add_tail(&touch->link, &arrays);
-		store(ktime_get_ns());
-		raw_spin_unlock_irqrestore(&publish_lock, flags);
-	}
+	raw_spin_lock_irqsave(&publish_lock, flags);
+	list_add_tail(&touch->link, &arrays);
+	publish();
+	raw_spin_unlock_irqrestore(&publish_lock, flags);
+	if (!nr_arrays++)
+		pvclock_gtod_register_notifier(&clocks_notifier);
 	mutex_unlock(&switch_lock);
-	return ret;
 }
 
 static void del(struct twheel_touch_array *touch)
@@ -178,11 +111,11 @@ static void del(struct twheel_touch_array *touch)
 	unsigned long flags;
 
 	mutex_lock(&switch_lock);
+	if (!--nr_arrays)
+		pvclock_gtod_unregister_notifier(&clocks_notifier);
 	raw_spin_lock_irqsave(&publish_lock, flags);
 	list_del(&touch->link);
 	raw_spin_unlock_irqrestore(&publish_lock, flags);
-	if (!--nr_arrays)
-		stop();
 	mutex_unlock(&switch_lock);
 }
 
@@ -203,7 +136,6 @@ static struct twheel_touch_array *touch_of(const struct twheel_context *ctx)
  * * %-EINVAL	- @words is 0, or too large
  * * %-EBUSY	- there is one
  * * %-ENOMEM	- no memory
- * * another	- the kernel refuses to tell of CPUs that come and go
  */
 int twheel_touch_create(struct twheel_context *ctx, u32 words)
 {
@@ -222,22 +154,16 @@ int twheel_touch_create(struct twheel_context *ctx, u32 words)
 	touch->words = words;
 	ret = twheel_mapping_create(&touch->mapping, struct_size(shared, words, words),
 				    TWHEEL_TOUCH_OFFSET);
-	if (ret)
-		goto err_touch;
-	ret = add(touch);
-	if (ret)
-		goto err_mapping;
+	if (ret) {
+		kfree(touch);
+		return ret;
+	}
+	add(touch);
 	spin_lock_bh(&ctx->lock);
 	/* Pairs with the READ_ONCE() in touch_of(). */
 	smp_store_release(&ctx->touch, touch);
 	spin_unlock_bh(&ctx->lock);
 	return 0;
-
-err_mapping:
-	twheel_mapping_destroy(&touch->mapping);
-err_touch:
-	kfree(touch);
-	return ret;
 }
 
 /**
@@ -316,23 +242,4 @@ u64 twheel_touch_read(const struct twheel_context *ctx, u32 word, u64 now)
 	u64 value = READ_ONCE(shared->words[word]);
 
 	return value < now ? min(value + STALE, now) : now;
-}
-
-/**
- * twheel_touch_init - prepare for touch arrays
- */
-void twheel_touch_init(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		timer_setup(per_cpu_ptr(&ticker, cpu), tick, TIMER_FLAGS);
-}
-
-/**
- * twheel_touch_exit - wait until nothing of it runs any more; no array is left
- */
-void twheel_touch_exit(void)
-{
-	tracepoint_synchronize_unregister();
 }
