@@ -490,16 +490,17 @@ struct twheel_ring {
 
 /**
  * struct twheel_touch - what is mapped at TWHEEL_TOUCH_OFFSET
- * @now: the time of CLOCK_MONOTONIC in nanoseconds, not after the clock itself, and not
- *	more than a jiffy before it. Written by the kernel; a program that writes it only
- *	misleads itself
+ * @now: the time of CLOCK_MONOTONIC in nanoseconds, when the kernel last updated its clocks:
+ *	not after the clock itself, and as a rule not more than two jiffies before it. Written
+ *	by the kernel; a program that writes it only misleads itself
  * @reserved: nothing
  * @words: a word for each timer that was added with TWHEEL_TOUCHED
  *
  * A program tells of activity by storing @now, or a reading of CLOCK_MONOTONIC, into the
  * word. The kernel looks at the word when the timer would expire, and if the
  * time in it is later than the last activity it knew of, the idle timeout counts
- * from there. A time in the future is taken as now.
+ * from there; and from two jiffies later, as @now may have been old by that. A time in
+ * the future is taken as now.
  */
 struct twheel_touch {
 	__aligned_u64 now;
