@@ -433,7 +433,7 @@ TEST_F(drain, bytes)
 	ASSERT_EQ(0, tw_stats(self->fd, &full));
 	/* At most 64 bytes each, and what is left of the last block. */
 	EXPECT_LE(10000 * 40, full.bytes - before.bytes);
-	EXPECT_GE(10000 * 64 + 64 * 1024, full.bytes - before.bytes);
+	EXPECT_GE(10000 * 96 + 64 * 1024, full.bytes - before.bytes);
 	ASSERT_EQ(10000, tw_drain(self->fd, NULL, 10000, RECORD, &cursor));
 	ASSERT_EQ(0, tw_stats(self->fd, &empty));
 	for (i = 0; i < 10000; i++)
