@@ -111,25 +111,36 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	set_deadline(ctx, rt, op, now);
 }
 
+/* Activity is told with no time. */
+static int check_active(const struct twheel_rich_timer *rt, const struct twheel_op *op)
+{
+	if (!rt->idle || op->limit != TWHEEL_LIMIT_IDLE)
+		return -EINVAL;
+	if (op->time || op->slack || op->spread || op->flags & TWHEEL_TIME_ABS)
+		return -EINVAL;
+	return 0;
+}
+
+/* Would a timer have another limit without this one? */
+static bool has_other_limits(const struct twheel_rich_timer *rt, u32 limit)
+{
+	return (limit != TWHEEL_LIMIT_DEADLINE && rt->deadline != TWHEEL_TIME_NONE) ||
+	       (limit != TWHEEL_LIMIT_IDLE && rt->idle) ||
+	       (limit != TWHEEL_LIMIT_LIFETIME && rt->death != TWHEEL_TIME_NONE);
+}
+
 static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_op *op)
 {
-	unsigned int others;
-
 	if (op->flags & TWHEEL_ACTIVE)
-		return rt->idle && !op->time && op->limit == TWHEEL_LIMIT_IDLE &&
-		       !(op->flags & TWHEEL_TIME_ABS) && !op->slack && !op->spread ?
-				0 : -EINVAL;
+		return check_active(rt, op);
 	if (op->limit != TWHEEL_LIMIT_DEADLINE && !(rt->flags & TWHEEL_HAS_LIMITS))
 		return -EINVAL;
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
 		return -EINVAL;
-	if (op->time != TWHEEL_TIME_NONE)
-		return 0;
-	others = (rt->deadline != TWHEEL_TIME_NONE && op->limit != TWHEEL_LIMIT_DEADLINE) +
-		 (rt->idle && op->limit != TWHEEL_LIMIT_IDLE) +
-		 (rt->death != TWHEEL_TIME_NONE && op->limit != TWHEEL_LIMIT_LIFETIME);
-	return others ? 0 : -EINVAL;
+	if (op->time == TWHEEL_TIME_NONE && !has_other_limits(rt, op->limit))
+		return -EINVAL;
+	return 0;
 }
 
 /**

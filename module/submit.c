@@ -13,9 +13,6 @@
 /* Operations done, or timers drained, at a time. */
 #define BATCH	16
 
-/* The first 40 bytes of a struct twheel_op. */
-#define SLIM_FIELDS(X)	X(handle) X(time) X(user_data) X(opcode) X(flags) X(clock) X(result)
-
 /*
  * Reads operations that have no more than their first 40 bytes. Returns how many can be
  * read, and be told their result.
@@ -28,9 +25,13 @@ static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigne
 	if (!user_access_begin(from, nr * TWHEEL_OP_SIZE_MIN))
 		return 0;
 	while (i < nr) {
-#define GET(field)	unsafe_get_user(ops[i].field, &op->field, fault);
-		SLIM_FIELDS(GET)
-#undef GET
+		unsafe_get_user(ops[i].handle, &op->handle, fault);
+		unsafe_get_user(ops[i].time, &op->time, fault);
+		unsafe_get_user(ops[i].user_data, &op->user_data, fault);
+		unsafe_get_user(ops[i].opcode, &op->opcode, fault);
+		unsafe_get_user(ops[i].flags, &op->flags, fault);
+		unsafe_get_user(ops[i].clock, &op->clock, fault);
+		unsafe_get_user(ops[i].result, &op->result, fault);
 		/* Can it be told? */
 		unsafe_put_user(ops[i].result, &op->result, fault);
 		ops[i].result = 0;

@@ -485,6 +485,7 @@ struct twheel_ring {
 	__u32 reserved0[13];
 	__u32 tail;
 	__u32 reserved1[15];
+
 	__extension__ struct twheel_event events[];
 };
 
@@ -505,6 +506,7 @@ struct twheel_ring {
 struct twheel_touch {
 	__aligned_u64 now;
 	__aligned_u64 reserved[7];
+
 	__extension__ __aligned_u64 words[];
 };
 
