@@ -52,6 +52,11 @@ bench: ## the same in full: up to 8M timers, memory and lateness (minutes)
 	@tools/run-comparison exact --timers 10k,100k,1M,8M --memory 1M --lateness 10k \
 		--scheme wheel,timer_list,limit,hrtimer:1M,heap:1M
 
+bench-api: ## compare what timers cost a program: this device, timerfd and others
+	@tools/deps --install build kernel vm
+	@+$(MAKE) -s tools
+	@tools/run-comparison api
+
 bench-native: ## compare them at this processor's speed, in User-mode Linux (builds it, once)
 	@tools/deps --install build kernel vm build-kernel
 	@+$(MAKE) -s tools
@@ -118,5 +123,5 @@ help: ## list the targets
 		printf '  %-16s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools man tests run bench bench-native bench-user check check-debug torture \
-	fuzz shell lint modules_install install uninstall clean distclean help
+.PHONY: all modules tools man tests run bench bench-api bench-native bench-user check \
+	check-debug torture fuzz shell lint modules_install install uninstall clean distclean help

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "twbench.h"
+#include "api.h"
 
 /**
  * struct options - the command line, as it was given
@@ -17,12 +17,14 @@
  * @schemes:	names of schemes, or NULL for all
  * @csv:	where to write CSV, or NULL
  * @list:	only tell what there is
+ * @api:	compare what programs have for timers
  */
 struct options {
 	struct setup	*setup;
 	char		*schemes;
 	const char	*csv;
 	bool		list;
+	bool		api;
 };
 
 const char *const workload_names[TWHEEL_BENCH_NR_WORKLOADS] = {
@@ -144,6 +146,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'l':
 		opts->list = true;
 		break;
+	case ARGP_KEY_ARG:
+		/* Any other is an error, which the common options tell of. */
+		if (strcmp(arg, "api"))
+			return ARGP_ERR_UNKNOWN;
+		opts->api = true;
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -154,8 +162,9 @@ static const struct argp argp = {
 	.options	= options,
 	.parser		= parse_option,
 	.children	= common_options,
+	.args_doc	= "[api]",
 	.doc		=
-		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise.",
+		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers.",
 };
 
 static void choose_schemes(struct setup *setup, char *list)
@@ -215,6 +224,7 @@ static void compare(const struct options *opts, const struct setup *setup)
 	struct results results = { 0 };
 
 	table_header(out, setup);
+	table_objects(out, setup);
 	device_check(setup, out);
 	/* Before larger numbers of timers leave the wheel with more chunks than it needs. */
 	memory_measure(setup, &results);
@@ -233,13 +243,30 @@ static void compare(const struct options *opts, const struct setup *setup)
 	}
 }
 
+static void compare_api(const struct options *opts, const struct setup *setup)
+{
+	FILE *json = open_report(setup->common.json);
+	FILE *out = json == stdout ? stderr : stdout;
+	struct api_results results;
+
+	if (opts->schemes || opts->csv || setup->nr_memory || setup->nr_lateness)
+		errx(EXIT_USAGE, "api does not go with --scheme, --csv, --memory and --lateness");
+	if (setup->common.nr_sizes != 1)
+		errx(EXIT_USAGE, "api takes one number of timers");
+	table_header(out, setup);
+	api_measure(setup, setup->common.sizes[0], &results);
+	api_print(out, setup, &results);
+	if (json) {
+		report_api(json, setup, &results);
+		close_report(setup->common.json, json);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t default_sizes[] = { 10000, 100000, 1000000 };
+	uint32_t default_sizes[] = { 10000, 100000, 1000000 }, api_size = 100000;
 	struct setup setup = {
 		.common = {
-			.sizes		= default_sizes,
-			.nr_sizes	= ARRAY_SIZE(default_sizes),
 			.max_timers	= TWHEEL_BENCH_MAX_TIMERS,
 			.seed		= 1,
 			.cpu		= -1,
@@ -253,6 +280,10 @@ int main(int argc, char **argv)
 	struct utsname uts;
 
 	parse_command_line(&argp, "twbench", argc, argv, &opts);
+	if (!setup.common.nr_sizes) {
+		setup.common.sizes = opts.api ? &api_size : default_sizes;
+		setup.common.nr_sizes = opts.api ? 1 : ARRAY_SIZE(default_sizes);
+	}
 	describe_cpu(&setup.common);
 	if (!uname(&uts))
 		snprintf(setup.kernel, sizeof(setup.kernel), "%s", uts.release);
@@ -263,6 +294,9 @@ int main(int argc, char **argv)
 	}
 	choose_schemes(&setup, opts.schemes);
 	bind_cpu(&setup.common);
-	compare(&opts, &setup);
+	if (opts.api)
+		compare_api(&opts, &setup);
+	else
+		compare(&opts, &setup);
 	return EXIT_SUCCESS;
 }

@@ -27,8 +27,10 @@
 #define TIMEOUT_MIN	60000000000ULL
 #define TIMEOUT_SPREAD	60000000000ULL
 
-/* Bytes of all chunks that the wheels have. */
-static uint64_t chunk_bytes(void)
+/**
+ * chunk_bytes - ask debugfs how many bytes the chunks take that the wheels have
+ */
+uint64_t chunk_bytes(void)
 {
 	FILE *file = fopen(TOTALS, "r");
 	unsigned long long chunks;

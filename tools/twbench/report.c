@@ -4,7 +4,7 @@
  *
  * Both hold the same records; growth, memory and lateness are in the JSON only.
  */
-#include "twbench.h"
+#include "api.h"
 
 /* A ratio that there is not is null. */
 static void json_ratio(FILE *out, const char *name, double ratio)
@@ -102,6 +102,76 @@ static void json_all_growth(FILE *out, const struct records *records)
 	json_end(out);
 }
 
+/* What both reports begin with. */
+static void json_head(FILE *out, const struct setup *setup)
+{
+	fputs("{\n  ", out);
+	json_member(out, "tool", "twbench");
+	json_member(out, "version", TWHEEL_VERSION);
+	json_member(out, "kernel", setup->kernel);
+	json_member(out, "cpu_model", setup->common.cpu_model);
+	json_member(out, "lane", setup->lane);
+	fprintf(out, "\"cpu\": %d, \"seed\": %llu", setup->common.cpu,
+		(unsigned long long)setup->common.seed);
+}
+
+static void json_api_record(FILE *out, const struct setup *setup,
+			    const struct api_results *results,
+			    const struct api_result *result, int operation)
+{
+	const struct samples *time = &result->time[operation];
+
+	fputs("    {", out);
+	json_member(out, "scheme", result->scheme->name);
+	json_member(out, "operation", api_operation_names[operation]);
+	fprintf(out, "\"n\": %u, \"per_call\": %u, ", results->nr_timers, API_BATCH);
+	json_member(out, "unit", unit_name(setup));
+	fprintf(out, "\"x_timerfd_settime\": %.4f, ", time->median / results->settime);
+	json_samples(out, time);
+	fputc('}', out);
+}
+
+static void json_api_memory(FILE *out, const struct api_results *results,
+			    const struct api_result *result)
+{
+	fputs("    {", out);
+	json_member(out, "scheme", result->scheme->name);
+	fprintf(out, "\"n\": %u, \"charged\": %.3f, \"pages\": %.3f, \"x_timerfd\": %.4f}",
+		results->nr_timers, result->memory.charged, result->memory.pages,
+		result->memory.pages / results->timerfd);
+}
+
+/**
+ * report_api - write the results of twbench api as JSON
+ * @out:	where to
+ * @setup:	what was chosen
+ * @results:	what was measured
+ */
+void report_api(FILE *out, const struct setup *setup, const struct api_results *results)
+{
+	size_t nr = 0, i;
+	int operation;
+
+	json_head(out, setup);
+	json_begin(out, "records");
+	for (operation = 0; operation < API_NR_OPERATIONS; operation++) {
+		for (i = 0; i < results->nr; i++) {
+			if (!results->result[i].time[operation].nr)
+				continue;
+			json_separate(out, nr++);
+			json_api_record(out, setup, results, &results->result[i], operation);
+		}
+	}
+	json_end(out);
+	json_begin(out, "memory");
+	for (i = 0; i < results->nr; i++) {
+		json_separate(out, i);
+		json_api_memory(out, results, &results->result[i]);
+	}
+	json_end(out);
+	fputs("\n}\n", out);
+}
+
 /**
  * report_json - write all results as JSON
  * @out:	where to
@@ -113,14 +183,8 @@ void report_json(FILE *out, const struct setup *setup, const struct results *res
 	const struct records *records = &results->records;
 	size_t i;
 
-	fputs("{\n  ", out);
-	json_member(out, "tool", "twbench");
-	json_member(out, "version", TWHEEL_VERSION);
-	json_member(out, "kernel", setup->kernel);
-	json_member(out, "cpu_model", setup->common.cpu_model);
-	json_member(out, "lane", setup->lane);
-	fprintf(out, "\"cpu\": %d, \"seed\": %llu, \"tick_ns\": %llu, \"jiffy_ns\": %llu, ",
-		setup->common.cpu, (unsigned long long)setup->common.seed, setup->info.tick_ns,
+	json_head(out, setup);
+	fprintf(out, ", \"tick_ns\": %llu, \"jiffy_ns\": %llu, ", setup->info.tick_ns,
 		setup->info.jiffy_ns);
 	fprintf(out, "\"clock_read\": %.3f, \"stride\": %u", setup->info.clock_ps / 1e3,
 		setup->info.stride);

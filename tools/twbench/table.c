@@ -31,13 +31,22 @@ const char *unit_name(const struct setup *setup)
  */
 void table_header(FILE *out, const struct setup *setup)
 {
-	uint32_t i;
-
 	fprintf(out, "twbench %s, kernel %s, CPU %d: %s\n", TWHEEL_VERSION, setup->kernel,
 		setup->common.cpu, setup->common.cpu_model);
 	fprintf(out, "lane %s, seed %llu, wheel tick %.3f ms, jiffy %.3f ms, clock read %.1f %s\n",
 		setup->lane, (unsigned long long)setup->common.seed, setup->info.tick_ns / 1e6,
 		setup->info.jiffy_ns / 1e6, setup->info.clock_ps / 1e3, unit_name(setup));
+}
+
+/**
+ * table_objects - print how much of its objects each scheme takes
+ * @out:	where to
+ * @setup:	what is compared
+ */
+void table_objects(FILE *out, const struct setup *setup)
+{
+	uint32_t i;
+
 	fprintf(out, "objects of %u bytes; of these a timer takes:", setup->info.stride);
 	for (i = 0; i < setup->info.nr_schemes; i++)
 		if (setup->most[i] && setup->schemes[i].checked)

@@ -151,6 +151,7 @@ void measure(const struct setup *setup, uint32_t size, uint32_t order, struct re
 bool growth_of(const struct records *records, const struct record *last, struct growth *growth);
 
 /* memory.c */
+uint64_t chunk_bytes(void);
 void memory_measure(const struct setup *setup, struct results *results);
 void memory_print(FILE *out, const struct setup *setup, const struct results *results);
 
@@ -162,6 +163,7 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 bool is_exact(const struct setup *setup);
 const char *unit_name(const struct setup *setup);
 void table_header(FILE *out, const struct setup *setup);
+void table_objects(FILE *out, const struct setup *setup);
 void table_print(FILE *out, const struct setup *setup, const struct record *record, size_t nr);
 void table_growth(FILE *out, const struct records *records);
 
