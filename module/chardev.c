@@ -42,7 +42,7 @@ static long run_info(const struct twheel_ioctl_call *call)
 /* Does one operation. Returns its result. */
 static long run_op(const struct twheel_ioctl_call *call, struct twheel_op *op)
 {
-	twheel_user_run(call->file->private_data, op, 1, false);
+	twheel_user_run(call->file->private_data, op, 1, false, false);
 	return op->result;
 }
 

@@ -348,6 +348,16 @@ struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twh
 	return ut;
 }
 
+/* Takes a timer out of what only timers that are not plain are in. */
+static noinline void unlink_timer(struct twheel_context *ctx, struct twheel_user_timer *ut,
+				  enum twheel_kind kind)
+{
+	if (ut->node.state & TWHEEL_HASHED)
+		twheel_keys_remove(ctx, ut);
+	if (kind == TWHEEL_RICH)
+		list_del_init(&twheel_rich(ut)->clocked);
+}
+
 /**
  * twheel_timer_release - free a timer
  * @ctx:	the context; locked
@@ -365,17 +375,14 @@ void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *
 	enum twheel_kind kind = twheel_kind_of(ut);
 
 	lockdep_assert_held(&ctx->lock);
-	if (ut->node.state & TWHEEL_HASHED)
-		twheel_keys_remove(ctx, ut);
-	if (kind == TWHEEL_RICH)
-		list_del_init(&twheel_rich(ut)->clocked);
+	if (unlikely(kind != TWHEEL_PLAIN))
+		unlink_timer(ctx, ut, kind);
 	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
 	ut->node.generation++;
 	ctx->nr_timers--;
 	/* The generation has wrapped: the timer is never used again. */
-	if (unlikely(!ut->node.generation))
-		return;
-	add_free(ctx, ut, kind);
+	if (likely(ut->node.generation))
+		add_free(ctx, ut, kind);
 }
 
 /**

@@ -289,7 +289,7 @@ void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer 
 bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut);
 unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			     bool stop);
+			     bool stop, bool slim);
 int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query);
 void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query);
 

@@ -27,7 +27,7 @@
 #include "context.h"
 #include "inject.h"
 
-/* Events copied at a time. */
+/* Events copied, or moved to the ring, at a time. */
 #define BATCH	16
 
 static void wake_readers(struct twheel_context *ctx)
@@ -36,18 +36,21 @@ static void wake_readers(struct twheel_context *ctx)
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
-/* Moves what waits into the ring, as far as there is room. */
-static void move_to_ring(struct twheel_context *ctx)
+/* Moves some of what waits into the ring. Returns whether there may be more, and room. */
+static bool move_to_ring(struct twheel_context *ctx)
 {
 	struct twheel_user_timer *ut, *next;
+	unsigned int moved = 0;
 
 	list_for_each_entry_safe(ut, next, &ctx->events, node.link) {
-		if (!twheel_ring_put(ctx, ut))
+		if (moved == BATCH || !twheel_ring_put(ctx, ut))
 			break;
 		twheel_events_unqueue(ctx, ut);
 		twheel_user_delivered(ctx, ut);
+		moved++;
 	}
 	twheel_ring_set_waiting(ctx, !list_empty(&ctx->events));
+	return moved == BATCH;
 }
 
 /**
@@ -251,10 +254,15 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
  */
 void twheel_events_flush(struct twheel_context *ctx)
 {
-	spin_lock_bh(&ctx->lock);
-	move_to_ring(ctx);
-	wake_readers(ctx);
-	spin_unlock_bh(&ctx->lock);
+	bool more;
+
+	do {
+		spin_lock_bh(&ctx->lock);
+		more = move_to_ring(ctx);
+		wake_readers(ctx);
+		spin_unlock_bh(&ctx->lock);
+		cond_resched();
+	} while (more);
 }
 
 /**

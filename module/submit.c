@@ -13,29 +13,29 @@
 /* Operations done, or timers drained, at a time. */
 #define BATCH	16
 
+#define SLIM_WORDS	(TWHEEL_OP_SIZE_MIN / sizeof(u64))
+
 /*
  * Reads operations that have no more than their first 40 bytes. Returns how many can be
  * read, and be told their result.
  */
 static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigned int nr)
 {
-	struct twheel_op __user *op = from;
-	unsigned int i = 0;
+	u64 __user *word = from;
+	unsigned int i = 0, k;
+	u64 *to;
 
 	if (!user_access_begin(from, nr * TWHEEL_OP_SIZE_MIN))
 		return 0;
 	while (i < nr) {
-		unsafe_get_user(ops[i].handle, &op->handle, fault);
-		unsafe_get_user(ops[i].time, &op->time, fault);
-		unsafe_get_user(ops[i].user_data, &op->user_data, fault);
-		unsafe_get_user(ops[i].opcode, &op->opcode, fault);
-		unsafe_get_user(ops[i].flags, &op->flags, fault);
-		unsafe_get_user(ops[i].clock, &op->clock, fault);
-		unsafe_get_user(ops[i].result, &op->result, fault);
+		to = (u64 *)&ops[i];
+#pragma GCC unroll 5
+		for (k = 0; k < SLIM_WORDS; k++)
+			unsafe_get_user(to[k], &word[k], fault);
 		/* Can it be told? */
-		unsafe_put_user(ops[i].result, &op->result, fault);
+		unsafe_put_user(ops[i].result, &((struct twheel_op __user *)word)->result, fault);
 		ops[i].result = 0;
-		op = (void __user *)op + TWHEEL_OP_SIZE_MIN;
+		word += SLIM_WORDS;
 		i++;
 	}
 fault:
@@ -74,7 +74,6 @@ static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned
 static unsigned int fetch(struct twheel_op *ops, void __user *from, unsigned int nr,
 			  unsigned int size)
 {
-	memset(ops, 0, nr * sizeof(*ops));
 	if (likely(size == TWHEEL_OP_SIZE_MIN))
 		return fetch_slim(ops, from, nr);
 	return fetch_any(ops, from, nr, size);
@@ -122,13 +121,14 @@ static void take_back(struct twheel_context *ctx, const struct twheel_op *op)
  * Does up to BATCH operations. Returns how many have got their result, and tells whether the
  * last one of these has failed.
  */
-static unsigned int submit_batch(struct twheel_context *ctx, void __user *user, unsigned int nr,
-				 unsigned int size, bool stop, bool *failed)
+static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *ops,
+				 void __user *user, unsigned int nr, unsigned int size,
+				 bool stop, bool *failed)
 {
-	struct twheel_op ops[BATCH];
 	unsigned int done, told, i;
 
-	done = twheel_user_run(ctx, ops, fetch(ops, user, nr, size), stop);
+	done = twheel_user_run(ctx, ops, fetch(ops, user, nr, size), stop,
+			       size == TWHEEL_OP_SIZE_MIN);
 	told = tell(ops, user, done, size);
 	for (i = told; i < done; i++)
 		take_back(ctx, &ops[i]);
@@ -153,6 +153,8 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 	void __user *user = u64_to_user_ptr(submit->ops);
 	const u32 size = submit->op_size, nr = submit->nr_ops;
 	const bool stop = submit->flags & TWHEEL_SUBMIT_STOP;
+	/* What stands behind the first 40 bytes stays 0 if the operations have no more. */
+	struct twheel_op ops[BATCH] = {};
 	u32 done = 0, n, told;
 	bool failed = false;
 
@@ -164,7 +166,8 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 		if (fatal_signal_pending(current))
 			return done ?: -EINTR;
 		n = min_t(u32, nr - done, BATCH);
-		told = submit_batch(ctx, user + (size_t)done * size, n, size, stop, &failed);
+		told = submit_batch(ctx, ops, user + (size_t)done * size, n, size, stop,
+				    &failed);
 		done += told;
 		if (told < n && !(stop && failed))
 			return done ?: -EFAULT;

@@ -50,6 +50,8 @@ void twheel_user_expired(struct twheel_timer *timer)
 			twheel_user_arm(ut, expires);
 			goto out;
 		}
+		/* It may be due for another limit than it was armed for. */
+		ut->node.deadline = expires;
 		now = twheel_clock_read(twheel_rich(ut)->clock, now);
 	}
 	twheel_set_state(ut, TWHEEL_EXPIRED);
@@ -185,49 +187,53 @@ static struct twheel_user_timer *find(struct twheel_context *ctx, u64 handle, u3
 	return ut;
 }
 
-/* An absolute deadline, from an operation that has been checked. */
-static u64 deadline(const struct twheel_op *op, u64 now)
+/* An absolute deadline, from an operation that has been checked; with no slack or spread. */
+static __always_inline u64 plain_deadline(const struct twheel_op *op, u64 now)
 {
 	u64 time = op->flags & TWHEEL_TIME_ABS ? op->time : op->time + now;
 
-	time = min_t(u64, time, TWHEEL_TIME_MAX);
-	if (unlikely(op->spread | op->slack))
-		time = twheel_round(min_t(u64, twheel_spread(time, op->spread),
-					  TWHEEL_TIME_MAX),
-				    op->slack);
-	return time;
+	return min_t(u64, time, TWHEEL_TIME_MAX);
 }
 
-/* Does an operation use nothing beyond its first 40 bytes? */
-static bool is_slim(const struct twheel_op *op)
+static u64 deadline(const struct twheel_op *op, u64 now)
 {
-	return !(op->key | op->period | op->slack | op->spread | op->idle | op->lifetime |
+	u64 time = plain_deadline(op, now);
+
+	if (likely(!(op->spread | op->slack)))
+		return time;
+	return twheel_round(min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX),
+			    op->slack);
+}
+
+/*
+ * Does an operation use nothing beyond its first 40 bytes? @slim is a constant: whether that
+ * is known of all of an array, whose operations then need not be looked at.
+ */
+static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
+{
+	return slim || !(op->key | op->period | op->slack | op->spread | op->idle | op->lifetime |
 		 op->touch | op->limit);
 }
 
-static enum twheel_kind kind_of(const struct twheel_op *op)
+static __always_inline enum twheel_kind kind_of(const struct twheel_op *op, bool slim)
 {
-	if (op->period || op->idle || op->lifetime || op->clock != CLOCK_MONOTONIC)
+	if (op->clock != CLOCK_MONOTONIC)
+		return TWHEEL_RICH;
+	if (!slim && (op->period || op->idle || op->lifetime))
 		return TWHEEL_RICH;
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
 }
 
-static int check_add(const struct twheel_context *ctx, const struct twheel_op *op)
+/* Checks what stands behind the first 40 bytes of an add. */
+static int check_rest(const struct twheel_context *ctx, const struct twheel_op *op)
 {
 	bool limits = op->idle || op->lifetime;
 
-	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED))
-		return -EOPNOTSUPP;
-	if (op->clock != CLOCK_MONOTONIC && op->clock != CLOCK_BOOTTIME &&
-	    op->clock != CLOCK_REALTIME)
-		return -EOPNOTSUPP;
-	if (op->time > TWHEEL_TIME_MAX && !(limits && op->time == TWHEEL_TIME_NONE))
-		return -EINVAL;
-	if (likely(is_slim(op) && !(op->flags & TWHEEL_TOUCHED)))
-		return 0;
 	if ((op->period | op->slack | op->spread | op->idle | op->lifetime) > TWHEEL_TIME_MAX)
 		return -EINVAL;
 	if (limits && (op->period || op->clock != CLOCK_MONOTONIC))
+		return -EINVAL;
+	if (op->time > TWHEEL_TIME_MAX && !limits)
 		return -EINVAL;
 	if (op->key && !(op->flags & TWHEEL_KEYED))
 		return -EINVAL;
@@ -235,6 +241,22 @@ static int check_add(const struct twheel_context *ctx, const struct twheel_op *o
 					 op->touch)
 		return -EINVAL;
 	return op->limit ? -EINVAL : 0;
+}
+
+static __always_inline int check_add(const struct twheel_context *ctx,
+				     const struct twheel_op *op, bool slim)
+{
+	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED))
+		return -EOPNOTSUPP;
+	if (op->clock != CLOCK_MONOTONIC && op->clock != CLOCK_BOOTTIME &&
+	    op->clock != CLOCK_REALTIME)
+		return -EOPNOTSUPP;
+	if (op->time > TWHEEL_TIME_MAX && op->time != TWHEEL_TIME_NONE)
+		return -EINVAL;
+	if (likely(op->time <= TWHEEL_TIME_MAX && is_slim(op, slim) &&
+		   !(op->flags & TWHEEL_TOUCHED)))
+		return 0;
+	return check_rest(ctx, op);
 }
 
 /* Gives a timer what an operation says, and arms it. */
@@ -265,7 +287,7 @@ static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
 	/* One more only as long as the other one is being delivered. */
 	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op));
+	ut = twheel_timer_take(ctx, kind_of(op, false));
 	if (!ut)
 		return -EAGAIN;
 	twheel_keys_replace(ctx, old, ut);
@@ -297,14 +319,14 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	if (!ctx->has_keys)
 		return -EAGAIN;
 	old = twheel_keys_find(ctx, op->key);
-	if (old && (twheel_kind_of(old) != kind_of(op) ||
+	if (old && (twheel_kind_of(old) != kind_of(op, false) ||
 		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
 		return replace(ctx, old, op, now);
 	if (old)
 		return move(ctx, old, op, now);
 	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op));
+	ut = twheel_timer_take(ctx, kind_of(op, false));
 	if (!ut)
 		return -EAGAIN;
 	if (twheel_keys_insert(ctx, ut, op->key)) {
@@ -316,12 +338,13 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return TWHEEL_WAS_ABSENT;
 }
 
-static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+			       bool slim)
 {
 	struct twheel_user_timer *ut;
 	int ret;
 
-	ret = check_add(ctx, op);
+	ret = check_add(ctx, op, slim);
 	if (unlikely(ret))
 		return ret;
 	if (unlikely(op->clock != CLOCK_MONOTONIC && !ctx->has_clocks))
@@ -330,7 +353,7 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		return add_keyed(ctx, op, now);
 	if (unlikely(twheel_timers_limited(ctx)))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op));
+	ut = twheel_timer_take(ctx, kind_of(op, slim));
 	if (unlikely(!ut))
 		return -EAGAIN;
 	begin(ctx, ut, op, now);
@@ -338,13 +361,14 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return 0;
 }
 
-static int cancel(struct twheel_context *ctx, const struct twheel_op *op)
+static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
+				  bool slim)
 {
 	struct twheel_user_timer *ut;
 
 	if (unlikely(op->flags & ~TWHEEL_BY_KEY))
 		return -EOPNOTSUPP;
-	if (unlikely(op->time || op->user_data || op->clock || !is_slim(op)))
+	if (unlikely(op->time | op->user_data | op->clock || !is_slim(op, slim)))
 		return -EINVAL;
 	ut = find(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
@@ -360,8 +384,6 @@ static int check_rearm(const struct twheel_op *op)
 		return -EINVAL;
 	if (op->user_data || op->clock)
 		return -EINVAL;
-	if (likely(is_slim(op)))
-		return 0;
 	if (op->key || op->period || op->idle || op->lifetime || op->touch)
 		return -EINVAL;
 	if ((op->slack | op->spread) > TWHEEL_TIME_MAX)
@@ -382,28 +404,28 @@ static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	return TWHEEL_WAS_DELIVERED;
 }
 
-static int rearm(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
+static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING, ret;
 	struct twheel_user_timer *ut;
 
 	ret = check_rearm(op);
-	if (unlikely(ret))
+	if (ret)
 		return ret;
 	ut = find(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
-	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
 		return rearm_later(ctx, twheel_rich(ut), op, now);
-	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
+	if (twheel_kind_of(ut) == TWHEEL_RICH)
 		ret = twheel_rich_rearm(ctx, twheel_rich(ut), op, now);
 	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
 		ret = -EINVAL;
-	if (unlikely(ret))
+	if (ret)
 		return ret;
-	if (unlikely(twheel_state_of(ut) == TWHEEL_EXPIRED))
+	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
 		verdict = take_event_back(ctx, ut);
-	if (unlikely(twheel_kind_of(ut) == TWHEEL_RICH))
+	if (twheel_kind_of(ut) == TWHEEL_RICH)
 		twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
 	else
 		twheel_user_arm(ut, deadline(op, now));
@@ -411,15 +433,34 @@ static int rearm(struct twheel_context *ctx, const struct twheel_op *op, u64 now
 	return verdict;
 }
 
-static int run(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+/* What is asked for most: the deadline of a pending timer moves. */
+static __always_inline int rearm(struct twheel_context *ctx, const struct twheel_op *op,
+				 u64 now, bool slim)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->time > TWHEEL_TIME_MAX ||
+		     op->user_data | op->clock || !is_slim(op, slim)))
+		return rearm_any(ctx, op, now);
+	ut = twheel_timer_find(ctx, op->handle);
+	if (unlikely(IS_ERR(ut) || twheel_state_of(ut) != TWHEEL_PENDING ||
+		     twheel_kind_of(ut) == TWHEEL_RICH))
+		return rearm_any(ctx, op, now);
+	twheel_rearm(&ut->timer, plain_deadline(op, now));
+	ctx->stats.rearms++;
+	return TWHEEL_WAS_PENDING;
+}
+
+static __always_inline int run(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+			       bool slim)
 {
 	switch (op->opcode) {
 	case TWHEEL_OP_ADD:
-		return add(ctx, op, now);
+		return add(ctx, op, now, slim);
 	case TWHEEL_OP_CANCEL:
-		return cancel(ctx, op);
+		return cancel(ctx, op, slim);
 	case TWHEEL_OP_REARM:
-		return rearm(ctx, op, now);
+		return rearm(ctx, op, now, slim);
 	default:
 		/* What cannot even be read has its result already. */
 		return op->result ?: -EOPNOTSUPP;
@@ -435,21 +476,11 @@ static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
 		ret = twheel_keys_init(ctx);
 	if (!ret && op->clock != CLOCK_MONOTONIC)
 		ret = twheel_clocks_join(ctx);
-	return ret ?: twheel_context_grow(ctx, kind_of(op));
+	return ret ?: twheel_context_grow(ctx, kind_of(op, false));
 }
 
-/**
- * twheel_user_run - do an array of operations
- * @ctx:	the context
- * @ops:	the operations, their results 0. These are set, and the handles of adds
- * @nr:		their number: few, as the context is locked meanwhile
- * @stop:	end with the first that fails
- *
- * Context: process; may sleep.
- * Return: how many have been done.
- */
-unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			     bool stop)
+static __always_inline unsigned int run_all(struct twheel_context *ctx, struct twheel_op *ops,
+					    unsigned int nr, bool stop, bool slim)
 {
 	u64 now = ktime_get_ns();
 	unsigned int i;
@@ -457,7 +488,7 @@ unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, 
 
 	spin_lock_bh(&ctx->lock);
 	for (i = 0; i < nr; i++) {
-		while (unlikely((ret = run(ctx, &ops[i], now)) == -EAGAIN)) {
+		while (unlikely((ret = run(ctx, &ops[i], now, slim)) == -EAGAIN)) {
 			spin_unlock_bh(&ctx->lock);
 			ret = prepare(ctx, &ops[i]);
 			now = ktime_get_ns();
@@ -473,6 +504,25 @@ unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, 
 	}
 	spin_unlock_bh(&ctx->lock);
 	return i;
+}
+
+/**
+ * twheel_user_run - do an array of operations
+ * @ctx:	the context
+ * @ops:	the operations, their results 0. These are set, and the handles of adds
+ * @nr:		their number: few, as the context is locked meanwhile
+ * @stop:	end with the first that fails
+ * @slim:	all are known to be zero behind their first 40 bytes
+ *
+ * Context: process; may sleep.
+ * Return: how many have been done.
+ */
+unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			     bool stop, bool slim)
+{
+	if (slim)
+		return run_all(ctx, ops, nr, stop, true);
+	return run_all(ctx, ops, nr, stop, false);
 }
 
 /**
