@@ -234,8 +234,11 @@ static long call_other_kind(struct env *env)
 	long ret = tw_set(env->other, 5, HOUR, 0, 1, NULL);
 	int cancelled;
 
-	if (ret < 0)
+	if (ret < 0) {
+		/* If only the handle could not be told, it is there: it has a key. */
+		tw_cancel_key(env->other, 5);
 		return ret;
+	}
 	ret = tw_add_timer(env->other, &add);
 	/* If it is not the new one, it is the old one. There is one fault at most. */
 	cancelled = tw_cancel_key(env->other, 5);
