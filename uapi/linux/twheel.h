@@ -22,7 +22,10 @@
  * of the ioctl number. Structures grow at their end only: a kernel that knows a
  * longer one takes the missing tail as zero, and a kernel that knows a shorter
  * one accepts a longer one whose unknown tail is zero. On an error nothing has
- * changed, and but for EFAULT nothing has been written to the structure.
+ * changed, and but for EFAULT nothing has been written to the structure. (Whether the
+ * answer can be written is tried before anything is done. Should the memory go away just
+ * then, what was done stays done; but a timer whose handle could not be told is taken
+ * back, unless it has a key.)
  *
  * An errno means the same for the whole device:
  *
@@ -338,8 +341,6 @@ struct twheel_op {
  * their result, which is less than @nr_ops if one failed and TWHEEL_SUBMIT_STOP is
  * set, at a fatal signal, or at an operation that cannot be read or whose result cannot
  * be written (EFAULT if it is the first): that one is not done, and none behind it.
- * Should the memory go away while the call runs, an add whose handle cannot be told is
- * taken back, if it has no key.
  */
 struct twheel_submit {
 	__aligned_u64 ops;
