@@ -106,8 +106,7 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	rt->missed = 0;
 	rt->death = TWHEEL_TIME_NONE;
 	if (op->lifetime)
-		rt->death = min_t(u64, twheel_spread(later(now, op->lifetime), op->spread),
-				TWHEEL_TIME_MAX);
+		rt->death = later(twheel_spread(later(now, op->lifetime), op->spread), 0);
 	set_deadline(ctx, rt, op, now);
 }
 

@@ -443,8 +443,8 @@ static __always_inline int rearm(struct twheel_context *ctx, const struct twheel
 		     op->user_data | op->clock || !is_slim(op, slim)))
 		return rearm_any(ctx, op, now);
 	ut = twheel_timer_find(ctx, op->handle);
-	if (unlikely(IS_ERR(ut) || twheel_state_of(ut) != TWHEEL_PENDING ||
-		     twheel_kind_of(ut) == TWHEEL_RICH))
+	if (IS_ERR(ut) || twheel_state_of(ut) != TWHEEL_PENDING ||
+	    twheel_kind_of(ut) == TWHEEL_RICH)
 		return rearm_any(ctx, op, now);
 	twheel_rearm(&ut->timer, plain_deadline(op, now));
 	ctx->stats.rearms++;
