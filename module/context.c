@@ -38,12 +38,15 @@ static const struct {
 	unsigned int size;
 	unsigned int nr;
 } kinds[TWHEEL_NR_KINDS] = {
-#define KIND(type)							\
-	{ sizeof(type), (TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type) }
+#define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
+#define MOST		(1U << TWHEEL_SLOT_BITS)
+#define KIND(type)	{ sizeof(type), FIT(type) < MOST ? FIT(type) : MOST }
 	[TWHEEL_PLAIN]		= KIND(struct twheel_user_timer),
 	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
 	[TWHEEL_RICH]		= KIND(struct twheel_rich_timer),
 #undef KIND
+#undef MOST
+#undef FIT
 };
 
 static struct twheel_user_timer *timer_at(struct twheel_block *block, unsigned int i)
@@ -184,8 +187,6 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	struct page *pages;
 	unsigned int i;
 
-	BUILD_BUG_ON(TWHEEL_BLOCK_BYTES / sizeof(struct twheel_user_timer) >
-		     1 << TWHEEL_SLOT_BITS);
 	if (reserve(kind))
 		return ERR_PTR(-ENOSPC);
 	pages = alloc_pages(GFP_CONTEXT, TWHEEL_BLOCK_ORDER);
