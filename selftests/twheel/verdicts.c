@@ -52,6 +52,7 @@ struct arming {
  * struct slot - a timer of an owner
  * @handle:	its handle
  * @used:	armings begun; the last one is the timer's, if @armed
+ * @gone:	the last arming of which a call was told that it came too late
  * @armed:	as far as the owner knows
  * @keyed:	its key is its number
  * @periodic:	it has a period
@@ -60,6 +61,7 @@ struct arming {
 struct slot {
 	__u64		handle;
 	__u32		used;
+	__u32		gone;
 	bool		armed;
 	bool		keyed;
 	bool		periodic;
@@ -167,6 +169,7 @@ static void end_arming(struct account *account, size_t number, int ret)
 		if (slot->periodic)
 			fault(account, "a periodic timer is gone", number, ret);
 		arming->end = GONE;
+		slot->gone = slot->used;
 		count(&account->too_late);
 		break;
 	default:
@@ -187,6 +190,19 @@ static __u64 deadline_of(const struct slot *slot)
 	__u64 time = now_ns() + random_below(3 * MSEC) - random_below(MSEC);
 
 	return (time | (ARMINGS - 1)) + 1 + slot->used;
+}
+
+/*
+ * An event that was being delivered has come back from bad memory, and has been taken back
+ * since: it was not too late after all.
+ */
+static void came_back(struct account *account, size_t number)
+{
+	struct slot *slot = &account->slots[number];
+
+	if (!slot->keyed || slot->periodic || slot->armings[slot->gone].end != GONE)
+		fault(account, "an event came back", number, slot->gone);
+	slot->armings[slot->gone].end = TAKEN;
 }
 
 /* Adds the timer; one with a key that is there becomes this one. */
@@ -211,6 +227,8 @@ static void own_add(struct account *account, size_t number)
 		slot->used--;
 		end_arming(account, number, ret);
 		slot->used++;
+	} else if (ret == TWHEEL_WAS_EXPIRED) {
+		came_back(account, number);
 	} else if (ret != (slot->keyed ? TWHEEL_WAS_ABSENT : 0)) {
 		fault(account, "an add", number, ret);
 	}
