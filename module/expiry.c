@@ -328,6 +328,7 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 		base = twheel_base_owner(timer);
 		/* While the callback runs, the timer is the callback's. */
 		if (!twheel_base_running(base, timer)) {
+			twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
 			if (twheel_cancel(timer))
 				return 1;
 			/* Its CPU may have died meanwhile. */

@@ -70,6 +70,27 @@ bool twheel_inject_no_page(void)
 	return inject_no_page;
 }
 
+/* Is there to be a delay, one time in four, as the point is chosen? */
+static bool chosen(enum twheel_point point)
+{
+	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3)
+		return false;
+	atomic_inc(&hits[point]);
+	return true;
+}
+
+/**
+ * twheel_inject_most - how long to wait for something to happen
+ * @point:	where this is
+ *
+ * Context: any with interrupts on.
+ * Return: microseconds; 0 if the point is not chosen.
+ */
+unsigned int twheel_inject_most(enum twheel_point point)
+{
+	return chosen(point) ? min(READ_ONCE(inject_us), 1000U) : 0;
+}
+
 /**
  * twheel_inject - delay, one time in four, if the point is chosen
  * @point:	where this is
@@ -78,9 +99,8 @@ bool twheel_inject_no_page(void)
  */
 void twheel_inject(enum twheel_point point)
 {
-	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3)
+	if (!chosen(point))
 		return;
-	atomic_inc(&hits[point]);
 	if (READ_ONCE(inject_yield) && preemptible())
 		schedule();
 	else

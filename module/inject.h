@@ -12,6 +12,7 @@
 #ifndef _TWHEEL_INJECT_H
 #define _TWHEEL_INJECT_H
 
+#include <linux/delay.h>
 #include <linux/types.h>
 
 /**
@@ -21,6 +22,7 @@
  * @TWHEEL_POINT_TAKE_OVER:	an idle timer is about to get another owner
  * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
  * @TWHEEL_POINT_CALLED:	the callback has returned
+ * @TWHEEL_POINT_STOP:		no callback was seen to run, the timer is about to be cancelled
  * @TWHEEL_POINT_WAIT:		a callback is waited for
  * @TWHEEL_POINT_BURY:		between portions of a dead CPU's timers
  * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied
@@ -32,6 +34,7 @@ enum twheel_point {
 	TWHEEL_POINT_TAKE_OVER,
 	TWHEEL_POINT_CALL,
 	TWHEEL_POINT_CALLED,
+	TWHEEL_POINT_STOP,
 	TWHEEL_POINT_WAIT,
 	TWHEEL_POINT_BURY,
 	TWHEEL_POINT_DELIVER,
@@ -40,10 +43,20 @@ enum twheel_point {
 
 #ifdef TWHEEL_INJECT
 void twheel_inject(enum twheel_point point);
+
+/* Delays until something has happened, but no longer than a delay may be. */
+#define twheel_inject_until(point, condition) do {			\
+	unsigned int __us = twheel_inject_most(point);			\
+									\
+	while (__us-- && !(condition))					\
+		udelay(1);						\
+} while (0)
+unsigned int twheel_inject_most(enum twheel_point point);
 u32 twheel_inject_generation(void);
 bool twheel_inject_no_page(void);
 #else
 static inline void twheel_inject(enum twheel_point point) { }
+#define twheel_inject_until(point, condition) do { } while (0)
 static inline u32 twheel_inject_generation(void) { return 1; }
 static inline bool twheel_inject_no_page(void) { return false; }
 #endif

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../twheel" || exit
 
 SECONDS_LONG=${TORTURE_SECONDS:-30}
 SECONDS_SHORT=$(((SECONDS_LONG + 9) / 10))
-POINTS=8
+POINTS=9
 MODULES=/twheel/inject
 operations=0
 
@@ -63,7 +63,14 @@ torture_spilled() {
 		[ "$(total chunks)" = 0 ] && [ "$(total spilled)" -gt 0 ]
 }
 
-tap_plan $((POINTS + 6))
+# A timer expires while it is being stopped: up to a millisecond for that at
+# TWHEEL_POINT_STOP.
+torture_stops() {
+	echo 1000 > /sys/module/twheel/parameters/inject_us &&
+		torture "$SECONDS_SHORT" $((1 << 5)) 0 duels=1
+}
+
+tap_plan $((POINTS + 7))
 tap "the module has injection points" load_injectable
 tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
 tap "every point delays" all_hit
@@ -75,6 +82,7 @@ while [ $point -lt $((POINTS - 1)) ]; do
 done
 tap "no delays" torture "$SECONDS_SHORT" 0 0
 tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
+tap "stopped while they expire" torture_stops
 tap "no memory for chunks" torture_spilled
 unload
 echo "# $operations operations tortured"

@@ -44,6 +44,10 @@ static uint nr_shared = 32;
 module_param(nr_shared, uint, 0444);
 MODULE_PARM_DESC(nr_shared, "timers that all threads share (default 32)");
 
+static bool duels;
+module_param(duels, bool, 0444);
+MODULE_PARM_DESC(duels, "timers of one thread are stopped about when they expire, and nothing else");
+
 static uint nr_private = 8;
 module_param(nr_private, uint, 0444);
 MODULE_PARM_DESC(nr_private, "timers of each thread (default 8)");
@@ -145,8 +149,8 @@ static void private_fired(struct twheel_timer *timer)
 	struct victim *v = container_of(timer, struct victim, timer);
 
 	callback_begin(v);
-	if (get_random_u32() % 8 == 0)
-		udelay(get_random_u32() % 50);
+	if (duels || get_random_u32() % 8 == 0)
+		udelay(get_random_u32() % (duels ? 500 : 50));
 	atomic_dec(&v->running);
 }
 
@@ -261,18 +265,22 @@ static void private_stop(struct victim *v)
 
 /*
  * Arms a timer, goes to another CPU, and stops the timer in the moment in which it
- * leaves the wheel: then its callback is about to be called.
+ * leaves the wheel, when its callback is about to be called; or when it is due, so that it
+ * leaves while it is being stopped.
  */
 static void duel(struct victim *v)
 {
 	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
-	u64 end;
+	const u64 tick = 1ULL << twheel_tick_shift();
+	bool blind = get_random_u32() & 1;
+	/* It takes some time to get to the other CPU. */
+	u64 deadline = ktime_get_ns() + (blind ? 4 * tick : 0), end;
 
-	private_arm(v, ktime_get_ns());
+	private_arm(v, deadline);
 	/* If the CPU goes in this moment, there is no duel. */
 	if (cpu >= nr_cpu_ids || set_cpus_allowed_ptr(current, cpumask_of(cpu)))
 		return;
-	end = ktime_get_ns() + 5 * NSEC_PER_MSEC;
+	end = blind ? ALIGN(deadline, tick) : ktime_get_ns() + 5 * NSEC_PER_MSEC;
 	while (twheel_pending(&v->timer) && ktime_get_ns() < end)
 		cpu_relax();
 	private_stop(v);
@@ -280,7 +288,7 @@ static void duel(struct victim *v)
 
 static void torture_private(struct victim *v)
 {
-	switch (get_random_u32() % 64) {
+	switch (duels ? 0 : get_random_u32() % 64) {
 	case 0:
 		duel(v);
 		break;
