@@ -56,7 +56,8 @@ u32 twheel_inject_generation(void);
 bool twheel_inject_no_page(void);
 #else
 static inline void twheel_inject(enum twheel_point point) { }
-#define twheel_inject_until(point, condition) do { } while (0)
+#define twheel_inject_until(point, condition)				\
+	do { (void)(point); (void)sizeof(condition); } while (0)
 static inline u32 twheel_inject_generation(void) { return 1; }
 static inline bool twheel_inject_no_page(void) { return false; }
 #endif
