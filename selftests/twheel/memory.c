@@ -10,7 +10,7 @@
 
 #define GROUPS	"/sys/fs/cgroup/"
 #define GROUP	GROUPS "twheel-test"
-#define LIMIT	(16ULL << 20)
+#define LIMIT	(8ULL << 20)
 #define ENOUGH	(1U << 20)
 
 FIXTURE(memory)
@@ -159,7 +159,7 @@ static const char *in_the_group(const struct twheel_timer_add *like, unsigned in
 	return NULL;
 }
 
-TEST_F_TIMEOUT(memory, of_a_small_cgroup, 120)
+TEST_F_TIMEOUT(memory, of_a_small_cgroup, 280)
 {
 	struct {
 		char		wrong[64];
@@ -183,7 +183,7 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 120)
 		_exit(!!wrong);
 	}
 	/* Outside of it there is memory all the while. */
-	end = now_ns() + GUARD_MS * MSEC * 4;
+	end = now_ns() + GUARD_MS * MSEC * 10;
 	while (!waitpid(child, &status, WNOHANG)) {
 		ASSERT_GT(end, now_ns());
 		ASSERT_EQ(0, add_another(self->fd, &variant->add, &handle));
