@@ -283,6 +283,26 @@ static void *hammer_thread(void *arg)
 	return NULL;
 }
 
+/* Has two threads on each CPU do @work for so long. */
+static void run_hammers(struct __test_metadata *_metadata, FIXTURE_DATA(cpus) *self,
+			struct account *account, void *(*work)(void *), __u64 ns)
+{
+	int i, n = self->n * 2 < THREADS_MAX ? self->n * 2 : THREADS_MAX;
+	struct hammer hammers[THREADS_MAX];
+
+	account->stop = false;
+	for (i = 0; i < n; i++) {
+		hammers[i].account = account;
+		hammers[i].cpu = self->cpu[i % self->n];
+		hammers[i].random = random_u64();
+		ASSERT_EQ(0, pthread_create(&hammers[i].thread, NULL, work, &hammers[i]));
+	}
+	sleep_ns(ns);
+	__atomic_store_n(&account->stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, pthread_join(hammers[i].thread, NULL));
+}
+
 /* Only moves the timer in slot 0. */
 static void *rearm_thread(void *arg)
 {
@@ -298,9 +318,7 @@ static void *rearm_thread(void *arg)
 
 TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 {
-	int i, n = self->n * 2 < THREADS_MAX ? self->n * 2 : THREADS_MAX;
 	__u64 adds, ends, end = now_ns() + GUARD_MS * MSEC;
-	struct hammer hammers[THREADS_MAX];
 	static struct account account;
 	unsigned int id;
 
@@ -310,17 +328,7 @@ TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 	ASSERT_NE(NULL, account.records);
 	adds = total("adds");
 	ends = total("expiries") + total("cancels") + total("pending");
-	for (i = 0; i < n; i++) {
-		hammers[i].account = &account;
-		hammers[i].cpu = self->cpu[i % self->n];
-		hammers[i].random = random_u64();
-		ASSERT_EQ(0, pthread_create(&hammers[i].thread, NULL, hammer_thread,
-					    &hammers[i]));
-	}
-	sleep_ns(2 * SEC);
-	__atomic_store_n(&account.stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, pthread_join(hammers[i].thread, NULL));
+	run_hammers(_metadata, self, &account, hammer_thread, 2 * SEC);
 	/* All that is left fires soon. */
 	while (tw_nr_timers(self->fd)) {
 		ASSERT_GT(end, now_ns()) TH_LOG("%llu timers never fire",
@@ -349,8 +357,6 @@ TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 /* One timer, all CPUs: it is moved about while it fires, and fires in the end. */
 TEST_F_TIMEOUT(cpus, one_timer_from_all, 90)
 {
-	int i, n = self->n * 2 < THREADS_MAX ? self->n * 2 : THREADS_MAX;
-	struct hammer hammers[THREADS_MAX];
 	static struct account account;
 	struct twheel_event event;
 	__u64 handle, deadline;
@@ -364,18 +370,7 @@ TEST_F_TIMEOUT(cpus, one_timer_from_all, 90)
 		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
 		account.records[1].handle = handle;
 		account.records[1].ended = 0;
-		account.stop = false;
-		for (i = 0; i < n; i++) {
-			hammers[i].account = &account;
-			hammers[i].cpu = self->cpu[i % self->n];
-			hammers[i].random = random_u64();
-			ASSERT_EQ(0, pthread_create(&hammers[i].thread, NULL, rearm_thread,
-						    &hammers[i]));
-		}
-		sleep_ns(200 * MSEC);
-		__atomic_store_n(&account.stop, true, __ATOMIC_RELAXED);
-		for (i = 0; i < n; i++)
-			ASSERT_EQ(0, pthread_join(hammers[i].thread, NULL));
+		run_hammers(_metadata, self, &account, rearm_thread, 200 * MSEC);
 		EXPECT_EQ(0, account.faults);
 		EXPECT_EQ(0, account.stale);
 		deadline = now_ns() + MSEC;

@@ -5,7 +5,6 @@
  *
  * TWHEEL_SLEEP is for how long a reader sleeps, in seconds.
  */
-#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include "twheel_test.h"
@@ -358,15 +357,12 @@ TEST_F_TIMEOUT(ring, epoll_misses_no_event, 200)
 
 TEST_F(ring, epoll_level_and_edge)
 {
-	struct epoll_event event = { .events = EPOLLIN }, got;
-	int level = epoll_create1(EPOLL_CLOEXEC), edge = epoll_create1(EPOLL_CLOEXEC);
+	int level = tw_epoll(self->fd, EPOLLIN), edge = tw_epoll(self->fd, EPOLLIN | EPOLLET);
 	struct twheel_event events[2];
+	struct epoll_event got;
 
 	ASSERT_GE(level, 0);
 	ASSERT_GE(edge, 0);
-	ASSERT_EQ(0, epoll_ctl(level, EPOLL_CTL_ADD, self->fd, &event));
-	event.events |= EPOLLET;
-	ASSERT_EQ(0, epoll_ctl(edge, EPOLL_CTL_ADD, self->fd, &event));
 	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -292,6 +293,19 @@ static inline bool tw_wait(int fd)
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 
 	return poll(&pollfd, 1, GUARD_MS) == 1 && pollfd.revents == POLLIN;
+}
+
+/* An epoll instance that waits for a file's @events; or -1. */
+static inline int tw_epoll(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event)) {
+		close(epfd);
+		return -1;
+	}
+	return epfd;
 }
 
 /* Is there an event now? */

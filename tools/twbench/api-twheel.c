@@ -203,16 +203,20 @@ static void submit_begin(uint32_t nr)
 	submit_ops = submit_ioctl;
 }
 
-const struct api_scheme api_submit = {
-	.name		= "submit",
-	.begin		= submit_begin,
-	.add		= array_add,
-	.rearm		= array_rearm,
-	.cancel		= array_cancel,
-	.collect	= read_events,
-	.end		= device_end,
-	.wheel		= true,
-};
+/* What submits arrays and reads events. */
+#define ARRAY_SCHEME(_name, _begin)		\
+	{					\
+		.name		= _name,	\
+		.begin		= _begin,	\
+		.add		= array_add,	\
+		.rearm		= array_rearm,	\
+		.cancel		= array_cancel,	\
+		.collect	= read_events,	\
+		.end		= device_end,	\
+		.wheel		= true,		\
+	}
+
+const struct api_scheme api_submit = ARRAY_SCHEME("submit", submit_begin);
 
 static void keyed_begin(uint32_t nr)
 {
@@ -221,16 +225,7 @@ static void keyed_begin(uint32_t nr)
 	op_size = sizeof(struct twheel_op);
 }
 
-const struct api_scheme api_keyed = {
-	.name		= "submit_keyed",
-	.begin		= keyed_begin,
-	.add		= array_add,
-	.rearm		= array_rearm,
-	.cancel		= array_cancel,
-	.collect	= read_events,
-	.end		= device_end,
-	.wheel		= true,
-};
+const struct api_scheme api_keyed = ARRAY_SCHEME("submit_keyed", keyed_begin);
 
 static void uring_begin(uint32_t nr)
 {
