@@ -122,5 +122,10 @@ expect_race "a race in what both of us call" yes memcpy 'f [twheel]' memset 'g [
 expect_race "a race in what one of us calls" no pollwake 'f [twheel]' poll sys_poll
 expect_race "a race in what we call, with an interrupt" no schedule 'f [twheel]' \
 	hrtimer_wakeup $'asm_sysvec_apic_timer_interrupt\n schedule\n f [twheel]'
+expect_race "a race in the buffer of what both of us trace" no \
+	rb_move_tail 'trace_event_raw_event_twheel_tick_entry+0x44 [twheel]' \
+	ring_buffer_unlock_commit 'trace_event_raw_event_twheel_timer_init+0x79 [twheel]'
+expect_race "a race in what we trace" yes \
+	'trace_event_raw_event_twheel_tick_entry+0x44 [twheel]' twheel_tick memset softirq
 expect_race "a race of the kernel" no pollwake softirq poll sys_poll
 echo "1..$number"
