@@ -93,6 +93,14 @@ static inline struct twheel_base *twheel_base_owner(const struct twheel_timer *t
 	return twheel_base_of(READ_ONCE(timer->node.owner));
 }
 
+/* Is a timer this CPU's: on its wheel, or last there? */
+static __always_inline bool twheel_base_owns(const struct twheel_base *base,
+					     const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	return READ_ONCE(timer->node.owner) == base->cpu;
+}
+
 /* The tick that it is now. */
 static inline u64 twheel_base_now(const struct twheel_base *base)
 {
@@ -111,7 +119,8 @@ static inline bool twheel_base_running(const struct twheel_base *base,
  * twheel_base_enter() and _leave() enclose what is done to this CPU's base outside of
  * the hrtimer's function, and _lock() and _unlock() what that does to it. A softirq does
  * not come while interrupts are off, and runs to its end before any task goes on: so to
- * keep interrupts off is all that it takes, and cheaper than to keep off softirqs. With
+ * keep interrupts off is all that it takes, and cheaper than to keep off softirqs. Who
+ * keeps these off already has nothing to do: _enter_bhoff() and _leave_bhoff(). With
  * PREEMPT_RT a softirq is a thread that others interrupt, so there it takes a lock.
  */
 #ifdef CONFIG_PREEMPT_RT
@@ -144,6 +153,18 @@ static inline void twheel_base_leave(struct twheel_base *base, unsigned long fla
 	migrate_enable();
 }
 
+static inline struct twheel_base *twheel_base_enter_bhoff(void)
+{
+	unsigned long flags;
+
+	return twheel_base_enter(&flags);
+}
+
+static inline void twheel_base_leave_bhoff(struct twheel_base *base)
+{
+	twheel_base_leave(base, 0);
+}
+
 /* Lets the owner of a base finish what it has begun. */
 static inline void twheel_base_await(struct twheel_base *base)
 {
@@ -165,6 +186,14 @@ static __always_inline void twheel_base_leave(struct twheel_base *base, unsigned
 {
 	local_irq_restore(flags);
 }
+
+static __always_inline struct twheel_base *twheel_base_enter_bhoff(void)
+{
+	lockdep_assert_in_softirq();
+	return __this_cpu_read(twheel_bases);
+}
+
+static __always_inline void twheel_base_leave_bhoff(struct twheel_base *base) { }
 
 static inline void twheel_base_await(struct twheel_base *base)
 {

@@ -63,8 +63,9 @@ struct twheel_touch_array;
 /**
  * struct twheel_context - an open of /dev/twheel
  * @lock:	guards what follows, up to @blocks, and every timer; the engine
- *		wants calls for one timer to be serialised. Taken with softirqs off, in process
- *		context and by the timers' callbacks. Outside of the engine's locks
+ *		wants calls for one timer to be serialised, and its _bhoff() calls softirqs
+ *		off. Taken with softirqs off, in process context and by the timers'
+ *		callbacks. Outside of the engine's locks
  * @free:	of each kind, timers that are not in use, the last one freed first, by
  *		@timer.node.next
  * @events:	timers that have expired, in this order, by @timer.node.link

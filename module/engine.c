@@ -42,12 +42,13 @@
  * @expires:	its deadline, in nanoseconds
  *
  * The wheel may have slept for long: it is told the time, so that the timer is filed
- * as finely as it can be.
+ * as finely as it can be. Out of line, to keep the way short for all other timers.
  *
  * Context: between twheel_base_enter() and twheel_base_leave().
  * Return: the time, in nanoseconds, at which the wheel comes to the timer.
  */
-u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires)
+noinline u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer,
+				    u64 expires)
 {
 	u64 time;
 
@@ -115,7 +116,7 @@ static __always_inline void arm(struct twheel_base *base, struct twheel_timer *t
 	u64 slot;
 
 	timer->node.deadline = expires;
-	if (unlikely(timer->node.owner != base->cpu)) {
+	if (unlikely(!twheel_base_owns(base, timer))) {
 		arm_here(base, timer, expires, rearm);
 		return;
 	}
@@ -200,6 +201,24 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 }
 EXPORT_SYMBOL_GPL(twheel_add);
 
+/**
+ * twheel_add_bhoff - twheel_add(), for who has softirqs off
+ * @timer:	the timer, which is not armed
+ * @expires:	when, not after %TWHEEL_EXPIRES_MAX
+ *
+ * Context: process or softirq, with softirqs off. Otherwise as twheel_add().
+ */
+void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
+{
+	struct twheel_base *base;
+
+	twheel_base_supply();
+	base = twheel_base_enter_bhoff();
+	arm(base, timer, expires, false);
+	base->counts.adds++;
+	twheel_base_leave_bhoff(base);
+}
+
 /* Arms a timer for which there is more to do than to store a deadline, most times. */
 static noinline int rearm(struct twheel_timer *timer, u64 expires)
 {
@@ -210,7 +229,7 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
 	twheel_base_supply();
 	base = twheel_base_enter(&flags);
-	if (likely(timer->node.owner == base->cpu)) {
+	if (likely(twheel_base_owns(base, timer))) {
 		pending = twheel_pending(timer);
 		if (twheel_may_defer(&timer->node, expires)) {
 			timer->node.deadline = expires;
@@ -253,8 +272,7 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 	preempt_disable();
 	base = __this_cpu_read(twheel_bases);
 	ticks = READ_ONCE(base->counts.ticks);
-	if (likely(READ_ONCE(timer->node.owner) == base->cpu &&
-		   twheel_may_defer(&timer->node, expires))) {
+	if (likely(twheel_base_owns(base, timer) && twheel_may_defer(&timer->node, expires))) {
 		WRITE_ONCE(timer->node.deadline, expires);
 		/* Orders the store against a softirq of this CPU. */
 		barrier();
@@ -288,6 +306,31 @@ int twheel_rearm(struct twheel_timer *timer, u64 expires)
 }
 EXPORT_SYMBOL_GPL(twheel_rearm);
 
+/**
+ * twheel_rearm_bhoff - twheel_rearm(), for who has softirqs off
+ * @timer:	the timer
+ * @expires:	when
+ *
+ * Context: process or softirq, with softirqs off. Otherwise as twheel_rearm().
+ * Return: as twheel_rearm().
+ */
+int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
+{
+	struct twheel_base *base;
+	bool deferred;
+
+	if (tracing(true))
+		return rearm(timer, expires);
+	base = twheel_base_enter_bhoff();
+	deferred = twheel_base_owns(base, timer) && twheel_may_defer(&timer->node, expires);
+	if (likely(deferred)) {
+		timer->node.deadline = expires;
+		base->counts.rearms++;
+	}
+	twheel_base_leave_bhoff(base);
+	return deferred ? 1 : rearm(timer, expires);
+}
+
 /* Cancels a timer that is on another CPU's wheel. */
 static noinline int cancel_remote(struct twheel_timer *timer)
 {
@@ -307,27 +350,33 @@ static noinline int cancel_remote(struct twheel_timer *timer)
 	return 1;
 }
 
-/* @traced is a constant. */
+/* Cancels a timer that is, or was last, on this CPU's wheel. @traced is a constant. */
+static __always_inline int cancel_here(struct twheel_base *base, struct twheel_timer *timer,
+				       bool traced)
+{
+	if (traced)
+		trace_twheel_timer_cancel(timer, base->cpu, twheel_pending(timer), false);
+	if (unlikely(!twheel_pending(timer)))
+		return 0;
+	base->counts.cancels++;
+	twheel_remove(&base->wheel, &timer->node);
+	return 1;
+}
+
 static __always_inline int cancel(struct twheel_timer *timer, bool traced)
 {
 	struct twheel_base *base;
 	unsigned long flags;
+	int ret;
 
 	base = twheel_base_enter(&flags);
-	if (unlikely(timer->node.owner != base->cpu)) {
+	if (unlikely(!twheel_base_owns(base, timer))) {
 		twheel_base_leave(base, flags);
 		return cancel_remote(timer);
 	}
-	if (traced)
-		trace_twheel_timer_cancel(timer, base->cpu, twheel_pending(timer), false);
-	if (unlikely(!twheel_pending(timer))) {
-		twheel_base_leave(base, flags);
-		return 0;
-	}
-	base->counts.cancels++;
-	twheel_remove(&base->wheel, &timer->node);
+	ret = cancel_here(base, timer, traced);
 	twheel_base_leave(base, flags);
-	return 1;
+	return ret;
 }
 
 static noinline int cancel_traced(struct twheel_timer *timer)
@@ -355,3 +404,27 @@ int twheel_cancel(struct twheel_timer *timer)
 	return cancel(timer, false);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);
+
+/**
+ * twheel_cancel_bhoff - twheel_cancel(), for who has softirqs off
+ * @timer:	the timer
+ *
+ * Context: process or softirq, with softirqs off. Otherwise as twheel_cancel().
+ * Return: as twheel_cancel().
+ */
+int twheel_cancel_bhoff(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	int ret;
+
+	if (trace_twheel_timer_cancel_enabled())
+		return cancel_traced(timer);
+	base = twheel_base_enter_bhoff();
+	if (unlikely(!twheel_base_owns(base, timer))) {
+		twheel_base_leave_bhoff(base);
+		return cancel_remote(timer);
+	}
+	ret = cancel_here(base, timer, false);
+	twheel_base_leave_bhoff(base);
+	return ret;
+}

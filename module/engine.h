@@ -5,7 +5,7 @@
 #ifndef _TWHEEL_ENGINE_H
 #define _TWHEEL_ENGINE_H
 
-#include "wheel.h"
+#include "twheel.h"
 
 /* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
 #define TWHEEL_LATE_BUCKETS	64
@@ -59,6 +59,12 @@ struct twheel_level {
 	bool		more;
 };
 
+/* engine.c: the in-kernel API for callers that have softirqs off */
+void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_cancel_bhoff(struct twheel_timer *timer);
+
+/* base.c, levels.c */
 void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
 int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
 int twheel_engine_init(void);

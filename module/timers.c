@@ -26,6 +26,7 @@
 #include <linux/time.h>
 
 #include "context.h"
+#include "engine.h"
 
 /**
  * twheel_user_expired - a timer of a context is due
@@ -61,6 +62,15 @@ out:
 	spin_unlock(&ctx->lock);
 }
 
+/* Arms a timer that is not armed; a callback of its last life may just be running. */
+static __always_inline void start(struct twheel_user_timer *ut, u64 expires)
+{
+	twheel_set_state(ut, TWHEEL_PENDING);
+	/* @fired may have taken its place. Pairs with the engine's call. */
+	WRITE_ONCE(ut->timer.function, twheel_user_expired);
+	twheel_add_bhoff(&ut->timer, expires);
+}
+
 /**
  * twheel_user_arm - arm a timer, whether it is armed or not
  * @ut:		the timer; not in the list of events
@@ -70,13 +80,10 @@ out:
  */
 void twheel_user_arm(struct twheel_user_timer *ut, u64 expires)
 {
-	if (unlikely(twheel_state_of(ut) != TWHEEL_PENDING)) {
-		twheel_set_state(ut, TWHEEL_PENDING);
-		/* @fired may have taken its place. Pairs with the engine's call. */
-		WRITE_ONCE(ut->timer.function, twheel_user_expired);
-	}
-	/* Not twheel_add(): a callback of its last life may just be running. */
-	twheel_rearm(&ut->timer, expires);
+	if (likely(twheel_state_of(ut) != TWHEEL_PENDING))
+		start(ut, expires);
+	else
+		twheel_rearm_bhoff(&ut->timer, expires);
 }
 
 /**
@@ -164,7 +171,7 @@ int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 		return cancel_later(ctx, ut);
 	/* If this returns 0 the callback is waiting for the lock. */
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
-		twheel_cancel(&ut->timer);
+		twheel_cancel_bhoff(&ut->timer);
 	else
 		verdict = take_event_back(ctx, ut);
 	twheel_timer_release(ctx, ut, false);
@@ -446,7 +453,7 @@ static __always_inline int rearm(struct twheel_context *ctx, const struct twheel
 	if (IS_ERR(ut) || twheel_state_of(ut) != TWHEEL_PENDING ||
 	    twheel_kind_of(ut) == TWHEEL_RICH)
 		return rearm_any(ctx, op, now);
-	twheel_rearm(&ut->timer, plain_deadline(op, now));
+	twheel_rearm_bhoff(&ut->timer, plain_deadline(op, now));
 	ctx->stats.rearms++;
 	return TWHEEL_WAS_PENDING;
 }
