@@ -14,11 +14,11 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "context.h"
+#include "block.h"
 #include "inject.h"
 
-static unsigned int max_timers = 1 << 20;
-module_param(max_timers, uint, 0644);
+unsigned int twheel_most_timers = 1 << 20;
+module_param_named(max_timers, twheel_most_timers, uint, 0644);
 MODULE_PARM_DESC(max_timers, "most timers of one open file (default 1048576)");
 
 static unsigned int max_timers_total = 1 << 26;
@@ -33,11 +33,7 @@ static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
 /* A program that fills its memory cgroup is told so, and not killed. */
 #define GFP_CONTEXT	(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* How long a timer of each kind is, and how many make a block. */
-static const struct {
-	unsigned int size;
-	unsigned int nr;
-} kinds[TWHEEL_NR_KINDS] = {
+const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
 #define MOST		(1U << TWHEEL_SLOT_BITS)
 #define KIND(type)	{ sizeof(type), FIT(type) < MOST ? FIT(type) : MOST }
@@ -49,11 +45,6 @@ static const struct {
 #undef FIT
 };
 
-static struct twheel_user_timer *timer_at(struct twheel_block *block, unsigned int i)
-{
-	return (struct twheel_user_timer *)(block->timers + i * kinds[block->kind].size);
-}
-
 /**
  * twheel_max_timers - how many timers a context may have
  * @ctx:	the context
@@ -64,7 +55,7 @@ static struct twheel_user_timer *timer_at(struct twheel_block *block, unsigned i
 u64 twheel_max_timers(const struct twheel_context *ctx)
 {
 	/* A module parameter: may be written at any time. */
-	return min_t(u64, READ_ONCE(max_timers), ctx->max_timers);
+	return min_t(u64, READ_ONCE(twheel_most_timers), ctx->max_timers);
 }
 
 /**
@@ -104,7 +95,7 @@ struct twheel_context *twheel_context_create(void)
 
 static void block_free(struct twheel_block *block)
 {
-	atomic_long_sub(kinds[block->kind].nr, &nr_allocated);
+	atomic_long_sub(twheel_layouts[block->kind].nr, &nr_allocated);
 	kmemleak_free(block);
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
@@ -126,8 +117,8 @@ static void block_stop(struct twheel_block *block)
 {
 	unsigned int i;
 
-	for (i = 0; i < kinds[block->kind].nr; i++)
-		twheel_cancel_sync(&timer_at(block, i)->timer);
+	for (i = 0; i < twheel_layouts[block->kind].nr; i++)
+		twheel_cancel_sync(&twheel_block_timer(block, i)->timer);
 }
 
 /**
@@ -174,9 +165,10 @@ void twheel_context_limit(struct twheel_context *ctx, u64 most)
 static int reserve(enum twheel_kind kind)
 {
 	/* A module parameter: may be written at any time. */
-	if (atomic_long_add_return(kinds[kind].nr, &nr_allocated) <= READ_ONCE(max_timers_total))
+	if (atomic_long_add_return(twheel_layouts[kind].nr, &nr_allocated) <=
+	    READ_ONCE(max_timers_total))
 		return 0;
-	atomic_long_sub(kinds[kind].nr, &nr_allocated);
+	atomic_long_sub(twheel_layouts[kind].nr, &nr_allocated);
 	return -ENOSPC;
 }
 
@@ -191,7 +183,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		return ERR_PTR(-ENOSPC);
 	pages = alloc_pages(GFP_CONTEXT, TWHEEL_BLOCK_ORDER);
 	if (!pages) {
-		atomic_long_sub(kinds[kind].nr, &nr_allocated);
+		atomic_long_sub(twheel_layouts[kind].nr, &nr_allocated);
 		return ERR_PTR(-ENOMEM);
 	}
 	block = page_address(pages);
@@ -200,8 +192,8 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	block->ctx = ctx;
 	block->number = ctx->nr_blocks;
 	block->kind = kind;
-	for (i = 0; i < kinds[kind].nr; i++) {
-		ut = timer_at(block, i);
+	for (i = 0; i < twheel_layouts[kind].nr; i++) {
+		ut = twheel_block_timer(block, i);
 		twheel_timer_init(&ut->timer, twheel_user_expired);
 		ut->node.generation = twheel_inject_generation();
 		if (kind == TWHEEL_RICH)
@@ -210,21 +202,14 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	return block;
 }
 
-static void add_free(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		     enum twheel_kind kind)
-{
-	ut->node.next = ctx->free[kind];
-	ctx->free[kind] = &ut->node;
-}
-
 static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 {
-	unsigned int i = kinds[block->kind].nr;
+	unsigned int i = twheel_layouts[block->kind].nr;
 
 	spin_lock_bh(&ctx->lock);
 	ctx->blocks[ctx->nr_blocks++] = block;
 	while (i--)
-		add_free(ctx, timer_at(block, i), block->kind);
+		twheel_timer_put(ctx, twheel_block_timer(block, i), block->kind);
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -316,74 +301,18 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
 }
 
 /**
- * twheel_timers_limited - has a context as many timers as it may have?
+ * twheel_timer_unlink - take a timer out of what only timers that are not plain are in
  * @ctx:	the context
+ * @ut:		the timer
  *
  * Context: with the context's lock held.
- * Return: whether it has.
  */
-bool twheel_timers_limited(const struct twheel_context *ctx)
-{
-	return ctx->nr_timers >= twheel_max_timers(ctx);
-}
-
-/**
- * twheel_timer_take - get a timer that no handle names yet
- * @ctx:	the context
- * @kind:	which kind
- *
- * Context: with the context's lock held.
- * Return: the timer, to be armed or to be given to twheel_timer_release(); NULL if
- * twheel_context_grow() must be called first.
- */
-struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
-{
-	struct twheel_user_timer *ut;
-
-	lockdep_assert_held(&ctx->lock);
-	if (unlikely(!ctx->free[kind]))
-		return NULL;
-	ut = container_of(ctx->free[kind], struct twheel_user_timer, node);
-	ctx->free[kind] = ut->node.next;
-	ctx->nr_timers++;
-	return ut;
-}
-
-/* Takes a timer out of what only timers that are not plain are in. */
-static noinline void unlink_timer(struct twheel_context *ctx, struct twheel_user_timer *ut,
-				  enum twheel_kind kind)
+void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
-	if (kind == TWHEEL_RICH)
+	if (twheel_kind_of(ut) == TWHEEL_RICH)
 		list_del_init(&twheel_rich(ut)->clocked);
-}
-
-/**
- * twheel_timer_release - free a timer
- * @ctx:	the context; locked
- * @ut:		a timer that is neither armed nor in the list of events
- * @delivered:	its event has been delivered
- *
- * Its handle is stale from here on.
- *
- * Context: with the context's lock held.
- */
-void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
-			  bool delivered)
-{
-	unsigned int history = ut->node.state >> TWHEEL_HISTORY_SHIFT << 1 | delivered;
-	enum twheel_kind kind = twheel_kind_of(ut);
-
-	lockdep_assert_held(&ctx->lock);
-	if (unlikely(kind != TWHEEL_PLAIN))
-		unlink_timer(ctx, ut, kind);
-	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
-	ut->node.generation++;
-	ctx->nr_timers--;
-	/* The generation has wrapped: the timer is never used again. */
-	if (likely(ut->node.generation))
-		add_free(ctx, ut, kind);
 }
 
 /**
@@ -395,26 +324,7 @@ void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *
  */
 u64 twheel_timer_handle(const struct twheel_user_timer *ut)
 {
-	const struct twheel_block *block = twheel_block_of(ut);
-	u32 offset = (const u8 *)ut - block->timers;
-	u64 handle = ut->node.generation;
-
-	handle = handle << TWHEEL_INDEX_BITS | (u64)block->number << TWHEEL_SLOT_BITS;
-	return handle | offset / kinds[block->kind].size;
-}
-
-/* The timer of the number in the lower half of a handle, or NULL. */
-static struct twheel_user_timer *timer_of(struct twheel_context *ctx, u32 index)
-{
-	u32 number = index >> TWHEEL_SLOT_BITS, i = index & ((1 << TWHEEL_SLOT_BITS) - 1);
-	struct twheel_block *block;
-
-	if (unlikely(number >= ctx->nr_blocks))
-		return NULL;
-	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
-	if (unlikely(i >= kinds[block->kind].nr))
-		return NULL;
-	return timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
+	return twheel_handle_of(ut, twheel_layouts[twheel_kind_of(ut)].size);
 }
 
 /* What has become of an earlier life of a timer. */
@@ -440,7 +350,7 @@ static int history_of(const struct twheel_user_timer *ut, u32 generation)
  */
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle)
 {
-	struct twheel_user_timer *ut = timer_of(ctx, handle);
+	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
 	u32 generation = handle >> TWHEEL_INDEX_BITS;
 
 	lockdep_assert_held(&ctx->lock);
@@ -486,7 +396,7 @@ static bool is_there(struct twheel_user_timer *ut)
  */
 struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor)
 {
-	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
+	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1), nr;
 	struct twheel_user_timer *ut;
 	struct twheel_block *block;
 
@@ -494,8 +404,9 @@ struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cur
 	if (*cursor >> TWHEEL_INDEX_BITS || number >= ctx->nr_blocks)
 		return ERR_PTR(-ENOENT);
 	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
-	for (; i < kinds[block->kind].nr; i++) {
-		ut = timer_at(block, array_index_nospec(i, kinds[block->kind].nr));
+	nr = twheel_layouts[block->kind].nr;
+	for (; i < nr; i++) {
+		ut = twheel_block_timer(block, array_index_nospec(i, nr));
 		if (is_there(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
 			return ut;

@@ -2,7 +2,7 @@
 /*
  * twheel: contexts: what an open of /dev/twheel holds
  *
- * context.c makes and ends contexts and the memory of their timers, timers.c adds,
+ * context.c makes and ends contexts and the memory of their timers (block.h), timers.c adds,
  * cancels, re-arms and queries, rich.c knows timers with more than a deadline, keys.c
  * finds them by key, clocks.c minds clocks that jump, submit.c takes arrays of
  * operations and drains, events.c delivers, by read() or into the ring (ring.c), touch.c
@@ -267,16 +267,13 @@ static inline bool twheel_is_periodic(struct twheel_user_timer *ut)
 	return twheel_kind_of(ut) == TWHEEL_RICH && twheel_rich(ut)->period;
 }
 
-/* context.c */
+/* context.c; what is short is in block.h */
 struct twheel_context *twheel_context_create(void);
 void twheel_context_destroy(struct twheel_context *ctx);
 void twheel_context_limit(struct twheel_context *ctx, u64 most);
 int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind);
 u64 twheel_context_bytes(struct twheel_context *ctx);
-bool twheel_timers_limited(const struct twheel_context *ctx);
-struct twheel_user_timer *twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind);
-void twheel_timer_release(struct twheel_context *ctx, struct twheel_user_timer *ut,
-			  bool delivered);
+void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut);
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
 struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor);
 u64 twheel_timer_handle(const struct twheel_user_timer *ut);

@@ -25,7 +25,7 @@
 #include <linux/ktime.h>
 #include <linux/time.h>
 
-#include "context.h"
+#include "block.h"
 #include "engine.h"
 
 /**
@@ -449,9 +449,8 @@ static __always_inline int rearm(struct twheel_context *ctx, const struct twheel
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->time > TWHEEL_TIME_MAX ||
 		     op->user_data | op->clock || !is_slim(op, slim)))
 		return rearm_any(ctx, op, now);
-	ut = twheel_timer_find(ctx, op->handle);
-	if (IS_ERR(ut) || twheel_state_of(ut) != TWHEEL_PENDING ||
-	    twheel_kind_of(ut) == TWHEEL_RICH)
+	ut = twheel_timer_pending(ctx, op->handle);
+	if (unlikely(!ut || twheel_kind_of(ut) == TWHEEL_RICH))
 		return rearm_any(ctx, op, now);
 	twheel_rearm_bhoff(&ut->timer, plain_deadline(op, now));
 	ctx->stats.rearms++;

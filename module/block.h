@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: the blocks in which a context's timers lie: finding, taking and freeing one
+ *
+ * What is short, and done for each operation of an array; the rest is in context.c.
+ */
+#ifndef _TWHEEL_BLOCK_H
+#define _TWHEEL_BLOCK_H
+
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/nospec.h>
+
+#include "context.h"
+
+/**
+ * struct twheel_layout - what a block of timers of some kind is like
+ * @size:	bytes of a timer
+ * @nr:		timers in a block
+ */
+struct twheel_layout {
+	unsigned int	size;
+	unsigned int	nr;
+};
+
+/* By kind. */
+extern const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS];
+
+/* The module parameter max_timers; may be written at any time. */
+extern unsigned int twheel_most_timers;
+
+/* The timer at @i of a block, which is in range. */
+static __always_inline struct twheel_user_timer *twheel_block_timer(struct twheel_block *block,
+								    unsigned int i)
+{
+	return (struct twheel_user_timer *)(block->timers +
+					    i * twheel_layouts[block->kind].size);
+}
+
+/* The timer of the number in the lower half of a handle, or NULL. */
+static __always_inline struct twheel_user_timer *twheel_timer_at(struct twheel_context *ctx,
+								 u32 index)
+{
+	u32 number = index >> TWHEEL_SLOT_BITS, i = index & ((1 << TWHEEL_SLOT_BITS) - 1), nr;
+	struct twheel_block *block;
+
+	if (unlikely(number >= ctx->nr_blocks))
+		return NULL;
+	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
+	nr = twheel_layouts[block->kind].nr;
+	if (unlikely(i >= nr))
+		return NULL;
+	return twheel_block_timer(block, array_index_nospec(i, nr));
+}
+
+/**
+ * twheel_timer_pending - look up a handle that names a pending timer
+ * @ctx:	the context
+ * @handle:	any number
+ *
+ * Context: with the context's lock held.
+ * Return: the timer, or NULL if there is another answer: ask twheel_timer_find().
+ */
+static __always_inline struct twheel_user_timer *
+twheel_timer_pending(struct twheel_context *ctx, u64 handle)
+{
+	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
+
+	lockdep_assert_held(&ctx->lock);
+	if (unlikely(!ut || ut->node.generation != handle >> TWHEEL_INDEX_BITS ||
+		     twheel_state_of(ut) != TWHEEL_PENDING))
+		return NULL;
+	return ut;
+}
+
+/* What names a timer of @size bytes. Where that is a constant, it is no division. */
+static __always_inline u64 twheel_handle_of(const struct twheel_user_timer *ut, u32 size)
+{
+	const struct twheel_block *block = twheel_block_of(ut);
+	u32 i = (u32)((const u8 *)ut - block->timers) / size;
+
+	return (u64)ut->node.generation << TWHEEL_INDEX_BITS |
+	       (u64)block->number << TWHEEL_SLOT_BITS | i;
+}
+
+/**
+ * twheel_timers_limited - has a context as many timers as it may have?
+ * @ctx:	the context
+ *
+ * Context: with the context's lock held.
+ * Return: whether it has.
+ */
+static __always_inline bool twheel_timers_limited(const struct twheel_context *ctx)
+{
+	return ctx->nr_timers >= ctx->max_timers ||
+	       ctx->nr_timers >= READ_ONCE(twheel_most_timers);
+}
+
+/**
+ * twheel_timer_take - get a timer that no handle names yet
+ * @ctx:	the context
+ * @kind:	which kind
+ *
+ * Context: with the context's lock held.
+ * Return: the timer, to be armed or to be given to twheel_timer_release(); NULL if
+ * twheel_context_grow() must be called first.
+ */
+static __always_inline struct twheel_user_timer *
+twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
+{
+	struct twheel_node *node = ctx->free[kind];
+
+	lockdep_assert_held(&ctx->lock);
+	if (unlikely(!node))
+		return NULL;
+	ctx->free[kind] = node->next;
+	ctx->nr_timers++;
+	return container_of(node, struct twheel_user_timer, node);
+}
+
+/* Adds a timer to those that are not in use. */
+static __always_inline void twheel_timer_put(struct twheel_context *ctx,
+					     struct twheel_user_timer *ut, enum twheel_kind kind)
+{
+	ut->node.next = ctx->free[kind];
+	ctx->free[kind] = &ut->node;
+}
+
+/**
+ * twheel_timer_release - free a timer
+ * @ctx:	the context
+ * @ut:		a timer that is neither armed nor in the list of events
+ * @delivered:	its event has been delivered
+ *
+ * Its handle is stale from here on.
+ *
+ * Context: with the context's lock held.
+ */
+static __always_inline void twheel_timer_release(struct twheel_context *ctx,
+						 struct twheel_user_timer *ut, bool delivered)
+{
+	enum twheel_kind kind = twheel_kind_of(ut);
+	unsigned int history;
+
+	lockdep_assert_held(&ctx->lock);
+	if (unlikely(kind != TWHEEL_PLAIN))
+		twheel_timer_unlink(ctx, ut);
+	history = ut->node.state >> TWHEEL_HISTORY_SHIFT << 1 | delivered;
+	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
+	ctx->nr_timers--;
+	/* When the generation has wrapped, the timer is never used again. */
+	if (likely(++ut->node.generation))
+		twheel_timer_put(ctx, ut, kind);
+}
+
+#endif /* _TWHEEL_BLOCK_H */
