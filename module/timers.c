@@ -222,11 +222,9 @@ static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
 		 op->touch | op->limit);
 }
 
-static __always_inline enum twheel_kind kind_of(const struct twheel_op *op, bool slim)
+static enum twheel_kind kind_of(const struct twheel_op *op)
 {
-	if (op->clock != CLOCK_MONOTONIC)
-		return TWHEEL_RICH;
-	if (!slim && (op->period || op->idle || op->lifetime))
+	if (op->clock != CLOCK_MONOTONIC || op->period || op->idle || op->lifetime)
 		return TWHEEL_RICH;
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
 }
@@ -250,8 +248,7 @@ static int check_rest(const struct twheel_context *ctx, const struct twheel_op *
 	return op->limit ? -EINVAL : 0;
 }
 
-static __always_inline int check_add(const struct twheel_context *ctx,
-				     const struct twheel_op *op, bool slim)
+static int check_add(const struct twheel_context *ctx, const struct twheel_op *op)
 {
 	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED))
 		return -EOPNOTSUPP;
@@ -260,9 +257,6 @@ static __always_inline int check_add(const struct twheel_context *ctx,
 		return -EOPNOTSUPP;
 	if (op->time > TWHEEL_TIME_MAX && op->time != TWHEEL_TIME_NONE)
 		return -EINVAL;
-	if (likely(op->time <= TWHEEL_TIME_MAX && is_slim(op, slim) &&
-		   !(op->flags & TWHEEL_TOUCHED)))
-		return 0;
 	return check_rest(ctx, op);
 }
 
@@ -294,7 +288,7 @@ static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
 	/* One more only as long as the other one is being delivered. */
 	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op, false));
+	ut = twheel_timer_take(ctx, kind_of(op));
 	if (!ut)
 		return -EAGAIN;
 	twheel_keys_replace(ctx, old, ut);
@@ -326,14 +320,14 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	if (!ctx->has_keys)
 		return -EAGAIN;
 	old = twheel_keys_find(ctx, op->key);
-	if (old && (twheel_kind_of(old) != kind_of(op, false) ||
+	if (old && (twheel_kind_of(old) != kind_of(op) ||
 		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
 		return replace(ctx, old, op, now);
 	if (old)
 		return move(ctx, old, op, now);
 	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op, false));
+	ut = twheel_timer_take(ctx, kind_of(op));
 	if (!ut)
 		return -EAGAIN;
 	if (twheel_keys_insert(ctx, ut, op->key)) {
@@ -345,42 +339,78 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return TWHEEL_WAS_ABSENT;
 }
 
-static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
-			       bool slim)
+static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_user_timer *ut;
 	int ret;
 
-	ret = check_add(ctx, op, slim);
-	if (unlikely(ret))
+	ret = check_add(ctx, op);
+	if (ret)
 		return ret;
-	if (unlikely(op->clock != CLOCK_MONOTONIC && !ctx->has_clocks))
+	if (op->clock != CLOCK_MONOTONIC && !ctx->has_clocks)
 		return -EAGAIN;
-	if (unlikely(op->flags & TWHEEL_KEYED))
+	if (op->flags & TWHEEL_KEYED)
 		return add_keyed(ctx, op, now);
-	if (unlikely(twheel_timers_limited(ctx)))
+	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, kind_of(op, slim));
-	if (unlikely(!ut))
+	ut = twheel_timer_take(ctx, kind_of(op));
+	if (!ut)
 		return -EAGAIN;
 	begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return 0;
 }
 
-static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
-				  bool slim)
+/* What is asked for most: a timer with a deadline, and nothing else. */
+static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+			       bool slim)
 {
 	struct twheel_user_timer *ut;
 
-	if (unlikely(op->flags & ~TWHEEL_BY_KEY))
+	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->clock != CLOCK_MONOTONIC ||
+		     op->time > TWHEEL_TIME_MAX || !is_slim(op, slim) ||
+		     twheel_timers_limited(ctx)))
+		return add_any(ctx, op, now);
+	ut = twheel_timer_take(ctx, TWHEEL_PLAIN);
+	if (unlikely(!ut))
+		return -EAGAIN;
+	ut->user_data = op->user_data;
+	op->handle = twheel_handle_of(ut, sizeof(*ut));
+	start(ut, plain_deadline(op, now));
+	ctx->stats.adds++;
+	return 0;
+}
+
+static noinline int cancel_any(struct twheel_context *ctx, const struct twheel_op *op)
+{
+	struct twheel_user_timer *ut;
+
+	if (op->flags & ~TWHEEL_BY_KEY)
 		return -EOPNOTSUPP;
-	if (unlikely(op->time | op->user_data | op->clock || !is_slim(op, slim)))
+	if (op->time | op->user_data | op->clock || !is_slim(op, false))
 		return -EINVAL;
 	ut = find(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	return twheel_user_cancel(ctx, ut);
+}
+
+/* What is asked for most: a pending timer is cancelled. */
+static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
+				  bool slim)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags | op->time | op->user_data | op->clock || !is_slim(op, slim)))
+		return cancel_any(ctx, op);
+	ut = twheel_timer_pending(ctx, op->handle);
+	if (unlikely(!ut))
+		return cancel_any(ctx, op);
+	/* As twheel_user_cancel(). */
+	twheel_cancel_bhoff(&ut->timer);
+	twheel_timer_release(ctx, ut, false);
+	ctx->stats.cancels++;
+	return TWHEEL_WAS_PENDING;
 }
 
 static int check_rearm(const struct twheel_op *op)
@@ -482,31 +512,40 @@ static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
 		ret = twheel_keys_init(ctx);
 	if (!ret && op->clock != CLOCK_MONOTONIC)
 		ret = twheel_clocks_join(ctx);
-	return ret ?: twheel_context_grow(ctx, kind_of(op, false));
+	return ret ?: twheel_context_grow(ctx, kind_of(op));
+}
+
+/* Does an operation that has returned -EAGAIN. Lets go of the lock for a while. */
+static noinline int run_again(struct twheel_context *ctx, struct twheel_op *op)
+	__must_hold(&ctx->lock)
+{
+	int ret;
+
+	do {
+		spin_unlock_bh(&ctx->lock);
+		ret = prepare(ctx, op);
+		spin_lock_bh(&ctx->lock);
+		if (!ret)
+			ret = run(ctx, op, ktime_get_ns(), false);
+	} while (ret == -EAGAIN);
+	return ret;
 }
 
 static __always_inline unsigned int run_all(struct twheel_context *ctx, struct twheel_op *ops,
 					    unsigned int nr, bool stop, bool slim)
 {
 	u64 now = ktime_get_ns();
-	unsigned int i;
-	int ret;
+	unsigned int i = 0;
+	int ret = 0;
 
 	spin_lock_bh(&ctx->lock);
-	for (i = 0; i < nr; i++) {
-		while (unlikely((ret = run(ctx, &ops[i], now, slim)) == -EAGAIN)) {
-			spin_unlock_bh(&ctx->lock);
-			ret = prepare(ctx, &ops[i]);
+	while (i < nr && !(unlikely(ret < 0) && stop)) {
+		ret = run(ctx, &ops[i], now, slim);
+		if (unlikely(ret == -EAGAIN)) {
+			ret = run_again(ctx, &ops[i]);
 			now = ktime_get_ns();
-			spin_lock_bh(&ctx->lock);
-			if (ret)
-				break;
 		}
-		ops[i].result = ret;
-		if (unlikely(stop && ret < 0)) {
-			i++;
-			break;
-		}
+		ops[i++].result = ret;
 	}
 	spin_unlock_bh(&ctx->lock);
 	return i;
