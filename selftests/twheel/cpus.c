@@ -284,7 +284,7 @@ static void *hammer_thread(void *arg)
 }
 
 /* Has two threads on each CPU do @work for so long. */
-static void run_hammers(struct __test_metadata *_metadata, FIXTURE_DATA(cpus) *self,
+static void run_hammers(struct __test_metadata *_metadata, FIXTURE_DATA(cpus) * self,
 			struct account *account, void *(*work)(void *), __u64 ns)
 {
 	int i, n = self->n * 2 < THREADS_MAX ? self->n * 2 : THREADS_MAX;
