@@ -391,7 +391,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	begin = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - begin;
 	for (i = 0; i < 3; i++) {
-		deadlines[i] = clock_ns(clocks[i]) + 4 * SEC;
+		deadlines[i] = clock_ns(clocks[i]) + 2 * SEC;
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], deadlines[i], ABS, i, &handles[i]));
 	}
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_BOOTTIME, HOUR, 0, 9, &relative));
@@ -399,8 +399,8 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	woken = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - woken - slept;
 	printf("# asleep for %llu ms, and busy for %llu\n", slept / MSEC, (woken - begin) / MSEC);
-	/* Else the kernel has not done what it was asked for. */
-	ASSERT_LT(4 * SEC, slept);
+	/* The clock that counts a sleep has whole seconds, and the delay is no exact one. */
+	ASSERT_LT(2 * SEC, slept);
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(true, tw_wait(self->fd));
 		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
@@ -411,7 +411,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 		EXPECT_LE(event.deadline, event.fired);
 	}
 	/* Unless the machine is very slow, those come first which have not slept. */
-	if (now_ns() < begin + 4 * SEC) {
+	if (now_ns() < begin + 2 * SEC) {
 		EXPECT_EQ(2, i);
 		EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[2]));
 	}
