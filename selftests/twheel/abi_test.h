@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tests of arguments share: good ones, and bad ones that change nothing.
+ */
+#ifndef _TWHEEL_ABI_TEST_H
+#define _TWHEEL_ABI_TEST_H
+
+#include "twheel_test.h"
+
+#define IOC_SIZE_MAX	((1 << _IOC_SIZEBITS) - 1)
+
+/* The first sizes of what has grown: they must always do. */
+#define ADD_SIZE_FIRST		32
+#define REARM_SIZE_FIRST	24
+#define QUERY_SIZE_FIRST	40
+
+union argument {
+	struct twheel_info		info;
+	struct twheel_timer_add		add;
+	struct twheel_timer_cancel	cancel;
+	struct twheel_timer_rearm	rearm;
+	struct twheel_timer_query	query;
+	struct twheel_submit		submit;
+	struct twheel_drain		drain;
+	struct twheel_context_stats	stats;
+	struct twheel_setup		setup;
+	unsigned char			bytes[IOC_SIZE_MAX];
+};
+
+/**
+ * struct sample - a context with two timers
+ * @fd:		the device
+ * @pending:	handle of a timer that is pending
+ * @expired:	handle of one that has expired
+ * @before:	what they looked like at first
+ */
+struct sample {
+	int		fd;
+	__u64		pending;
+	__u64		expired;
+	struct tw_view	before;
+};
+
+/* Makes a sample. Returns 0 or an errno. */
+static inline int sample_open(struct sample *sample)
+{
+	int ret;
+
+	sample->fd = tw_open(O_NONBLOCK);
+	if (sample->fd < 0)
+		return sample->fd;
+	ret = tw_add(sample->fd, 1, ABS, 100, &sample->expired);
+	if (ret)
+		return ret;
+	if (!tw_wait_events(sample->fd, 1))
+		return -ETIME;
+	ret = tw_add(sample->fd, HOUR, 0, 200, &sample->pending);
+	return ret ?: tw_look(sample->fd, sample->pending, sample->expired, &sample->before);
+}
+
+static inline void expect_unchanged(struct __test_metadata *_metadata, struct sample *sample)
+{
+	struct tw_view after;
+
+	ASSERT_EQ(0, tw_look(sample->fd, sample->pending, sample->expired, &after));
+	EXPECT_EQ(0, memcmp(&sample->before, &after, sizeof(after)));
+}
+
+/*
+ * Fills in a good argument, for a call that returns 0; for a cancel that is a new
+ * timer. An array of operations is empty, and there is nothing to drain.
+ */
+static inline int good(struct sample *sample, unsigned int cmd, union argument *argument)
+{
+	memset(argument, 0, sizeof(*argument));
+	switch (cmd) {
+	case TWHEEL_IOC_TIMER_ADD:
+		argument->add.time = HOUR;
+		argument->add.user_data = 300;
+		argument->add.clock = CLOCK_MONOTONIC;
+		return 0;
+	case TWHEEL_IOC_TIMER_CANCEL:
+		return tw_add(sample->fd, HOUR, 0, 400, &argument->cancel.handle);
+	case TWHEEL_IOC_TIMER_REARM:
+		argument->rearm.handle = sample->pending;
+		/* As it is, so that nothing changes if it is accepted. */
+		argument->rearm.time = sample->before.pending.deadline;
+		argument->rearm.flags = ABS;
+		return 0;
+	case TWHEEL_IOC_TIMER_QUERY:
+		argument->query.handle = sample->pending;
+		return 0;
+	case TWHEEL_IOC_SUBMIT:
+		argument->submit.op_size = TWHEEL_OP_SIZE_MIN;
+		return 0;
+	case TWHEEL_IOC_DRAIN:
+		argument->drain.nr_records = 1;
+		argument->drain.record_size = sizeof(struct twheel_timer_query);
+		/* It goes on behind all timers. */
+		argument->drain.cursor = 1ULL << 62;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* A call that must fail with @error, write nothing and change nothing. */
+static inline void expect_error(struct __test_metadata *_metadata, struct sample *sample,
+				unsigned int cmd, const union argument *argument, int error)
+{
+	union argument copy = *argument;
+
+	EXPECT_EQ(-error, tw_ioctl(sample->fd, cmd, &copy))
+		TH_LOG("cmd %x size %u", cmd, _IOC_SIZE(cmd));
+	EXPECT_EQ(0, memcmp(&copy, argument, sizeof(copy)));
+}
+
+#endif /* _TWHEEL_ABI_TEST_H */
