@@ -84,6 +84,19 @@ static __always_inline u64 twheel_handle_of(const struct twheel_user_timer *ut, 
 }
 
 /**
+ * twheel_max_timers - how many timers a context may have
+ * @ctx:	the context
+ *
+ * Context: with the context's lock held.
+ * Return: their number.
+ */
+static __always_inline u64 twheel_max_timers(const struct twheel_context *ctx)
+{
+	/* A module parameter: may be written at any time. */
+	return min_t(u64, READ_ONCE(twheel_most_timers), ctx->max_timers);
+}
+
+/**
  * twheel_timers_limited - has a context as many timers as it may have?
  * @ctx:	the context
  *
@@ -92,8 +105,7 @@ static __always_inline u64 twheel_handle_of(const struct twheel_user_timer *ut, 
  */
 static __always_inline bool twheel_timers_limited(const struct twheel_context *ctx)
 {
-	return ctx->nr_timers >= ctx->max_timers ||
-	       ctx->nr_timers >= READ_ONCE(twheel_most_timers);
+	return ctx->nr_timers >= twheel_max_timers(ctx);
 }
 
 /**

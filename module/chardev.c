@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <uapi/linux/twheel.h>
 
-#include "context.h"
+#include "block.h"
 #include "ioctl.h"
 
 /* Timers that a look at fdinfo shows. */

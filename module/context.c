@@ -46,19 +46,6 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 };
 
 /**
- * twheel_max_timers - how many timers a context may have
- * @ctx:	the context
- *
- * Context: any.
- * Return: the limit at this moment; contexts that have more keep them.
- */
-u64 twheel_max_timers(const struct twheel_context *ctx)
-{
-	/* A module parameter: may be written at any time. */
-	return min_t(u64, READ_ONCE(twheel_most_timers), ctx->max_timers);
-}
-
-/**
  * twheel_nr_contexts - how many contexts are open
  *
  * Context: any.

@@ -277,7 +277,6 @@ void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *u
 struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
 struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor);
 u64 twheel_timer_handle(const struct twheel_user_timer *ut);
-u64 twheel_max_timers(const struct twheel_context *ctx);
 unsigned int twheel_nr_contexts(void);
 
 /* timers.c */

@@ -155,6 +155,16 @@ static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut
 	return TWHEEL_WAS_DELIVERED;
 }
 
+/* Cancels and frees a timer that is pending. Returns a verdict. */
+static __always_inline int cancel_pending(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	/* If this returns 0 the callback is waiting for the lock. */
+	twheel_cancel_bhoff(&ut->timer);
+	twheel_timer_release(ctx, ut, false);
+	ctx->stats.cancels++;
+	return TWHEEL_WAS_PENDING;
+}
+
 /**
  * twheel_user_cancel - cancel and free a timer
  * @ctx:	the context
@@ -165,15 +175,13 @@ static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut
  */
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	int verdict = TWHEEL_WAS_PENDING;
+	int verdict;
 
-	if (unlikely(twheel_state_of(ut) == TWHEEL_IN_DELIVERY))
-		return cancel_later(ctx, ut);
-	/* If this returns 0 the callback is waiting for the lock. */
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
-		twheel_cancel_bhoff(&ut->timer);
-	else
-		verdict = take_event_back(ctx, ut);
+		return cancel_pending(ctx, ut);
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
+		return cancel_later(ctx, ut);
+	verdict = take_event_back(ctx, ut);
 	twheel_timer_release(ctx, ut, false);
 	ctx->stats.cancels++;
 	return verdict;
@@ -404,13 +412,7 @@ static __always_inline int cancel(struct twheel_context *ctx, const struct twhee
 	if (unlikely(op->flags | op->time | op->user_data | op->clock || !is_slim(op, slim)))
 		return cancel_any(ctx, op);
 	ut = twheel_timer_pending(ctx, op->handle);
-	if (unlikely(!ut))
-		return cancel_any(ctx, op);
-	/* As twheel_user_cancel(). */
-	twheel_cancel_bhoff(&ut->timer);
-	twheel_timer_release(ctx, ut, false);
-	ctx->stats.cancels++;
-	return TWHEEL_WAS_PENDING;
+	return likely(ut) ? cancel_pending(ctx, ut) : cancel_any(ctx, op);
 }
 
 static int check_rearm(const struct twheel_op *op)
