@@ -75,6 +75,16 @@
 #define TWHEEL_KEYED		(1U << 3)
 /* Add: the timer's activity is in the touch array, see struct twheel_setup. */
 #define TWHEEL_TOUCHED		(1U << 4)
+/*
+ * Add: the timer's activity is that of a TCP connection, see struct twheel_timer_add.
+ */
+#define TWHEEL_WATCHED		(1U << 5)
+/* Add, with TWHEEL_WATCHED: what is activity. With neither of the two, both are. */
+#define TWHEEL_WATCH_RECEIVED	(1U << 6)	/* data has come in */
+#define TWHEEL_WATCH_SENT	(1U << 7)	/* data has gone out, for the first time or again */
+/* Add, with TWHEEL_WATCHED: what to do before the event is delivered; else nothing. */
+#define TWHEEL_WATCH_SHUTDOWN	(1U << 8)	/* as shutdown(SHUT_RDWR) */
+#define TWHEEL_WATCH_ABORT	(1U << 9)	/* reset the connection, its error is ETIMEDOUT */
 
 /* The largest time that is accepted, absolute or relative: 2^63 - 1 ns. */
 #define TWHEEL_TIME_MAX		0x7fffffffffffffffULL
@@ -137,6 +147,8 @@ enum twheel_limit {
 #define TWHEEL_FEATURE_RING	(1ULL << 5)	/* TWHEEL_IOC_SETUP: the ring */
 #define TWHEEL_FEATURE_TOUCH	(1ULL << 6)	/* TWHEEL_IOC_SETUP: the touch array */
 #define TWHEEL_FEATURE_URING	(1ULL << 7)	/* TWHEEL_URING_SUBMIT */
+#define TWHEEL_FEATURE_WATCH	(1ULL << 8)	/* TWHEEL_WATCHED */
+#define TWHEEL_FEATURE_RULES	(1ULL << 9)	/* see linux/twheel_rules.h */
 
 /**
  * struct twheel_info - the answer to TWHEEL_IOC_INFO
@@ -188,10 +200,16 @@ struct twheel_info {
  * @idle: in: if not 0, the idle timeout in nanoseconds, up to %TWHEEL_TIME_MAX
  * @lifetime: in: if not 0, the lifetime in nanoseconds, up to %TWHEEL_TIME_MAX
  * @touch: in: with TWHEEL_TOUCHED, the word of the touch array that tells of this
- *	timer's activity; needs an @idle. Several timers may share one
+ *	timer's activity; needs an @idle. Several timers may share one. With
+ *	TWHEEL_WATCHED, the file descriptor of a TCP socket; needs an @idle or a @lifetime
  * @reserved: in: 0
  *
  * With @idle or @lifetime the clock is CLOCK_MONOTONIC.
+ *
+ * A timer with TWHEEL_WATCHED ends with its connection, without an event. The connection
+ * must be established, or closed by its peer only; a socket can have one such timer.
+ * It is the socket that is watched: what becomes of the file descriptor does not matter.
+ * The idle timeout is exact to a jiffy: the kernel notes the times of data in these.
  */
 struct twheel_timer_add {
 	__aligned_u64 time;
