@@ -120,7 +120,7 @@ struct twheel_connection {
  * struct twheel_connections - the argument of TWHEEL_IOC_RULE_CONNECTIONS
  * @records: in: address of an array of struct twheel_connection
  * @nr_records: in: how many fit, 1 to 2^31 - 1
- * @record_size: in: bytes from one to the next, at least 80 and a multiple of 8
+ * @record_size: in: bytes from one to the next, at least 72 and a multiple of 8
  * @flags: in: 0
  * @cursor: in: 0 at first; out: where to go on
  * @id: in: the rule
