@@ -60,4 +60,20 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	io_uring_cmd_done(ioucmd, ret, 0, issue_flags)
 #endif
 
+/* 6.5 has sockets reset that BPF has locked. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && defined(CONFIG_BPF_SYSCALL)
+#include <linux/bpf.h>
+#include <net/tcp.h>
+
+#define TWHEEL_TCP_ABORT_LOCKED
+
+static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
+{
+	struct bpf_run_ctx ctx, *old = bpf_set_run_ctx(&ctx);
+
+	tcp_abort(sk, err);
+	bpf_reset_run_ctx(old);
+}
+#endif
+
 #endif /* _TWHEEL_COMPAT_H */

@@ -6,6 +6,7 @@
 
 #include "context.h"
 #include "engine.h"
+#include "watch.h"
 
 static int __init twheel_module_init(void)
 {
@@ -14,12 +15,17 @@ static int __init twheel_module_init(void)
 	ret = twheel_engine_init();
 	if (ret)
 		return ret;
-	ret = twheel_chardev_init();
+	ret = twheel_watch_init();
 	if (ret)
 		goto err_engine;
+	ret = twheel_chardev_init();
+	if (ret)
+		goto err_watch;
 	twheel_debugfs_init();
 	return 0;
 
+err_watch:
+	twheel_watch_exit();
 err_engine:
 	twheel_engine_exit();
 	return ret;
@@ -29,6 +35,7 @@ static void __exit twheel_module_exit(void)
 {
 	twheel_debugfs_exit();
 	twheel_chardev_exit();
+	twheel_watch_exit();
 	twheel_engine_exit();
 }
 

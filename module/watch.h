@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: TCP connections that are watched
+ *
+ * What timers of contexts (timers.c) and rules (rules.c) have in
+ * common: watch.c knows sockets, they know limits.
+ */
+#ifndef _TWHEEL_WATCH_H
+#define _TWHEEL_WATCH_H
+
+#include <linux/list.h>
+#include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "twheel.h"
+
+/**
+ * struct twheel_watch - the socket's side of a timer
+ * @hash:	in the table of its kind
+ * @sk:		the socket; a reference is held from twheel_watch_insert() on, until
+ *		twheel_watch_remove()
+ * @rule:	rules.c's
+ * @flags:	TWHEEL_WATCH_RECEIVED, _SENT, _SHUTDOWN, _ABORT
+ * @state:	an enum twheel_watch_state; guarded by twheel_watch_kind.lock, but for what
+ *		the owner does before the watch is in a table
+ */
+struct twheel_watch {
+	struct rhash_head	hash;
+	struct sock		*sk;
+	u32			rule;
+	u16			flags;
+	u16			state;
+};
+
+/**
+ * enum twheel_watch_state - where a watch is
+ * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
+ * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at
+ * @TWHEEL_WATCH_IN_WORK: the worker looks at it: it must stay where it is until
+ *	twheel_watch_kind.judge() returns
+ */
+enum twheel_watch_state {
+	TWHEEL_WATCH_IDLE,
+	TWHEEL_WATCH_DUE,
+	TWHEEL_WATCH_IN_WORK,
+};
+
+/**
+ * enum twheel_watch_finding - what the worker has found
+ * @TWHEEL_FOUND_OPEN: the socket is locked, and the connection is one that can be watched:
+ *	nothing is received, sent or closed until the worker is done
+ * @TWHEEL_FOUND_OVER: the socket is locked, and the connection is closed or about to be
+ * @TWHEEL_FOUND_BUSY: a program is at work with the socket: look again later
+ */
+enum twheel_watch_finding {
+	TWHEEL_FOUND_OPEN,
+	TWHEEL_FOUND_OVER,
+	TWHEEL_FOUND_BUSY,
+};
+
+/**
+ * struct twheel_watch_change - a change of a socket's state
+ * @sk:		the socket
+ * @state:	its state now: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN
+ * @pid:	the process that has changed it, as the first namespace shows it; or 0 if it
+ *		was none
+ */
+struct twheel_watch_change {
+	struct sock	*sk;
+	int		state;
+	pid_t		pid;
+};
+
+/**
+ * struct twheel_watch_kind - watches of one owner
+ * @timer_offset: bytes from a watch back to its struct twheel_timer
+ * @judge:	the worker has found the watch, see enum twheel_watch_finding. The owner frees it,
+ *		arms it anew, or ends it with the decision that is returned: true
+ *		if the watch's action is to be done. The watch is not used any more then.
+ *		Context: process; the socket is locked unless it is busy
+ * @over:	the connection of a socket with such a watch may be over: make it due.
+ *		The watch was in the table a moment ago; whether it still is, and still
+ *		@sk's, is the owner's to find out. Context: process, under rcu_read_lock()
+ * @changed:	a socket has changed its state; NULL if the owner does not care. Context: process
+ * @table:	the watches, by socket
+ * @lock:	guards @due and the watches' state. Taken in process and softirq context,
+ *		inside of the owner's locks
+ * @due:	watches for the worker, by their timers' @node.link
+ * @work:	the worker
+ */
+struct twheel_watch_kind {
+	size_t			timer_offset;
+	bool			(*judge)(struct twheel_watch *watch,
+					 enum twheel_watch_finding finding);
+	void			(*over)(struct twheel_watch *watch, struct sock *sk);
+	void			(*changed)(const struct twheel_watch_change *change);
+	struct rhashtable	table;
+	spinlock_t		lock;
+	struct list_head	due;
+	struct work_struct	work;
+};
+
+#ifdef CONFIG_INET
+
+/**
+ * twheel_watchable - can a connection in this state be watched?
+ * @state:	TCP_*
+ *
+ * Return: true if it is established, or closed by its peer only.
+ */
+static inline bool twheel_watchable(int state)
+{
+	return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT;
+}
+
+int twheel_watch_init(void);
+void twheel_watch_exit(void);
+int twheel_watch_kind_add(struct twheel_watch_kind *kind);
+void twheel_watch_kind_del(struct twheel_watch_kind *kind);
+void twheel_watch_flush(struct twheel_watch_kind *kind);
+struct sock *twheel_watch_socket(int fd);
+int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
+			struct sock *sk);
+struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
+struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
+void twheel_watch_due(struct twheel_watch_kind *kind, struct twheel_watch *watch);
+bool twheel_watch_take_back(struct twheel_watch_kind *kind, struct twheel_watch *watch);
+void twheel_watch_judged(struct twheel_watch_kind *kind, struct twheel_watch *watch);
+u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
+
+#else
+
+static inline int twheel_watch_init(void)
+{
+	return 0;
+}
+
+static inline void twheel_watch_exit(void)
+{
+}
+
+#endif /* CONFIG_INET */
+
+#endif /* _TWHEEL_WATCH_H */
