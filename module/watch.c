@@ -48,10 +48,24 @@
 /* Most kinds of watches. */
 #define NR_KINDS	2
 
+/* Watches looked at before others get a chance to see the worker idle. */
+#define PORTION		64
+
+/* Is this the watch of another socket? It may just be removed, and inserted elsewhere. */
+static int differs(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct twheel_watch *watch = obj;
+	struct sock *const *sk = arg->key;
+
+	/* Pairs with the WRITE_ONCE()s of @sk. */
+	return READ_ONCE(watch->sk) != *sk;
+}
+
 static const struct rhashtable_params params = {
 	.key_len		= sizeof_field(struct twheel_watch, sk),
 	.key_offset		= offsetof(struct twheel_watch, sk),
 	.head_offset		= offsetof(struct twheel_watch, hash),
+	.obj_cmpfn		= differs,
 	.automatic_shrinking	= true,
 };
 
@@ -75,7 +89,7 @@ static struct tracepoint *tracepoint;
  * outside of all others.
  */
 static DEFINE_MUTEX(kinds_lock);
-/* Read by the probe without the lock: an entry is set before the probe is registered. */
+/* Read by the probe without the lock. */
 static struct twheel_watch_kind *kinds[NR_KINDS];
 static unsigned int nr_kinds;
 
@@ -157,11 +171,25 @@ static void state_changes(void *unused, const struct sock *sk, int before, int a
 	local_irq_restore(flags);
 }
 
-/* Makes all watches of a kind due whose connections are over. */
+/*
+ * May a connection be over? If its state is about to change, its socket is locked from before
+ * this is told until after it has changed.
+ */
+static bool may_be_over(struct sock *sk)
+{
+	if (spin_is_locked(&sk->sk_lock.slock) || sock_owned_by_user_nocheck(sk))
+		return true;
+	/* What was stored before the socket was unlocked is seen. */
+	smp_rmb();
+	return !twheel_watchable(inet_sk_state_load(sk));
+}
+
+/* Makes all watches of a kind due whose connections are over, or may be. */
 static void look_for_ended(struct twheel_watch_kind *kind)
 {
 	struct rhashtable_iter iter;
 	struct twheel_watch *watch;
+	struct sock *sk;
 
 	rhashtable_walk_enter(&kind->table, &iter);
 	rhashtable_walk_start(&iter);
@@ -169,8 +197,13 @@ static void look_for_ended(struct twheel_watch_kind *kind)
 		/* The table was resized: it goes on with the new one. */
 		if (IS_ERR(watch))
 			continue;
-		if (!twheel_watchable(inet_sk_state_load(watch->sk)))
-			kind->over(watch, watch->sk);
+		/*
+		 * Pairs with the WRITE_ONCE()s. The socket may be freed, but not the slab that it
+		 * is in, under the RCU lock.
+		 */
+		sk = READ_ONCE(watch->sk);
+		if (sk && may_be_over(sk))
+			kind->over(watch, sk);
 	}
 	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
@@ -315,28 +348,31 @@ static void act(struct sock *sk, u16 flags)
 }
 
 /* Has a watch judged, and acts. The watch may be gone afterwards. */
-static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch)
+static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, struct sock *sk)
 {
-	struct sock *sk = watch->sk;
 	u16 flags = watch->flags;
 	bool open, wanted;
 
-	sock_hold(sk);
 	if (!trylock_sock(sk)) {
 		kind->judge(watch, TWHEEL_FOUND_BUSY);
-	} else {
-		open = twheel_watchable(sk->sk_state);
-		wanted = kind->judge(watch, open ? TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER);
-		if (open && wanted)
-			act(sk, flags);
-		else
-			release_sock(sk);
+		return;
 	}
-	sock_put(sk);
+	open = twheel_watchable(sk->sk_state);
+	wanted = kind->judge(watch, open ? TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER);
+	if (!open || !wanted) {
+		release_sock(sk);
+		return;
+	}
+	act(sk, flags);
+	if (kind->acted)
+		kind->acted(watch);
 }
 
-/* Takes the first watch out of the list. */
-static struct twheel_watch *next_due(struct twheel_watch_kind *kind)
+/*
+ * Takes the first watch out of the list. From here on its owner may remove it, so the worker
+ * has a reference of its own to the socket.
+ */
+static struct twheel_watch *next_due(struct twheel_watch_kind *kind, struct sock **sk)
 {
 	struct twheel_watch *watch = NULL;
 	struct twheel_node *node;
@@ -348,6 +384,8 @@ static struct twheel_watch *next_due(struct twheel_watch_kind *kind)
 		node->place = 0;
 		watch = watch_of(kind, node);
 		watch->state = TWHEEL_WATCH_IN_WORK;
+		*sk = watch->sk;
+		sock_hold(*sk);
 	}
 	spin_unlock_bh(&kind->lock);
 	return watch;
@@ -357,11 +395,19 @@ static void work_on_due(struct work_struct *work)
 {
 	struct twheel_watch_kind *kind = container_of(work, struct twheel_watch_kind, work);
 	struct twheel_watch *watch;
+	struct sock *sk;
+	int i;
 
-	while ((watch = next_due(kind))) {
-		look_at(kind, watch);
+	for (i = 0; i < PORTION; i++) {
+		watch = next_due(kind, &sk);
+		if (!watch)
+			return;
+		look_at(kind, watch, sk);
+		sock_put(sk);
 		cond_resched();
 	}
+	/* Who waits for this work does not wait for all that comes due meanwhile. */
+	queue_work(queue, &kind->work);
 }
 
 /**
@@ -422,8 +468,10 @@ void twheel_watch_judged(struct twheel_watch_kind *kind, struct twheel_watch *wa
 }
 
 /**
- * twheel_watch_flush - wait until the worker is done with what was due
+ * twheel_watch_flush - wait until the worker is done with what it has begun
  * @kind:	whose
+ *
+ * What the owner takes back, or removes, before this is not used any more afterwards.
  *
  * Context: process; may sleep. No lock is held that the owner takes in judge().
  */
@@ -487,30 +535,59 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 {
 	int ret;
 
-	watch->sk = sk;
+	/* Pairs with the READ_ONCE()s of who looks for another socket. */
+	WRITE_ONCE(watch->sk, sk);
 	watch->state = TWHEEL_WATCH_IDLE;
 	sock_hold(sk);
 	ret = rhashtable_lookup_insert_fast(&kind->table, &watch->hash, params);
 	if (!ret)
 		return 0;
+	/* As above. */
+	WRITE_ONCE(watch->sk, NULL);
 	/* Not the last one: the caller has one, too. */
 	sock_put(sk);
 	return ret == -EEXIST ? -EBUSY : -ENOMEM;
 }
 
 /**
- * twheel_watch_remove - watch a socket no more
- * @kind:	the kind of the watch
- * @watch:	a watch in the table, in state %TWHEEL_WATCH_IDLE. Its memory may be read
- *		until an RCU grace period is over
+ * twheel_watch_replace - watch a socket by another watch
+ * @kind:	the kind of both
+ * @old:	a watch in the table, which leaves it
+ * @watch:	a watch that takes its place; as for twheel_watch_insert()
+ *
+ * Needs no memory.
  *
  * Context: process and softirq, with the owner's lock held.
- * Return: the socket, whose reference the caller has to put, with no lock held.
+ */
+void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
+			  struct twheel_watch *watch)
+{
+	/* As in twheel_watch_insert(). */
+	WRITE_ONCE(watch->sk, old->sk);
+	watch->state = TWHEEL_WATCH_IDLE;
+	rhashtable_replace_fast(&kind->table, &old->hash, &watch->hash, params);
+	/* As there. */
+	WRITE_ONCE(old->sk, NULL);
+}
+
+/**
+ * twheel_watch_remove - watch a socket no more
+ * @kind:	the kind of the watch
+ * @watch:	a watch in the table, in state %TWHEEL_WATCH_IDLE or %TWHEEL_WATCH_IN_WORK. Its
+ *		memory may be read until an RCU grace period is over
+ *
+ * Context: process and softirq, with the owner's lock held.
+ * Return: the socket, whose reference the caller has to put. As TCP frees sockets with whatever
+ * lock its devices hold when a packet is gone, so may the caller; but not with kinds' locks.
  */
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch)
 {
+	struct sock *sk = watch->sk;
+
 	rhashtable_remove_fast(&kind->table, &watch->hash, params);
-	return watch->sk;
+	/* As in twheel_watch_insert(). */
+	WRITE_ONCE(watch->sk, NULL);
+	return sk;
 }
 
 /**
@@ -594,6 +671,8 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 
 static int register_probe(void)
 {
+	if (!tracepoint)
+		return -EOPNOTSUPP;
 	return tracepoint_probe_register(tracepoint, state_changes, NULL);
 }
 
@@ -668,6 +747,17 @@ void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 	synchronize_rcu();
 	flush_work(&kind->work);
 	rhashtable_destroy(&kind->table);
+}
+
+/**
+ * twheel_watch_available - can sockets be watched?
+ *
+ * Context: any.
+ * Return: whether this kernel tells of changes.
+ */
+bool twheel_watch_available(void)
+{
+	return tracepoint;
 }
 
 static void find_tracepoint(struct tracepoint *tp, void *unused)

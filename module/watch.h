@@ -8,6 +8,7 @@
 #ifndef _TWHEEL_WATCH_H
 #define _TWHEEL_WATCH_H
 
+#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
@@ -20,8 +21,9 @@
 /**
  * struct twheel_watch - the socket's side of a timer
  * @hash:	in the table of its kind
- * @sk:		the socket; a reference is held from twheel_watch_insert() on, until
- *		twheel_watch_remove()
+ * @sk:		the socket, with a reference, from twheel_watch_insert() on until
+ *		twheel_watch_remove(); else NULL. Written with the owner's lock held; read by
+ *		who looks for another socket in the table as well
  * @rule:	rules.c's
  * @flags:	TWHEEL_WATCH_RECEIVED, _SENT, _SHUTDOWN, _ABORT
  * @state:	an enum twheel_watch_state; guarded by twheel_watch_kind.lock, but for what
@@ -40,7 +42,7 @@ struct twheel_watch {
  * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
  * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at
  * @TWHEEL_WATCH_IN_WORK: the worker looks at it: it must stay where it is until
- *	twheel_watch_kind.judge() returns
+ *	twheel_watch_kind.judge() returns. It may be removed meanwhile
  */
 enum twheel_watch_state {
 	TWHEEL_WATCH_IDLE,
@@ -79,11 +81,15 @@ struct twheel_watch_change {
  * @timer_offset: bytes from a watch back to its struct twheel_timer
  * @judge:	the worker has found the watch, see enum twheel_watch_finding. The owner frees it,
  *		arms it anew, or ends it with the decision that is returned: true
- *		if the watch's action is to be done. The watch is not used any more then.
+ *		if the watch's action is to be done. The watch is not used any more then,
+ *		but to be given to @acted.
  *		Context: process; the socket is locked unless it is busy
+ * @acted:	what judge() has decided on is done; NULL if the owner does not care. Until then
+ *		the watch must stay where it is. Context: process; the socket is not locked
  * @over:	the connection of a socket with such a watch may be over: make it due.
  *		The watch was in the table a moment ago; whether it still is, and still
- *		@sk's, is the owner's to find out. Context: process, under rcu_read_lock()
+ *		@sk's, is the owner's to find out; it may just be somebody else's.
+ *		Context: process, under rcu_read_lock()
  * @changed:	a socket has changed its state; NULL if the owner does not care. Context: process
  * @table:	the watches, by socket
  * @lock:	guards @due and the watches' state. Taken in process and softirq context,
@@ -95,6 +101,7 @@ struct twheel_watch_kind {
 	size_t			timer_offset;
 	bool			(*judge)(struct twheel_watch *watch,
 					 enum twheel_watch_finding finding);
+	void			(*acted)(struct twheel_watch *watch);
 	void			(*over)(struct twheel_watch *watch, struct sock *sk);
 	void			(*changed)(const struct twheel_watch_change *change);
 	struct rhashtable	table;
@@ -118,12 +125,15 @@ static inline bool twheel_watchable(int state)
 
 int twheel_watch_init(void);
 void twheel_watch_exit(void);
+bool twheel_watch_available(void);
 int twheel_watch_kind_add(struct twheel_watch_kind *kind);
 void twheel_watch_kind_del(struct twheel_watch_kind *kind);
 void twheel_watch_flush(struct twheel_watch_kind *kind);
 struct sock *twheel_watch_socket(int fd);
 int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			struct sock *sk);
+void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
+			  struct twheel_watch *watch);
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
 void twheel_watch_due(struct twheel_watch_kind *kind, struct twheel_watch *watch);
@@ -140,6 +150,11 @@ static inline int twheel_watch_init(void)
 
 static inline void twheel_watch_exit(void)
 {
+}
+
+static inline bool twheel_watch_available(void)
+{
+	return false;
 }
 
 #endif /* CONFIG_INET */
