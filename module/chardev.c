@@ -29,6 +29,8 @@ static long run_info(const struct twheel_ioctl_call *call)
 
 	memset(info, 0, sizeof(*info));
 	info->features = FEATURES;
+	if (twheel_watch_available())
+		info->features |= TWHEEL_FEATURE_WATCH;
 	info->tick_ns = 1ULL << twheel_tick_shift();
 	info->event_size = sizeof(struct twheel_event);
 	spin_lock_bh(&ctx->lock);

@@ -40,6 +40,7 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 	[TWHEEL_PLAIN]		= KIND(struct twheel_user_timer),
 	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
 	[TWHEEL_RICH]		= KIND(struct twheel_rich_timer),
+	[TWHEEL_WITH_WATCH]	= KIND(struct twheel_watched_timer),
 #undef KIND
 #undef MOST
 #undef FIT
@@ -120,6 +121,7 @@ void twheel_context_destroy(struct twheel_context *ctx)
 
 	twheel_clocks_leave(ctx);
 	close_events(ctx);
+	twheel_watched_leave(ctx);
 	for (i = 0; i < ctx->nr_blocks; i++) {
 		block_stop(ctx->blocks[i]);
 		cond_resched();
@@ -183,7 +185,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		ut = twheel_block_timer(block, i);
 		twheel_timer_init(&ut->timer, twheel_user_expired);
 		ut->node.generation = twheel_inject_generation();
-		if (kind == TWHEEL_RICH)
+		if (kind >= TWHEEL_RICH)
 			INIT_LIST_HEAD(&twheel_rich(ut)->clocked);
 	}
 	return block;
@@ -296,10 +298,14 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
  */
 void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
+	enum twheel_kind kind = twheel_kind_of(ut);
+
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
-	if (twheel_kind_of(ut) == TWHEEL_RICH)
+	if (kind >= TWHEEL_RICH)
 		list_del_init(&twheel_rich(ut)->clocked);
+	if (kind == TWHEEL_WITH_WATCH)
+		twheel_watched_unlink(ut);
 }
 
 /**
@@ -325,13 +331,33 @@ static int history_of(const struct twheel_user_timer *ut, u32 generation)
 	return -ENOENT;
 }
 
+/* Would a handle find the timer? If not, why? */
+static int presence(struct twheel_user_timer *ut)
+{
+	switch (twheel_state_of(ut)) {
+	case TWHEEL_FREE:
+		return -ENOENT;
+	case TWHEEL_IN_DELIVERY:
+		if (!twheel_is_periodic(ut))
+			return -EALREADY;
+		break;
+	case TWHEEL_WITH_WORKER:
+	case TWHEEL_IN_ACTION:
+		break;
+	default:
+		return 0;
+	}
+	return twheel_rich(ut)->after == TWHEEL_AFTER_STOP ? -ENOENT : 0;
+}
+
 /**
  * twheel_timer_find - look up a handle
  * @ctx:	the context
  * @handle:	any number
  *
  * Context: with the context's lock held.
- * Return: the timer: pending, expired, or periodic and in delivery; or an error pointer:
+ * Return: the timer: pending, expired, with the worker, or periodic and in delivery; or an
+ * error pointer:
  * * %-ENOENT	- the handle names none
  * * %-EALREADY	- its event has been delivered, or is about to be
  */
@@ -339,6 +365,7 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 {
 	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
 	u32 generation = handle >> TWHEEL_INDEX_BITS;
+	int ret;
 
 	lockdep_assert_held(&ctx->lock);
 	if (unlikely(!ut))
@@ -347,27 +374,8 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 		return ERR_PTR(history_of(ut, generation));
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
 		return ut;
-	if (twheel_state_of(ut) == TWHEEL_FREE)
-		return ERR_PTR(-ENOENT);
-	if (twheel_state_of(ut) != TWHEEL_IN_DELIVERY)
-		return ut;
-	if (!twheel_is_periodic(ut))
-		return ERR_PTR(-EALREADY);
-	return twheel_rich(ut)->after == TWHEEL_AFTER_STOP ? ERR_PTR(-ENOENT) : ut;
-}
-
-/* Would a handle find the timer? */
-static bool is_there(struct twheel_user_timer *ut)
-{
-	switch (twheel_state_of(ut)) {
-	case TWHEEL_PENDING:
-	case TWHEEL_EXPIRED:
-		return true;
-	case TWHEEL_IN_DELIVERY:
-		return twheel_is_periodic(ut) && twheel_rich(ut)->after != TWHEEL_AFTER_STOP;
-	default:
-		return false;
-	}
+	ret = presence(ut);
+	return ret ? ERR_PTR(ret) : ut;
 }
 
 /**
@@ -394,7 +402,7 @@ struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cur
 	nr = twheel_layouts[block->kind].nr;
 	for (; i < nr; i++) {
 		ut = twheel_block_timer(block, array_index_nospec(i, nr));
-		if (is_there(ut)) {
+		if (!presence(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
 			return ut;
 		}

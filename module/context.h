@@ -6,7 +6,7 @@
  * cancels, re-arms and queries, rich.c knows timers with more than a deadline, keys.c
  * finds them by key, clocks.c minds clocks that jump, submit.c takes arrays of
  * operations and drains, events.c delivers, by read() or into the ring (ring.c), touch.c
- * is the touch array, chardev.c the device.
+ * is the touch array, watched.c has timers watch connections, chardev.c the device.
  */
 #ifndef _TWHEEL_CONTEXT_H
 #define _TWHEEL_CONTEXT_H
@@ -21,6 +21,7 @@
 #include <uapi/linux/twheel.h>
 
 #include "twheel.h"
+#include "watch.h"
 
 /*
  * Timers are allocated in blocks. A handle is the timer's generation, and below it
@@ -36,6 +37,7 @@
  * @TWHEEL_PLAIN: struct twheel_user_timer
  * @TWHEEL_WITH_KEY: struct twheel_keyed_timer
  * @TWHEEL_RICH: struct twheel_rich_timer
+ * @TWHEEL_WITH_WATCH: struct twheel_watched_timer
  * @TWHEEL_NR_KINDS: their number
  *
  * Each begins with the one before.
@@ -44,6 +46,7 @@ enum twheel_kind {
 	TWHEEL_PLAIN,
 	TWHEEL_WITH_KEY,
 	TWHEEL_RICH,
+	TWHEEL_WITH_WATCH,
 	TWHEEL_NR_KINDS,
 };
 
@@ -84,6 +87,8 @@ struct twheel_touch_array;
  * @keys:	timers with a key
  * @has_keys:	@keys is initialised. Set once, under @grow_lock and @lock
  * @has_clocks:	timers on clocks that jump may be added. Set once, under @lock
+ * @has_watches: timers that watch connections may be added. Set once, under watched.c's
+ *		lock
  * @wait:	who waits for @nr_events to be more than 0, or for the ring
  * @read_lock:	one reader at a time, so that events are numbered in the order in
  *		which they are delivered. Outside of @lock
@@ -109,6 +114,7 @@ struct twheel_context {
 	struct rhashtable		keys;
 	bool				has_keys;
 	bool				has_clocks;
+	bool				has_watches;
 	wait_queue_head_t		wait;
 	struct mutex			read_lock;
 	struct mutex			grow_lock;
@@ -123,12 +129,18 @@ struct twheel_context {
  * @TWHEEL_EXPIRED: in the list of events
  * @TWHEEL_IN_DELIVERY: out of the list, on its way to a reader. Becomes free, or pending
  *	if it is periodic; or expired again if the reader's buffer turns out to be bad
+ * @TWHEEL_WITH_WORKER: due, as far as can be seen without the lock of the socket that it
+ *	watches: twheel_watch_kind.judge() has the word. For the program it is pending
+ * @TWHEEL_IN_ACTION: has expired, and its connection is being shut down or reset. The event
+ *	comes when that is done
  */
 enum twheel_user_state {
 	TWHEEL_FREE,
 	TWHEEL_PENDING,
 	TWHEEL_EXPIRED,
 	TWHEEL_IN_DELIVERY,
+	TWHEEL_WITH_WORKER,
+	TWHEEL_IN_ACTION,
 };
 
 /**
@@ -165,8 +177,9 @@ struct twheel_keyed_timer {
 };
 
 /**
- * enum twheel_after - what to do with a periodic timer when its event has been delivered
- * @TWHEEL_AFTER_NEXT: arm it for its next period
+ * enum twheel_after - what to do with a periodic timer when its event has been delivered, or
+ * with one that watches a connection when the worker lets go of it
+ * @TWHEEL_AFTER_NEXT: arm it for its next period; or do what the worker has decided
  * @TWHEEL_AFTER_ARM: it was re-armed meanwhile: arm it for that
  * @TWHEEL_AFTER_STOP: it was cancelled meanwhile: free it
  */
@@ -192,7 +205,7 @@ enum twheel_after {
  * @clocked:	in the context's list if @clock can jump
  * @jump:	the jump of clocks up to which the timer is armed rightly
  * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
- * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_HAS_LIMITS
+ * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_WATCHED, TWHEEL_HAS_LIMITS
  * @clock:	the clock of @deadline
  * @added_on:	the clock that the timer was added with
  * @limit:	an enum twheel_limit: the one that the timer is armed for
@@ -215,6 +228,20 @@ struct twheel_rich_timer {
 	u8				added_on;
 	u8				limit;
 	u8				after;
+};
+
+/**
+ * struct twheel_watched_timer - a timer that watches a connection
+ * @rt:		the timer
+ * @watch:	the socket's side. In the table from the add until the timer ends or the worker
+ *		decides that it has expired
+ * @retry:	when to have the worker look again, in nanoseconds of CLOCK_MONOTONIC, as the
+ *		socket was busy; or %TWHEEL_TIME_NONE
+ */
+struct twheel_watched_timer {
+	struct twheel_rich_timer	rt;
+	struct twheel_watch		watch;
+	u64				retry;
 };
 
 /**
@@ -262,9 +289,20 @@ static inline struct twheel_rich_timer *twheel_rich(struct twheel_user_timer *ut
 	return container_of(ut, struct twheel_rich_timer, kt.ut);
 }
 
+static inline struct twheel_watched_timer *twheel_watched(struct twheel_user_timer *ut)
+{
+	return container_of(ut, struct twheel_watched_timer, rt.kt.ut);
+}
+
+/* Is it a struct twheel_rich_timer, or more? */
+static inline bool twheel_is_rich(const struct twheel_user_timer *ut)
+{
+	return twheel_kind_of(ut) >= TWHEEL_RICH;
+}
+
 static inline bool twheel_is_periodic(struct twheel_user_timer *ut)
 {
-	return twheel_kind_of(ut) == TWHEEL_RICH && twheel_rich(ut)->period;
+	return twheel_is_rich(ut) && twheel_rich(ut)->period;
 }
 
 /* context.c; what is short is in block.h */
@@ -285,6 +323,10 @@ void twheel_user_arm(struct twheel_user_timer *ut, u64 expires);
 void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
 bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut);
+int twheel_user_check_add(const struct twheel_context *ctx, const struct twheel_op *op);
+int twheel_user_prepare(struct twheel_context *ctx, const struct twheel_op *op);
+void twheel_user_begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		       struct twheel_op *op, u64 now);
 unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
 			     bool stop, bool slim);
 int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query);
@@ -355,6 +397,43 @@ int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
 u64 twheel_touch_bytes(const struct twheel_context *ctx);
 u32 twheel_touch_words(const struct twheel_context *ctx);
 u64 twheel_touch_read(const struct twheel_context *ctx, u32 word, u64 now);
+
+/* watched.c */
+#ifdef CONFIG_INET
+int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op);
+u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now);
+void twheel_watched_due(struct twheel_user_timer *ut);
+bool twheel_watched_take_back(struct twheel_user_timer *ut);
+void twheel_watched_unlink(struct twheel_user_timer *ut);
+void twheel_watched_leave(struct twheel_context *ctx);
+#else
+static inline int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
+{
+	return now;
+}
+
+static inline void twheel_watched_due(struct twheel_user_timer *ut)
+{
+}
+
+static inline bool twheel_watched_take_back(struct twheel_user_timer *ut)
+{
+	return false;
+}
+
+static inline void twheel_watched_unlink(struct twheel_user_timer *ut)
+{
+}
+
+static inline void twheel_watched_leave(struct twheel_context *ctx)
+{
+}
+#endif /* CONFIG_INET */
 
 /* chardev.c */
 int twheel_chardev_init(void);

@@ -58,7 +58,7 @@ static bool move_to_ring(struct twheel_context *ctx)
  * @ctx:	the context
  * @ut:		the timer
  *
- * Context: softirq, with the context's lock held.
+ * Context: process and softirq, with the context's lock held.
  */
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
@@ -139,7 +139,7 @@ void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_even
 	event->seq = seq;
 	event->overruns = 0;
 	event->reason = TWHEEL_LIMIT_DEADLINE;
-	if (twheel_kind_of(ut) == TWHEEL_RICH)
+	if (twheel_is_rich(ut))
 		twheel_rich_fill(twheel_rich(ut), event);
 }
 

@@ -95,7 +95,7 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		      const struct twheel_op *op, u64 now)
 {
 	rt->added_on = op->clock;
-	rt->flags = op->flags;
+	rt->flags = op->flags & (TWHEEL_KEYED | TWHEEL_TOUCHED | TWHEEL_WATCHED);
 	if (op->idle || op->lifetime)
 		rt->flags |= TWHEEL_HAS_LIMITS;
 	rt->period = op->period;
@@ -196,6 +196,8 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	if (rt->idle) {
 		if (rt->flags & TWHEEL_TOUCHED)
 			rt->active = max(rt->active, twheel_touch_read(ctx, rt->touch, now));
+		else if (rt->flags & TWHEEL_WATCHED)
+			rt->active = max(rt->active, twheel_watched_active(rt, now));
 		time = later(rt->active, rt->idle);
 		if (time < first) {
 			first = time;
@@ -206,6 +208,9 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		first = rt->death;
 		rt->limit = TWHEEL_LIMIT_LIFETIME;
 	}
+	/* No limit, but time for the worker to look again. */
+	if (rt->flags & TWHEEL_WATCHED)
+		first = min(first, twheel_watched(&rt->kt.ut)->retry);
 	return first;
 }
 

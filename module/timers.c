@@ -5,7 +5,8 @@
  * Every change of a timer's state happens under the context's lock, and an
  * arming ends with the first of these that gets it:
  *
- *  - its callback, which queues the event;
+ *  - its callback, which queues the event, or hands the timer to the worker of watched
+ *    connections: see watched.c;
  *  - a cancel or a re-arm.
  *
  * The engine may have taken the timer out of the wheel already when the latter
@@ -44,7 +45,7 @@ void twheel_user_expired(struct twheel_timer *timer)
 	if (twheel_state_of(ut) != TWHEEL_PENDING || twheel_pending(timer) || ctx->closing)
 		goto out;
 	now = ktime_get_ns();
-	if (twheel_kind_of(ut) == TWHEEL_RICH) {
+	if (twheel_is_rich(ut)) {
 		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
 		if (expires > now) {
 			ctx->stats.deferrals++;
@@ -53,6 +54,10 @@ void twheel_user_expired(struct twheel_timer *timer)
 		}
 		/* It may be due for another limit than it was armed for. */
 		ut->node.deadline = expires;
+		if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH) {
+			twheel_watched_due(ut);
+			goto out;
+		}
 		now = twheel_clock_read(twheel_rich(ut)->clock, now);
 	}
 	twheel_set_state(ut, TWHEEL_EXPIRED);
@@ -145,14 +150,38 @@ static int take_event_back(struct twheel_context *ctx, struct twheel_user_timer 
 	return TWHEEL_WAS_EXPIRED;
 }
 
-/* Has a periodic timer that is being delivered freed when that is over. */
-static int cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut)
+/* Has a timer that is being delivered, or is with the worker, freed when that is over. */
+static void cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
-	ctx->stats.cancels++;
-	return TWHEEL_WAS_DELIVERED;
+}
+
+/* Cancels a timer that is not armed. */
+static int cancel_unarmed(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	switch (twheel_state_of(ut)) {
+	case TWHEEL_IN_DELIVERY:
+		cancel_later(ctx, ut);
+		return TWHEEL_WAS_DELIVERED;
+	case TWHEEL_WITH_WORKER:
+		if (twheel_watched_take_back(ut))
+			twheel_timer_release(ctx, ut, false);
+		else
+			cancel_later(ctx, ut);
+		return TWHEEL_WAS_PENDING;
+	case TWHEEL_IN_ACTION:
+		cancel_later(ctx, ut);
+		/* It would have been queued in a moment. */
+		ctx->stats.expiries++;
+		ctx->stats.taken_back++;
+		return TWHEEL_WAS_EXPIRED;
+	default:
+		take_event_back(ctx, ut);
+		twheel_timer_release(ctx, ut, false);
+		return TWHEEL_WAS_EXPIRED;
+	}
 }
 
 /* Cancels and frees a timer that is pending. Returns a verdict. */
@@ -175,16 +204,10 @@ static __always_inline int cancel_pending(struct twheel_context *ctx, struct twh
  */
 int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	int verdict;
-
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
 		return cancel_pending(ctx, ut);
-	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
-		return cancel_later(ctx, ut);
-	verdict = take_event_back(ctx, ut);
-	twheel_timer_release(ctx, ut, false);
 	ctx->stats.cancels++;
-	return verdict;
+	return cancel_unarmed(ctx, ut);
 }
 
 /* Finds the timer that an operation names. */
@@ -232,8 +255,10 @@ static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
 
 static enum twheel_kind kind_of(const struct twheel_op *op)
 {
-	if (op->clock != CLOCK_MONOTONIC || op->period || op->idle || op->lifetime)
+	if (op->clock != CLOCK_MONOTONIC)
 		return TWHEEL_RICH;
+	if (op->period || op->idle || op->lifetime)
+		return op->flags & TWHEEL_WATCHED ? TWHEEL_WITH_WATCH : TWHEEL_RICH;
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
 }
 
@@ -250,16 +275,18 @@ static int check_rest(const struct twheel_context *ctx, const struct twheel_op *
 		return -EINVAL;
 	if (op->key && !(op->flags & TWHEEL_KEYED))
 		return -EINVAL;
-	if (op->flags & TWHEEL_TOUCHED ? !op->idle || op->touch >= twheel_touch_words(ctx) :
-					 op->touch)
+	if (op->flags & TWHEEL_WATCHED) {
+		if (!limits)
+			return -EINVAL;
+	} else if (op->flags & TWHEEL_TOUCHED ? !op->idle || op->touch >= twheel_touch_words(ctx) :
+						op->touch) {
 		return -EINVAL;
+	}
 	return op->limit ? -EINVAL : 0;
 }
 
-static int check_add(const struct twheel_context *ctx, const struct twheel_op *op)
+static int check_fields(const struct twheel_context *ctx, const struct twheel_op *op)
 {
-	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED))
-		return -EOPNOTSUPP;
 	if (op->clock != CLOCK_MONOTONIC && op->clock != CLOCK_BOOTTIME &&
 	    op->clock != CLOCK_REALTIME)
 		return -EOPNOTSUPP;
@@ -268,13 +295,58 @@ static int check_add(const struct twheel_context *ctx, const struct twheel_op *o
 	return check_rest(ctx, op);
 }
 
-/* Gives a timer what an operation says, and arms it. */
-static void begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		  struct twheel_op *op, u64 now)
+#define ACTIONS		(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
+#define WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | ACTIONS)
+#define ADD_FLAGS	(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED)
+
+/* Checks the flags of an add that is not an ordinary one. */
+static int check_flags(const struct twheel_op *op)
+{
+	if (op->flags & ~(ADD_FLAGS | WATCH_FLAGS))
+		return -EOPNOTSUPP;
+	if (!(op->flags & TWHEEL_WATCHED) || op->flags & TWHEEL_TOUCHED ||
+	    (op->flags & ACTIONS) == ACTIONS)
+		return -EINVAL;
+	/* It needs the socket, and is not for batches: see twheel_watched_add(). */
+	return -EAGAIN;
+}
+
+static int check_add(const struct twheel_context *ctx, const struct twheel_op *op)
+{
+	if (op->flags & ~ADD_FLAGS)
+		return check_flags(op);
+	return check_fields(ctx, op);
+}
+
+/**
+ * twheel_user_check_add - check an add whose flags have been checked
+ * @ctx:	the context
+ * @op:		the add
+ *
+ * Context: any.
+ * Return: 0, -EINVAL or -EOPNOTSUPP.
+ */
+int twheel_user_check_add(const struct twheel_context *ctx, const struct twheel_op *op)
+{
+	return check_fields(ctx, op);
+}
+
+/**
+ * twheel_user_begin - give a timer what an add says, and arm it
+ * @ctx:	the context
+ * @ut:		the timer, as twheel_timer_take() gives it, or to be armed anew. If it has a key or
+ *		a watch, it has been given these
+ * @op:		the add. Its handle is set
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_user_begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		       struct twheel_op *op, u64 now)
 {
 	ut->user_data = op->user_data;
 	op->handle = twheel_timer_handle(ut);
-	if (likely(twheel_kind_of(ut) != TWHEEL_RICH)) {
+	if (likely(!twheel_is_rich(ut))) {
 		twheel_user_arm(ut, deadline(op, now));
 		return;
 	}
@@ -293,8 +365,8 @@ static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
 	int verdict = TWHEEL_WAS_ABSENT;
 	struct twheel_user_timer *ut;
 
-	/* One more only as long as the other one is being delivered. */
-	if (twheel_state_of(old) == TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
+	/* One more only as long as the other one is being delivered, or is with the worker. */
+	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
 		return -ENOSPC;
 	ut = twheel_timer_take(ctx, kind_of(op));
 	if (!ut)
@@ -302,7 +374,7 @@ static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
 	twheel_keys_replace(ctx, old, ut);
 	if (!ends)
 		verdict = twheel_user_cancel(ctx, old);
-	begin(ctx, ut, op, now);
+	twheel_user_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return verdict;
 }
@@ -315,7 +387,7 @@ static int move(struct twheel_context *ctx, struct twheel_user_timer *ut,
 
 	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
 		verdict = take_event_back(ctx, ut);
-	begin(ctx, ut, op, now);
+	twheel_user_begin(ctx, ut, op, now);
 	ctx->stats.rearms++;
 	return verdict;
 }
@@ -342,7 +414,7 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		twheel_timer_release(ctx, ut, false);
 		return -ENOMEM;
 	}
-	begin(ctx, ut, op, now);
+	twheel_user_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return TWHEEL_WAS_ABSENT;
 }
@@ -364,7 +436,7 @@ static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u6
 	ut = twheel_timer_take(ctx, kind_of(op));
 	if (!ut)
 		return -EAGAIN;
-	begin(ctx, ut, op, now);
+	twheel_user_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return 0;
 }
@@ -443,6 +515,17 @@ static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	return TWHEEL_WAS_DELIVERED;
 }
 
+/* Arms a timer for the first of its limits. If it is with the worker, that will do so. */
+static void rearm_rich(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+{
+	u64 expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+
+	if (twheel_state_of(ut) == TWHEEL_WITH_WORKER)
+		ut->node.deadline = expires;
+	else
+		twheel_user_arm(ut, expires);
+}
+
 static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING, ret;
@@ -456,7 +539,10 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 		return PTR_ERR(ut);
 	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
 		return rearm_later(ctx, twheel_rich(ut), op, now);
-	if (twheel_kind_of(ut) == TWHEEL_RICH)
+	/* It watches no more. */
+	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_watched(ut)->watch.sk)
+		return -ENOTCONN;
+	if (twheel_is_rich(ut))
 		ret = twheel_rich_rearm(ctx, twheel_rich(ut), op, now);
 	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
 		ret = -EINVAL;
@@ -464,8 +550,8 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 		return ret;
 	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
 		verdict = take_event_back(ctx, ut);
-	if (twheel_kind_of(ut) == TWHEEL_RICH)
-		twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
+	if (twheel_is_rich(ut))
+		rearm_rich(ctx, ut, now);
 	else
 		twheel_user_arm(ut, deadline(op, now));
 	ctx->stats.rearms++;
@@ -482,7 +568,7 @@ static __always_inline int rearm(struct twheel_context *ctx, const struct twheel
 		     op->user_data | op->clock || !is_slim(op, slim)))
 		return rearm_any(ctx, op, now);
 	ut = twheel_timer_pending(ctx, op->handle);
-	if (unlikely(!ut || twheel_kind_of(ut) == TWHEEL_RICH))
+	if (unlikely(!ut || twheel_is_rich(ut)))
 		return rearm_any(ctx, op, now);
 	twheel_rearm_bhoff(&ut->timer, plain_deadline(op, now));
 	ctx->stats.rearms++;
@@ -505,8 +591,15 @@ static __always_inline int run(struct twheel_context *ctx, struct twheel_op *op,
 	}
 }
 
-/* Provides what an operation needs and that cannot be had under the lock. */
-static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
+/**
+ * twheel_user_prepare - provide what an add needs and cannot be had under the lock
+ * @ctx:	the context
+ * @op:		the add
+ *
+ * Context: process; may sleep.
+ * Return: 0, or an errno.
+ */
+int twheel_user_prepare(struct twheel_context *ctx, const struct twheel_op *op)
 {
 	int ret = 0;
 
@@ -521,13 +614,14 @@ static int prepare(struct twheel_context *ctx, const struct twheel_op *op)
 static noinline int run_again(struct twheel_context *ctx, struct twheel_op *op)
 	__must_hold(&ctx->lock)
 {
+	bool watched = op->flags & TWHEEL_WATCHED;
 	int ret;
 
 	do {
 		spin_unlock_bh(&ctx->lock);
-		ret = prepare(ctx, op);
+		ret = watched ? twheel_watched_add(ctx, op) : twheel_user_prepare(ctx, op);
 		spin_lock_bh(&ctx->lock);
-		if (!ret)
+		if (!ret && !watched)
 			ret = run(ctx, op, ktime_get_ns(), false);
 	} while (ret == -EAGAIN);
 	return ret;
@@ -572,6 +666,12 @@ unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, 
 	return run_all(ctx, ops, nr, stop, false);
 }
 
+/* Has the timer not expired? */
+static bool is_pending(const struct twheel_user_timer *ut)
+{
+	return twheel_state_of(ut) == TWHEEL_PENDING || twheel_state_of(ut) == TWHEEL_WITH_WORKER;
+}
+
 /**
  * twheel_user_describe - tell what there is to know of a timer
  * @ut:		the timer, as twheel_timer_find() gives it
@@ -588,15 +688,14 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 		.handle		= twheel_timer_handle(ut),
 		.deadline	= ut->node.deadline,
 		.user_data	= ut->user_data,
-		.state		= twheel_state_of(ut) == TWHEEL_PENDING ?
-					TWHEEL_STATE_PENDING : TWHEEL_STATE_EXPIRED,
+		.state		= is_pending(ut) ? TWHEEL_STATE_PENDING : TWHEEL_STATE_EXPIRED,
 		.clock		= CLOCK_MONOTONIC,
 	};
 	if (ut->node.state & TWHEEL_HASHED) {
 		query->flags = TWHEEL_KEYED;
 		query->key = twheel_keyed(ut)->key;
 	}
-	if (twheel_kind_of(ut) == TWHEEL_RICH) {
+	if (twheel_is_rich(ut)) {
 		query->period = rt->period;
 		query->clock = rt->clock;
 		query->limit = rt->limit;

@@ -68,7 +68,7 @@ FIXTURE_VARIANT_ADD(abi, drain)
 FIXTURE_VARIANT_ADD(abi, stats)
 {
 	.cmd = TWHEEL_IOC_STATS,
-	.first = sizeof(struct twheel_context_stats),
+	.first = STATS_SIZE_FIRST,
 };
 
 FIXTURE_VARIANT_ADD(abi, setup)

@@ -13,6 +13,7 @@
 #define ADD_SIZE_FIRST		32
 #define REARM_SIZE_FIRST	24
 #define QUERY_SIZE_FIRST	40
+#define STATS_SIZE_FIRST	80
 
 union argument {
 	struct twheel_info		info;

@@ -406,6 +406,7 @@ struct twheel_drain {
  * @nr_timers: timers that are pending, or expired and undelivered
  * @nr_events: events that wait to be delivered
  * @bytes: memory of this context's timers, keys and mappings, in bytes
+ * @ended: timers that ended with the connection that they watched
  *
  * Counted since the context was opened. All fields are written by the kernel.
  */
@@ -420,6 +421,7 @@ struct twheel_context_stats {
 	__aligned_u64 nr_timers;
 	__aligned_u64 nr_events;
 	__aligned_u64 bytes;
+	__aligned_u64 ended;
 };
 
 /**

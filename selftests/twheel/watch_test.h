@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the selftests of watched connections: connections, and timers that watch them.
+ */
+#ifndef _TWHEEL_WATCH_TEST_H
+#define _TWHEEL_WATCH_TEST_H
+
+#include "twheel_test.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#define USER_DATA	0x1234
+
+/* Has the process a network of its own, with nothing but "lo". */
+static inline int network(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, ret;
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (fd < 0)
+		return -errno;
+	ret = ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* The address of @family that is this machine. Returns its length. */
+static inline socklen_t loopback(int family, struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 *in6 = (void *)address;
+	struct sockaddr_in *in = (void *)address;
+
+	memset(address, 0, sizeof(*address));
+	if (family == AF_INET6) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr = in6addr_loopback;
+		return sizeof(*in6);
+	}
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return sizeof(*in);
+}
+
+/* A socket that listens, and its address. Returns it, or -errno. */
+static inline int listener(int family, struct sockaddr_storage *address, socklen_t *length)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	*length = loopback(family, address);
+	if (bind(fd, (void *)address, *length) || listen(fd, 128) ||
+	    getsockname(fd, (void *)address, length)) {
+		close(fd);
+		return -errno;
+	}
+	return fd;
+}
+
+/* Makes connections. Each ends without a trace when it is closed. */
+static inline int connections(int family, int (*pair)[2], int n)
+{
+	struct linger linger = { .l_onoff = 1 };
+	struct sockaddr_storage address;
+	socklen_t length;
+	int fd, i, k;
+
+	fd = listener(family, &address, &length);
+	if (fd < 0)
+		return fd;
+	for (i = 0; i < n; i++) {
+		pair[i][1] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (pair[i][1] < 0 || connect(pair[i][1], (void *)&address, length))
+			return -errno;
+		pair[i][0] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		if (pair[i][0] < 0)
+			return -errno;
+		for (k = 0; k < 2; k++)
+			setsockopt(pair[i][k], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	}
+	return close(fd) ? -errno : 0;
+}
+
+static inline int connection(int family, int *here, int *there)
+{
+	int pair[1][2] = { { -1, -1 } }, ret;
+
+	ret = connections(family, pair, 1);
+	*here = pair[0][0];
+	*there = pair[0][1];
+	return ret;
+}
+
+/* A timer that watches @sock, to be added. */
+static inline struct twheel_timer_add watch_add(int sock, __u64 idle, __u32 flags)
+{
+	return (struct twheel_timer_add) {
+		.time		= TWHEEL_TIME_NONE,
+		.user_data	= USER_DATA,
+		.flags		= TWHEEL_WATCHED | flags,
+		.clock		= CLOCK_MONOTONIC,
+		.idle		= idle,
+		.touch		= sock,
+	};
+}
+
+static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle)
+{
+	struct twheel_timer_add add = watch_add(sock, idle, flags);
+	int ret = tw_add_timer(fd, &add);
+
+	if (ret >= 0 && handle)
+		*handle = add.handle;
+	return ret;
+}
+
+static inline struct tcp_info tcp_info(int sock)
+{
+	struct tcp_info info = {};
+	socklen_t length = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &length);
+	return info;
+}
+
+/* The error that a socket has, which is then forgotten. */
+static inline int socket_error(int sock)
+{
+	socklen_t length = sizeof(int);
+	int error = -1;
+
+	getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error;
+}
+
+/* Waits until a socket is in a state. Returns whether that came true. */
+static inline bool wait_tcp_state(int sock, int state)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (tcp_info(sock).tcpi_state != state) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC);
+	}
+	return true;
+}
+
+/* Waits until a context has @n timers. Returns whether that came true. */
+static inline bool wait_timers(int fd, __u64 n)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (tw_nr_timers(fd) != n) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC);
+	}
+	return true;
+}
+
+#endif /* _TWHEEL_WATCH_TEST_H */
