@@ -6,6 +6,7 @@
  *	cpus		a line for each CPU that was ever used, under a heading
  *	levels		a line for each level of a CPU's wheel that is occupied
  *	lateness	expiries by the time from deadline to callback, in powers of two
+ *	watch		a line "kind key: value" for each number about watched connections
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -202,6 +203,13 @@ static int lateness_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(lateness);
 
+static int watch_show(struct seq_file *m, void *unused)
+{
+	twheel_watch_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(watch);
+
 /**
  * twheel_debugfs_init - make the files; without debugfs, do nothing
  */
@@ -212,6 +220,7 @@ void twheel_debugfs_init(void)
 	debugfs_create_file("cpus", 0444, root, NULL, &cpus_fops);
 	debugfs_create_file("levels", 0444, root, NULL, &levels_fops);
 	debugfs_create_file("lateness", 0444, root, NULL, &lateness_fops);
+	debugfs_create_file("watch", 0444, root, NULL, &watch_fops);
 }
 
 /**

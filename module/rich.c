@@ -137,6 +137,9 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
 		return -EINVAL;
+	if (op->limit == TWHEEL_LIMIT_IDLE && rt->flags & TWHEEL_WATCHED &&
+	    op->time > TWHEEL_WATCH_IDLE_MAX && op->time != TWHEEL_TIME_NONE)
+		return -EINVAL;
 	if (op->time == TWHEEL_TIME_NONE && !has_other_limits(rt, op->limit))
 		return -EINVAL;
 	return 0;

@@ -276,7 +276,7 @@ static int check_rest(const struct twheel_context *ctx, const struct twheel_op *
 	if (op->key && !(op->flags & TWHEEL_KEYED))
 		return -EINVAL;
 	if (op->flags & TWHEEL_WATCHED) {
-		if (!limits)
+		if (!limits || op->idle > TWHEEL_WATCH_IDLE_MAX)
 			return -EINVAL;
 	} else if (op->flags & TWHEEL_TOUCHED ? !op->idle || op->touch >= twheel_touch_words(ctx) :
 						op->touch) {
@@ -295,17 +295,16 @@ static int check_fields(const struct twheel_context *ctx, const struct twheel_op
 	return check_rest(ctx, op);
 }
 
-#define ACTIONS		(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
-#define WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | ACTIONS)
+/* Flags of most adds. */
 #define ADD_FLAGS	(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED)
 
 /* Checks the flags of an add that is not an ordinary one. */
 static int check_flags(const struct twheel_op *op)
 {
-	if (op->flags & ~(ADD_FLAGS | WATCH_FLAGS))
+	if (op->flags & ~(ADD_FLAGS | TWHEEL_WATCH_FLAGS))
 		return -EOPNOTSUPP;
 	if (!(op->flags & TWHEEL_WATCHED) || op->flags & TWHEEL_TOUCHED ||
-	    (op->flags & ACTIONS) == ACTIONS)
+	    (op->flags & TWHEEL_WATCH_ACTIONS) == TWHEEL_WATCH_ACTIONS)
 		return -EINVAL;
 	/* It needs the socket, and is not for batches: see twheel_watched_add(). */
 	return -EAGAIN;
@@ -695,6 +694,8 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 		query->flags = TWHEEL_KEYED;
 		query->key = twheel_keyed(ut)->key;
 	}
+	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH)
+		query->flags |= twheel_watched(ut)->watch.flags;
 	if (twheel_is_rich(ut)) {
 		query->period = rt->period;
 		query->clock = rt->clock;

@@ -15,8 +15,10 @@
 
 #include <linux/ktime.h>
 #include <linux/tracepoint.h>
+#include <net/inet_sock.h>
 
 #include "base.h"
+#include "watch.h"
 
 /**
  * twheel_timer_init - a timer is made ready to be armed
@@ -185,6 +187,44 @@ TRACE_EVENT(twheel_timer_cascade,
 	    TP_printk("timer=%p function=%ps now=%llu deadline=%llu slot=%llu cpu=%u level=%u",
 		      __entry->timer, __entry->function, __entry->now, __entry->deadline,
 		      __entry->slot, __entry->cpu, __entry->level));
+
+/**
+ * twheel_watch - the worker has looked at a watched connection
+ * @timer:	the timer: only an address
+ * @sk:		the socket
+ * @deadline:	when the timer was due, or would have been: its connection may have ended before
+ * @found:	an enum twheel_watch_finding
+ * @action:	what is done now: TWHEEL_WATCHED, and flags of the watch; 0 if nothing
+ */
+TRACE_EVENT(twheel_watch,
+	    TP_PROTO(const struct twheel_timer *timer, const struct sock *sk, u64 deadline,
+		     unsigned int found, unsigned int action),
+	    TP_ARGS(timer, sk, deadline, found, action),
+	    TP_STRUCT__entry(__field(const void *, timer)
+			     __field(const void *, skaddr)
+			     __field(u16, sport)
+			     __field(u16, dport)
+			     __field(u64, now)
+			     __field(u64, deadline)
+			     __field(unsigned int, found)
+			     __field(unsigned int, action)),
+	    TP_fast_assign(__entry->timer = timer;
+			   __entry->skaddr = sk;
+			   __entry->sport = ntohs(inet_sk(sk)->inet_sport);
+			   __entry->dport = ntohs(inet_sk(sk)->inet_dport);
+			   __entry->now = ktime_get_ns();
+			   __entry->deadline = deadline;
+			   __entry->found = found;
+			   __entry->action = action;),
+	    TP_printk("timer=%p skaddr=%p sport=%u dport=%u now=%llu deadline=%llu found=%s action=%s",
+		      __entry->timer, __entry->skaddr, __entry->sport, __entry->dport,
+		      __entry->now, __entry->deadline,
+		      __print_symbolic(__entry->found, { TWHEEL_FOUND_OPEN, "open" },
+				       { TWHEEL_FOUND_OVER, "over" },
+				       { TWHEEL_FOUND_BUSY, "busy" }),
+		      !__entry->action ? "none" :
+		      __entry->action & TWHEEL_WATCH_ABORT ? "abort" :
+		      __entry->action & TWHEEL_WATCH_SHUTDOWN ? "shutdown" : "notify"));
 
 /**
  * twheel_tick_entry - the hrtimer of a CPU's wheel has come

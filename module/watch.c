@@ -34,12 +34,15 @@
 #include <linux/net.h>
 #include <linux/percpu.h>
 #include <linux/rhashtable.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 #include <net/tcp.h>
 #include <uapi/linux/twheel.h>
 
 #include "compat.h"
+#include "trace.h"
 #include "watch.h"
 
 /* Changes of a CPU that can be noted. */
@@ -85,13 +88,15 @@ static struct workqueue_struct *queue;
 static struct tracepoint *tracepoint;
 
 /*
- * Guards the table of kinds and the registration of the probe. Taken in process context,
+ * Guards the table of kinds, their list, and the registration of the probe. Taken in process context,
  * outside of all others.
  */
 static DEFINE_MUTEX(kinds_lock);
 /* Read by the probe without the lock. */
 static struct twheel_watch_kind *kinds[NR_KINDS];
 static unsigned int nr_kinds;
+/* All kinds that there ever were; they are part of the module. */
+static LIST_HEAD(known_kinds);
 
 /* A change could not be noted. Written by the probe, taken back by who makes up for it. */
 static atomic_t overflown = ATOMIC_INIT(0);
@@ -347,23 +352,49 @@ static void act(struct sock *sk, u16 flags)
 	release_sock(sk);
 }
 
-/* Has a watch judged, and acts. The watch may be gone afterwards. */
+/* One more of something. Only the worker counts; debugfs reads. */
+static void count(u64 *n)
+{
+	WRITE_ONCE(*n, *n + 1);
+}
+
+static void count_kick(struct twheel_watch_kind *kind, u64 deadline)
+{
+	u64 now = ktime_get_ns();
+
+	count(&kind->counts.kicks);
+	/* At least 1, so that it has a logarithm. */
+	count(&kind->counts.delay[__fls(now > deadline ? now - deadline : 1)]);
+}
+
+/*
+ * Has a watch judged, and acts. The watch may be gone afterwards. What it says does not change as
+ * long as it is with the worker, but for the deadline, which is only counted.
+ */
 static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, struct sock *sk)
 {
+	const struct twheel_timer *timer = timer_of(kind, watch);
+	u64 deadline = READ_ONCE(timer->node.deadline);
+	enum twheel_watch_finding found;
 	u16 flags = watch->flags;
-	bool open, wanted;
+	bool wanted;
 
 	if (!trylock_sock(sk)) {
+		trace_twheel_watch(timer, sk, deadline, TWHEEL_FOUND_BUSY, 0);
+		count(&kind->counts.busy);
 		kind->judge(watch, TWHEEL_FOUND_BUSY);
 		return;
 	}
-	open = twheel_watchable(sk->sk_state);
-	wanted = kind->judge(watch, open ? TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER);
-	if (!open || !wanted) {
+	found = twheel_watchable(sk->sk_state) ? TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER;
+	wanted = kind->judge(watch, found) && found == TWHEEL_FOUND_OPEN;
+	trace_twheel_watch(timer, sk, deadline, found, wanted ? flags | TWHEEL_WATCHED : 0);
+	if (!wanted) {
+		count(found == TWHEEL_FOUND_OVER ? &kind->counts.ended : &kind->counts.spared);
 		release_sock(sk);
 		return;
 	}
 	act(sk, flags);
+	count_kick(kind, deadline);
 	if (kind->acted)
 		kind->acted(watch);
 }
@@ -626,17 +657,23 @@ static u64 begin_of_first_jiffy(u64 now, u64 jiffy)
 	return seen;
 }
 
-/* When a jiffy that has begun ends; in nanoseconds, not after @now. */
-static u64 end_of_jiffy(u32 jiffy, u64 now)
+/* Learns when jiffies begin: who sleeps for one wakes up just then. */
+static void learn_jiffies(void)
 {
-	u64 current_jiffy = get_jiffies_64();
-	s32 age = (u32)current_jiffy - jiffy;
+	int i;
 
-	/* It has not ended, or has begun just now. */
-	if (age <= 0)
-		return now;
-	return min(now, begin_of_first_jiffy(now, current_jiffy) +
-		   (current_jiffy - age + 1) * TICK_NSEC);
+	for (i = 0; i < 3; i++) {
+		schedule_timeout_uninterruptible(1);
+		begin_of_first_jiffy(ktime_get_ns(), get_jiffies_64());
+	}
+}
+
+/* Jiffies since a stamp; 0 if it is of one that has begun since @jiffy was read. */
+static u32 age_of(u32 stamp, u64 jiffy)
+{
+	u32 age = (u32)jiffy - stamp;
+
+	return age > U32_MAX - HZ ? 0 : age;
 }
 
 /**
@@ -653,16 +690,21 @@ static u64 end_of_jiffy(u32 jiffy, u64 now)
  */
 u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 {
+	u64 jiffy = get_jiffies_64();
 	/* Written by TCP, with the socket locked; each is read by itself. */
-	u32 received = READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
-	u32 sent = READ_ONCE(tcp_sk(sk)->lsndtime);
+	u32 received = age_of(READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime), jiffy);
+	u32 sent = age_of(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
+	u32 age = min(received, sent);
 
 	flags &= TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT;
 	if (flags == TWHEEL_WATCH_RECEIVED)
-		return end_of_jiffy(received, now);
-	if (flags == TWHEEL_WATCH_SENT)
-		return end_of_jiffy(sent, now);
-	return end_of_jiffy((s32)(received - sent) > 0 ? received : sent, now);
+		age = received;
+	else if (flags == TWHEEL_WATCH_SENT)
+		age = sent;
+	/* This jiffy has not ended. */
+	if (!age)
+		return now;
+	return min(now, begin_of_first_jiffy(now, jiffy) + (jiffy - age + 1) * TICK_NSEC);
 }
 
 /*
@@ -697,7 +739,7 @@ static void drop_changes(void)
  * twheel_watch_kind_add - there will be watches of a kind
  * @kind:	the kind; what its owner has to set is set
  *
- * From here on changes are told.
+ * From here on changes are told. Takes some jiffies.
  *
  * Context: process; may sleep. No lock is held that the owner takes in changed().
  * Return: 0; or
@@ -708,6 +750,7 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
 {
 	int ret, i;
 
+	learn_jiffies();
 	spin_lock_init(&kind->lock);
 	INIT_LIST_HEAD(&kind->due);
 	INIT_WORK(&kind->work, work_on_due);
@@ -718,6 +761,8 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
 	ret = nr_kinds ? 0 : register_probe();
 	if (!ret) {
 		nr_kinds++;
+		if (!kind->known.next)
+			list_add_tail(&kind->known, &known_kinds);
 		i = kinds[0] ? 1 : 0;
 		/* Pairs with the READ_ONCE() in is_wanted(), which then uses @kind. */
 		smp_store_release(&kinds[i], kind);
@@ -747,6 +792,47 @@ void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 	synchronize_rcu();
 	flush_work(&kind->work);
 	rhashtable_destroy(&kind->table);
+}
+
+/* Watches in the table of a kind, if it is there at all. */
+static int nr_watches(struct twheel_watch_kind *kind)
+{
+	return kinds[0] == kind || kinds[1] == kind ? atomic_read(&kind->table.nelems) : 0;
+}
+
+static void show_kind(struct seq_file *m, struct twheel_watch_kind *kind)
+{
+	/* The worker may just count. */
+	const struct twheel_watch_counts *counts = &kind->counts;
+	unsigned int i;
+	u64 n;
+
+	seq_printf(m, "%s watches: %d\n", kind->name, nr_watches(kind));
+	seq_printf(m, "%s kicks: %llu\n", kind->name, READ_ONCE(counts->kicks));
+	seq_printf(m, "%s ended: %llu\n", kind->name, READ_ONCE(counts->ended));
+	seq_printf(m, "%s spared: %llu\n", kind->name, READ_ONCE(counts->spared));
+	seq_printf(m, "%s busy: %llu\n", kind->name, READ_ONCE(counts->busy));
+	for (i = 0; i < TWHEEL_DELAY_BUCKETS - 1; i++) {
+		n = READ_ONCE(counts->delay[i]);
+		if (n)
+			seq_printf(m, "%s delay %llu: %llu\n", kind->name, 2ULL << i, n);
+	}
+}
+
+/**
+ * twheel_watch_show - show what has become of watches
+ * @m:		what is printed goes there
+ *
+ * Context: process; may sleep.
+ */
+void twheel_watch_show(struct seq_file *m)
+{
+	struct twheel_watch_kind *kind;
+
+	mutex_lock(&kinds_lock);
+	list_for_each_entry(kind, &known_kinds, known)
+		show_kind(m, kind);
+	mutex_unlock(&kinds_lock);
 }
 
 /**

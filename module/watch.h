@@ -9,12 +9,14 @@
 #define _TWHEEL_WATCH_H
 
 #include <linux/errno.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <uapi/linux/twheel.h>
 
 #include "twheel.h"
 
@@ -25,7 +27,7 @@
  *		twheel_watch_remove(); else NULL. Written with the owner's lock held; read by
  *		who looks for another socket in the table as well
  * @rule:	rules.c's
- * @flags:	TWHEEL_WATCH_RECEIVED, _SENT, _SHUTDOWN, _ABORT
+ * @flags:	%TWHEEL_WATCH_FLAGS
  * @state:	an enum twheel_watch_state; guarded by twheel_watch_kind.lock, but for what
  *		the owner does before the watch is in a table
  */
@@ -36,6 +38,14 @@ struct twheel_watch {
 	u16			flags;
 	u16			state;
 };
+
+/* What of an add is a watch's. */
+#define TWHEEL_WATCH_ACTIONS	(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
+#define TWHEEL_WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | \
+				 TWHEEL_WATCH_ACTIONS)
+
+/* The longest idle timeout, in nanoseconds: TCP's stamps are in jiffies, and wrap. */
+#define TWHEEL_WATCH_IDLE_MAX	((u64)TICK_NSEC << 31)
 
 /**
  * enum twheel_watch_state - where a watch is
@@ -76,8 +86,30 @@ struct twheel_watch_change {
 	pid_t		pid;
 };
 
+/* The worker's delay is counted by powers of two of nanoseconds, as far as a u64 goes. */
+#define TWHEEL_DELAY_BUCKETS	64
+
+/**
+ * struct twheel_watch_counts - what has become of watches of a kind, since the module was loaded
+ * @kicks:	they were due, and dealt with as they say
+ * @ended:	their connections were over
+ * @spared:	they were looked at, and left alone: there was activity, or their owner had
+ *		changed its mind
+ * @busy:	a program was at work with the socket
+ * @delay:	kicks, by the nanoseconds from the timer's deadline until the connection was dealt
+ *		with: an entry for each power of two, less the last one
+ */
+struct twheel_watch_counts {
+	u64	kicks;
+	u64	ended;
+	u64	spared;
+	u64	busy;
+	u64	delay[TWHEEL_DELAY_BUCKETS];
+};
+
 /**
  * struct twheel_watch_kind - watches of one owner
+ * @name:	what debugfs calls it
  * @timer_offset: bytes from a watch back to its struct twheel_timer
  * @judge:	the worker has found the watch, see enum twheel_watch_finding. The owner frees it,
  *		arms it anew, or ends it with the decision that is returned: true
@@ -96,8 +128,11 @@ struct twheel_watch_change {
  *		inside of the owner's locks
  * @due:	watches for the worker, by their timers' @node.link
  * @work:	the worker
+ * @counts:	statistics. Written by the worker, read by debugfs
+ * @known:	in the list of all kinds that there ever were
  */
 struct twheel_watch_kind {
+	const char		*name;
 	size_t			timer_offset;
 	bool			(*judge)(struct twheel_watch *watch,
 					 enum twheel_watch_finding finding);
@@ -108,7 +143,11 @@ struct twheel_watch_kind {
 	spinlock_t		lock;
 	struct list_head	due;
 	struct work_struct	work;
+	struct twheel_watch_counts counts;
+	struct list_head	known;
 };
+
+struct seq_file;
 
 #ifdef CONFIG_INET
 
@@ -139,6 +178,7 @@ struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const str
 void twheel_watch_due(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 bool twheel_watch_take_back(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 void twheel_watch_judged(struct twheel_watch_kind *kind, struct twheel_watch *watch);
+void twheel_watch_show(struct seq_file *m);
 u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
 
 #else
@@ -155,6 +195,10 @@ static inline void twheel_watch_exit(void)
 static inline bool twheel_watch_available(void)
 {
 	return false;
+}
+
+static inline void twheel_watch_show(struct seq_file *m)
+{
 }
 
 #endif /* CONFIG_INET */

@@ -128,6 +128,7 @@ static void over(struct twheel_watch *watch, struct sock *sk)
 }
 
 static struct twheel_watch_kind kind = {
+	.name		= "timers",
 	.timer_offset	= offsetof(struct twheel_watched_timer, watch),
 	.judge		= judge,
 	.acted		= acted,
@@ -215,7 +216,7 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk
 	if (!ut)
 		return -EAGAIN;
 	wt = twheel_watched(ut);
-	wt->watch.flags = op->flags;
+	wt->watch.flags = op->flags & TWHEEL_WATCH_FLAGS;
 	wt->retry = TWHEEL_TIME_NONE;
 	ret = link_timer(ctx, old, ut, op, sk);
 	if (ret < 0) {

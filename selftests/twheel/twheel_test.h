@@ -49,6 +49,9 @@
 #define GUARD_MS	25000
 
 #define ABS		TWHEEL_TIME_ABS
+/* What a query tells of a watch. */
+#define WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | \
+			 TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 
 static inline __u64 clock_ns(clockid_t clock)
 {
@@ -210,7 +213,8 @@ static inline int tw_query_flags(int fd, __u64 name, __u32 flags,
 	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
 	if (ret < 0)
 		return memcmp(query, &poison, sizeof(poison)) ? -EPROTO : ret;
-	if (query->flags & ~TWHEEL_KEYED || (!query->flags && query->key))
+	if (query->flags & ~(TWHEEL_KEYED | WATCH_FLAGS) ||
+	    (!(query->flags & TWHEEL_KEYED) && query->key))
 		return -EPROTO;
 	if ((flags & TWHEEL_BY_KEY ? query->key : query->handle) != name)
 		return -EPROTO;

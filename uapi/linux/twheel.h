@@ -38,7 +38,7 @@
  *    not zero, a number is out of range, fields contradict each other or the
  *    timer's kind, or the buffer of a read() is smaller than one event
  *  - EOPNOTSUPP: a flag, or a value of a known field, that this kernel does
- *    not know
+ *    not know; or a socket that is to be watched, and is none of TCP
  *  - EALREADY: the event of the one-shot timer that the handle names has been
  *    delivered: a read() has it, or is about to, or it is in the ring. Should that
  *    read() fail with EFAULT, the event is read by a later one
@@ -49,7 +49,10 @@
  *  - ENOMEM: there is no memory for another timer, or none is left to the memory
  *    cgroup
  *  - EBUSY: the context has a ring or a touch array already; or a read() of a
- *    context whose events go to a ring
+ *    context whose events go to a ring; or the socket has a timer that watches it
+ *  - EBADF: the socket's file descriptor is not open
+ *  - ENOTCONN: the socket has no connection that is established, or closed by its peer only;
+ *    or the timer that is to be re-armed has expired, and watches its connection no more
  *  - EAGAIN: read() on a non-blocking file, and no event is there, or another
  *    read() is taking them
  *  - EINTR: a signal came before a blocking read() had an event, or a fatal one
@@ -182,7 +185,8 @@ struct twheel_info {
  * @user_data: in: given back in the event
  * @handle: out: names the timer in this context, never 0. A value is not given
  *	out twice by one context
- * @flags: in: TWHEEL_TIME_ABS for @time, TWHEEL_KEYED, TWHEEL_TOUCHED
+ * @flags: in: TWHEEL_TIME_ABS for @time, TWHEEL_KEYED, TWHEEL_TOUCHED or TWHEEL_WATCHED and
+ *	its flags
  * @clock: in: the clock of @time and of the event: CLOCK_MONOTONIC, CLOCK_BOOTTIME
  *	(counts while the system is suspended), or CLOCK_REALTIME: if that clock is
  *	set, the timer expires when the clock shows its time. A relative time on
@@ -207,9 +211,10 @@ struct twheel_info {
  * With @idle or @lifetime the clock is CLOCK_MONOTONIC.
  *
  * A timer with TWHEEL_WATCHED ends with its connection, without an event. The connection
- * must be established, or closed by its peer only; a socket can have one such timer.
- * It is the socket that is watched: what becomes of the file descriptor does not matter.
- * The idle timeout is exact to a jiffy: the kernel notes the times of data in these.
+ * must be established, or closed by its peer only; a socket can have one such timer, until that
+ * has expired. It is the socket that is watched: what becomes of the file descriptor does not
+ * matter. The idle timeout is exact to a jiffy, as the kernel notes the times of data in these,
+ * and at most 2^31 jiffies long.
  */
 struct twheel_timer_add {
 	__aligned_u64 time;
@@ -270,7 +275,8 @@ struct twheel_timer_rearm {
  * @remaining: out: nanoseconds until @deadline, 0 if it has passed
  * @user_data: out: as given when the timer was added
  * @state: out: one of enum twheel_state
- * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key
+ * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key; TWHEEL_WATCHED and the
+ *	flags for that as the timer was added with
  * @key: out: its key; 0 if it has none
  * @period: out: its period in nanoseconds; 0 if it is one-shot
  * @clock: out: the clock of @deadline
@@ -536,7 +542,7 @@ struct twheel_touch {
 
 /*
  * Adds and arms a timer. Returns 0; with TWHEEL_KEYED a verdict.
- * Errors: EINVAL, EOPNOTSUPP, ENOSPC, ENOMEM.
+ * Errors: EINVAL, EOPNOTSUPP, ENOSPC, ENOMEM; with TWHEEL_WATCHED EBADF, ENOTCONN, EBUSY.
  */
 #define TWHEEL_IOC_TIMER_ADD	_IOWR(TWHEEL_IOC_MAGIC, 0xa1, struct twheel_timer_add)
 
@@ -546,7 +552,10 @@ struct twheel_touch {
  */
 #define TWHEEL_IOC_TIMER_CANCEL	_IOW(TWHEEL_IOC_MAGIC, 0xa2, struct twheel_timer_cancel)
 
-/* Arms a timer anew. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY. */
+/*
+ * Arms a timer anew. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY; ENOTCONN
+ * if it has watched a connection, and has expired.
+ */
 #define TWHEEL_IOC_TIMER_REARM	_IOW(TWHEEL_IOC_MAGIC, 0xa3, struct twheel_timer_rearm)
 
 /* Tells a timer's state. Returns 0. Errors: EOPNOTSUPP, ENOENT, EALREADY. */
