@@ -8,10 +8,13 @@
 #include "twheel_test.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define USER_DATA	0x1234
 
@@ -109,6 +112,39 @@ static inline struct twheel_timer_add watch_add(int sock, __u64 idle, __u32 flag
 		.idle		= idle,
 		.touch		= sock,
 	};
+}
+
+/*
+ * What the kernel takes for the time at least: should the CPU that keeps it be held up, then
+ * jiffies stand still, and so does this clock.
+ */
+static inline __u64 coarse_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+static inline __u64 jiffy_ns(void)
+{
+	struct timespec ts;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_nsec;
+}
+
+/* Lets the process have as many file descriptors as it takes. */
+static inline int many_files(void)
+{
+	const struct rlimit limit = { .rlim_cur = 65536, .rlim_max = 65536 };
+
+	return setrlimit(RLIMIT_NOFILE, &limit) ? -errno : 0;
+}
+
+/* Sends a byte, and sees it arrive. */
+static inline bool say(int from, int to)
+{
+	char byte = 'x';
+
+	return send(from, &byte, 1, MSG_NOSIGNAL) == 1 && recv(to, &byte, 1, 0) == 1;
 }
 
 static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle)
