@@ -308,7 +308,9 @@ TEST_F(abi, flags_and_reserved_fields)
 	case TWHEEL_IOC_TIMER_ADD:
 		sweep_bits(_metadata, &self->sample, variant->cmd, &argument,
 			   offsetof(struct twheel_timer_add, flags),
-			   ABS | TWHEEL_KEYED | TWHEEL_TOUCHED, EOPNOTSUPP);
+			   ABS | TWHEEL_KEYED | TWHEEL_TOUCHED | WATCH_FLAGS, EOPNOTSUPP);
+		sweep_bits(_metadata, &self->sample, variant->cmd, &argument,
+			   offsetof(struct twheel_timer_add, flags), ~WATCH_FLAGS, EINVAL);
 		sweep_bits(_metadata, &self->sample, variant->cmd, &argument,
 			   offsetof(struct twheel_timer_add, reserved), 0, EINVAL);
 		break;
