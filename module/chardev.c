@@ -12,6 +12,7 @@
 
 #include "block.h"
 #include "ioctl.h"
+#include "rules.h"
 
 /* Timers that a look at fdinfo shows. */
 #define MAX_SHOWN		1024
@@ -30,7 +31,7 @@ static long run_info(const struct twheel_ioctl_call *call)
 	memset(info, 0, sizeof(*info));
 	info->features = FEATURES;
 	if (twheel_watch_available())
-		info->features |= TWHEEL_FEATURE_WATCH;
+		info->features |= TWHEEL_FEATURE_WATCH | TWHEEL_FEATURE_RULES;
 	info->tick_ns = 1ULL << twheel_tick_shift();
 	info->event_size = sizeof(struct twheel_event);
 	spin_lock_bh(&ctx->lock);
@@ -222,6 +223,8 @@ static const struct twheel_ioctl ioctls[] = {
 
 static long twheel_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
+	if (_IOC_NR(cmd) >= _IOC_NR(TWHEEL_IOC_RULE_ADD))
+		return twheel_rules_ioctl(file, cmd, user);
 	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
 }
 

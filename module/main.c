@@ -6,6 +6,7 @@
 
 #include "context.h"
 #include "engine.h"
+#include "rules.h"
 #include "watch.h"
 
 static int __init twheel_module_init(void)
@@ -18,12 +19,17 @@ static int __init twheel_module_init(void)
 	ret = twheel_watch_init();
 	if (ret)
 		goto err_engine;
-	ret = twheel_chardev_init();
+	ret = twheel_rules_init();
 	if (ret)
 		goto err_watch;
+	ret = twheel_chardev_init();
+	if (ret)
+		goto err_rules;
 	twheel_debugfs_init();
 	return 0;
 
+err_rules:
+	twheel_rules_exit();
 err_watch:
 	twheel_watch_exit();
 err_engine:
@@ -35,6 +41,7 @@ static void __exit twheel_module_exit(void)
 {
 	twheel_debugfs_exit();
 	twheel_chardev_exit();
+	twheel_rules_exit();
 	twheel_watch_exit();
 	twheel_engine_exit();
 }

@@ -2,5 +2,7 @@
 /*
  * twheel: what the tracepoints of trace.h are made of, once for the module
  */
+#include "rules.h"
+
 #define CREATE_TRACE_POINTS
 #include "trace.h"

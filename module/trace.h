@@ -20,6 +20,8 @@
 #include "base.h"
 #include "watch.h"
 
+struct sock;
+
 /**
  * twheel_timer_init - a timer is made ready to be armed
  * @timer:	the timer
@@ -260,6 +262,35 @@ TRACE_EVENT(twheel_tick_exit,
 			   __entry->entries = entries;),
 	    TP_printk("now=%llu programmed=%lld cpu=%u entries=%u",
 		      __entry->now, __entry->programmed, __entry->cpu, __entry->entries));
+
+#ifdef CONFIG_INET
+/**
+ * twheel_kick - an idle connection is closed, or would be
+ * @sk:		its socket, which is locked
+ * @rule:	id of the rule that applies, in the connection's network namespace
+ * @flags:	TWHEEL_RULE_*, TWHEEL_WATCH_*
+ * @idle:	nanoseconds since the last activity
+ */
+TRACE_EVENT(twheel_kick,
+	    TP_PROTO(struct sock *sk, u32 rule, u32 flags, u64 idle),
+	    TP_ARGS(sk, rule, flags, idle),
+	    TP_STRUCT__entry(__field(u64, cookie)
+			     __field(u64, idle)
+			     __field(u32, rule)
+			     __field(u32, flags)
+			     __array(u8, local, sizeof(struct sockaddr_in6))
+			     __array(u8, remote, sizeof(struct sockaddr_in6))),
+	    TP_fast_assign(__entry->cookie = twheel_kick_cookie(sk);
+			   __entry->idle = idle;
+			   __entry->rule = rule;
+			   __entry->flags = flags;
+			   twheel_kick_addresses(sk, __entry->local, __entry->remote);),
+	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d",
+		      __entry->rule, __entry->cookie, __entry->local, __entry->remote,
+		      __entry->idle,
+		      __entry->flags & TWHEEL_WATCH_ABORT ? "abort" : "shutdown",
+		      !!(__entry->flags & TWHEEL_RULE_DRY_RUN)));
+#endif
 
 #endif /* _TWHEEL_TRACE_H */
 
