@@ -191,7 +191,7 @@ int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query);
  * @add:	the timer; its handle is filled in. What is 0 is not wanted
  *
  * Return: 0, or with TWHEEL_KEYED a verdict; or a negative errno: -EINVAL, -EOPNOTSUPP,
- * -ENOSPC, -ENOMEM.
+ * -ENOSPC, -ENOMEM; with TWHEEL_WATCHED -EBADF, -ENOTCONN, -EBUSY.
  */
 int twheel_timer_add(int fd, struct twheel_timer_add *add);
 
@@ -200,7 +200,8 @@ int twheel_timer_add(int fd, struct twheel_timer_add *add);
  * @fd:		the context
  * @rearm:	the timer, by handle or key, and what to arm
  *
- * Return: as twheel_rearm().
+ * Return: as twheel_rearm(); or -ENOTCONN if the timer has watched a connection, and has
+ * expired.
  */
 int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm);
 

@@ -10,6 +10,7 @@
 /* By bit. */
 static const char *const features[] = {
 	"submit", "keys", "periodic", "clocks", "limits", "ring", "touch", "uring",
+	"watch", "rules",
 };
 
 /* The name of a feature; a bit that has none is a number. */
