@@ -662,6 +662,9 @@ static void learn_jiffies(void)
 {
 	int i;
 
+	/* Pairs with the WRITE_ONCE() above. */
+	if (READ_ONCE(first_jiffy) != U64_MAX)
+		return;
 	for (i = 0; i < 3; i++) {
 		schedule_timeout_uninterruptible(1);
 		begin_of_first_jiffy(ktime_get_ns(), get_jiffies_64());

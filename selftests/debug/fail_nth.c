@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "../twheel/twheel_test.h"
+#include "../twheel/watch_test.h"
 
 #define NR_EXPIRED	20
 #define NR_OPS		40
@@ -219,6 +219,22 @@ static long call_first_limits(struct env *env)
 		.idle		= HOUR,
 		.lifetime	= HOUR,
 	});
+}
+
+/* The first watch of all contexts begins to be told of changes. A failure shall be the first. */
+static long call_first_watch(struct env *env)
+{
+	static int here = -1, there;
+	long ret;
+
+	if (here < 0 && (network() || connection(AF_INET, &here, &there)))
+		ksft_exit_fail_msg("no connection\n");
+	ret = watch(env->other, here, HOUR, TWHEEL_WATCH_ABORT, NULL);
+	if (ret < 0) {
+		close(env->other);
+		env->other = tw_open(0);
+	}
+	return ret;
 }
 
 /* A timer that becomes one of another kind: another one's memory is allocated. */
@@ -612,6 +628,7 @@ static const struct op ops[] = {
 	{ "mmap",	call_mmap,	undo_nothing,	false, NULL },
 	{ "first key",	call_first_key,	undo_first_add,	false, NULL },
 	{ "first limits", call_first_limits, undo_first_add, false, NULL },
+	{ "first watch", call_first_watch, undo_first_add, false, NULL },
 	{ "other kind",	call_other_kind, undo_other_kind, false, NULL },
 	{ "submit",	call_submit,	undo_submit,	false, NULL },
 	{ "drain",	call_drain,	undo_drain,	false, NULL },
