@@ -20,8 +20,6 @@
 #include "base.h"
 #include "watch.h"
 
-struct sock;
-
 /**
  * twheel_timer_init - a timer is made ready to be armed
  * @timer:	the timer
@@ -191,6 +189,42 @@ TRACE_EVENT(twheel_timer_cascade,
 		      __entry->slot, __entry->cpu, __entry->level));
 
 /**
+ * twheel_tick_entry - the hrtimer of a CPU's wheel has come
+ * @base:	the CPU's base
+ */
+TRACE_EVENT(twheel_tick_entry,
+	    TP_PROTO(const struct twheel_base *base),
+	    TP_ARGS(base),
+	    TP_STRUCT__entry(__field(u64, now)
+			     __field(u64, programmed)
+			     __field(unsigned int, cpu)),
+	    TP_fast_assign(__entry->now = ktime_get_ns();
+			   __entry->programmed = base->programmed;
+			   __entry->cpu = base->cpu;),
+	    TP_printk("now=%llu programmed=%llu cpu=%u",
+		      __entry->now, __entry->programmed, __entry->cpu));
+
+/**
+ * twheel_tick_exit - the hrtimer's function is done
+ * @base:	the CPU's base
+ * @entries:	cells that it has looked at, empty ones too
+ */
+TRACE_EVENT(twheel_tick_exit,
+	    TP_PROTO(const struct twheel_base *base, unsigned int entries),
+	    TP_ARGS(base, entries),
+	    TP_STRUCT__entry(__field(u64, now)
+			     __field(u64, programmed)
+			     __field(unsigned int, cpu)
+			     __field(unsigned int, entries)),
+	    TP_fast_assign(__entry->now = ktime_get_ns();
+			   __entry->programmed = base->programmed;
+			   __entry->cpu = base->cpu;
+			   __entry->entries = entries;),
+	    TP_printk("now=%llu programmed=%lld cpu=%u entries=%u",
+		      __entry->now, __entry->programmed, __entry->cpu, __entry->entries));
+
+#ifdef CONFIG_INET
+/**
  * twheel_watch - the worker has looked at a watched connection
  * @timer:	the timer: only an address
  * @sk:		the socket
@@ -228,42 +262,6 @@ TRACE_EVENT(twheel_watch,
 		      __entry->action & TWHEEL_WATCH_ABORT ? "abort" :
 		      __entry->action & TWHEEL_WATCH_SHUTDOWN ? "shutdown" : "notify"));
 
-/**
- * twheel_tick_entry - the hrtimer of a CPU's wheel has come
- * @base:	the CPU's base
- */
-TRACE_EVENT(twheel_tick_entry,
-	    TP_PROTO(const struct twheel_base *base),
-	    TP_ARGS(base),
-	    TP_STRUCT__entry(__field(u64, now)
-			     __field(u64, programmed)
-			     __field(unsigned int, cpu)),
-	    TP_fast_assign(__entry->now = ktime_get_ns();
-			   __entry->programmed = base->programmed;
-			   __entry->cpu = base->cpu;),
-	    TP_printk("now=%llu programmed=%llu cpu=%u",
-		      __entry->now, __entry->programmed, __entry->cpu));
-
-/**
- * twheel_tick_exit - the hrtimer's function is done
- * @base:	the CPU's base
- * @entries:	cells that it has looked at, empty ones too
- */
-TRACE_EVENT(twheel_tick_exit,
-	    TP_PROTO(const struct twheel_base *base, unsigned int entries),
-	    TP_ARGS(base, entries),
-	    TP_STRUCT__entry(__field(u64, now)
-			     __field(u64, programmed)
-			     __field(unsigned int, cpu)
-			     __field(unsigned int, entries)),
-	    TP_fast_assign(__entry->now = ktime_get_ns();
-			   __entry->programmed = base->programmed;
-			   __entry->cpu = base->cpu;
-			   __entry->entries = entries;),
-	    TP_printk("now=%llu programmed=%lld cpu=%u entries=%u",
-		      __entry->now, __entry->programmed, __entry->cpu, __entry->entries));
-
-#ifdef CONFIG_INET
 /**
  * twheel_kick - an idle connection is closed, or would be
  * @sk:		its socket, which is locked

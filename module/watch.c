@@ -780,19 +780,22 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
  * twheel_watch_kind_del - there will be no more watches of a kind
  * @kind:	the kind, whose watches have been removed
  *
+ * An RCU grace period goes by.
+ *
  * Context: process; may sleep. No lock is held that the owner takes in what it is called for.
  */
 void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 {
 	mutex_lock(&kinds_lock);
-	/* Pairs with the READ_ONCE() in is_wanted(); the grace period is below. */
+	/* Pairs with the READ_ONCE() in is_wanted(); both of what follows wait for its end. */
 	WRITE_ONCE(kinds[kinds[0] == kind ? 0 : 1], NULL);
 	if (!--nr_kinds) {
 		unregister_probe();
 		drop_changes();
+	} else {
+		synchronize_rcu();
 	}
 	mutex_unlock(&kinds_lock);
-	synchronize_rcu();
 	flush_work(&kind->work);
 	rhashtable_destroy(&kind->table);
 }

@@ -361,16 +361,19 @@ static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 void twheel_watched_leave(struct twheel_context *ctx)
 {
 	u64 cursor = 0;
+	bool last;
 
 	if (!ctx->has_watches)
 		return;
 	while (cancel_some(ctx, &cursor))
 		cond_resched();
 	twheel_watch_flush(&kind);
-	/* Who has found a watch in the table is done with it. */
-	synchronize_rcu();
 	mutex_lock(&join_lock);
-	if (!--nr_joined)
+	last = !--nr_joined;
+	if (last)
 		twheel_watch_kind_del(&kind);
 	mutex_unlock(&join_lock);
+	/* Who has found a watch in the table is done with it. */
+	if (!last)
+		synchronize_rcu();
 }

@@ -21,6 +21,7 @@ fields() {
 	twheel_timer_expire_entry	timer function now deadline cpu
 	twheel_timer_expire_exit	timer function now cpu
 	twheel_timer_cascade		timer function now deadline slot cpu level
+	twheel_kick			cookie idle rule flags
 	twheel_watch			timer skaddr sport dport now deadline found action
 	twheel_tick_entry		now programmed cpu
 	twheel_tick_exit		now programmed cpu entries

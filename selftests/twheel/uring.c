@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "twheel_test.h"
+#include "watch_test.h"
 
 #define ENTRIES	16
 #define SIZE	sizeof(struct twheel_op)
@@ -185,6 +185,28 @@ static struct twheel_op cancel_op(__u64 handle)
 		.opcode	= TWHEEL_OP_CANCEL,
 		.result	= -1,
 	};
+}
+
+/* Whoever does it has the program's file descriptors. */
+TEST_F(uring, watches)
+{
+	struct twheel_op op = add_op(TWHEEL_TIME_NONE, 1);
+	struct twheel_event event;
+	int here, there;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	op.flags = TWHEEL_WATCHED | TWHEEL_WATCH_SHUTDOWN;
+	op.idle = 50 * MSEC;
+	op.touch = here;
+	ASSERT_EQ(1, command(self, variant, &op, 1, SIZE, 0));
+	EXPECT_EQ(0, op.result);
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(op.handle, event.handle);
+	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+	EXPECT_TRUE(wait_tcp_state(there, TCP_CLOSE_WAIT));
+	close(here);
+	close(there);
 }
 
 TEST_F(uring, adds_rearms_and_cancels)

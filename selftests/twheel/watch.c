@@ -191,6 +191,42 @@ TEST_F(watch, activity_is_what_is_asked_for)
 	EXPECT_EQ(NULL, fault) TH_LOG("%s", fault);
 }
 
+#define EXACT	50
+
+/*
+ * The idle timeout begins when the jiffy of the activity ends. Where jiffies stand still for
+ * a while, as the host has other things to do, it may be cut short: not half of the time.
+ */
+TEST_F(watch, to_the_jiffy)
+{
+	__u64 before[EXACT], after[EXACT];
+	const __u64 idle = 500 * MSEC;
+	struct twheel_event event;
+	struct twheel_timer_add add;
+	int pair[EXACT][2], i, early = 0;
+
+	ASSERT_EQ(0, connections(variant->family, pair, EXACT));
+	for (i = 0; i < EXACT; i++) {
+		add = watch_add(pair[i][0], idle, TWHEEL_WATCH_RECEIVED);
+		add.user_data = i;
+		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	}
+	for (i = 0; i < EXACT; i++) {
+		sleep_ns(MSEC);
+		before[i] = now_ns();
+		ASSERT_TRUE(say(pair[i][1], pair[i][0]));
+		after[i] = now_ns();
+	}
+	for (i = 0; i < EXACT; i++) {
+		ASSERT_TRUE(tw_wait(self->fd));
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_GT(EXACT, event.user_data);
+		early += event.deadline < before[event.user_data] + idle;
+		EXPECT_GE(after[event.user_data] + idle + jiffy_ns(), event.deadline);
+	}
+	EXPECT_GT(EXACT / 2, early);
+}
+
 TEST_F(watch, shutdown)
 {
 	__u64 before = now_ns(), handle;

@@ -14,12 +14,13 @@
 #define STEP		(300 * USEC)
 #define IDLE		(60 * MSEC)
 
-/* Tries of each race: TWHEEL_TRIES, or some. */
-static int tries(int some)
+/* Rounds of a race, for so many tries; fewer on a slow kernel. */
+static int rounds(__u64 tries)
 {
-	const char *text = getenv("TWHEEL_TRIES");
+	int n = tries * very_many() / 100000 / BATCH;
 
-	return text ? atoi(text) : some;
+	/* Enough to learn how to aim. */
+	return n < 4 ? 4 : n;
 }
 
 FIXTURE(races)
@@ -183,7 +184,7 @@ TEST_F_TIMEOUT(races, data_in_time, 120)
 {
 	int i;
 
-	for (i = 0; i < tries(2400) / BATCH; i++)
+	for (i = 0; i < rounds(3000); i++)
 		data_at_the_kick(_metadata, self, i % 2 ? AF_INET6 : AF_INET,
 				 i / 2 % 2 ? TWHEEL_WATCH_SHUTDOWN : TWHEEL_WATCH_ABORT);
 	printf("# %d in time, %d too late\n", self->early, self->late);
@@ -196,7 +197,7 @@ TEST_F_TIMEOUT(races, cancel, 120)
 {
 	int verdict[BATCH], round, i;
 
-	for (round = 0; round < tries(600) / BATCH; round++) {
+	for (round = 0; round < rounds(600); round++) {
 		ASSERT_EQ(0, begin(self, AF_INET, TWHEEL_WATCH_ABORT));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
@@ -231,7 +232,7 @@ TEST_F_TIMEOUT(races, rearm, 120)
 	int verdict[BATCH], round, i;
 	__u64 before[BATCH];
 
-	for (round = 0; round < tries(600) / BATCH; round++) {
+	for (round = 0; round < rounds(600); round++) {
 		ASSERT_EQ(0, begin(self, AF_INET6, TWHEEL_WATCH_SHUTDOWN));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
@@ -287,7 +288,7 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 	struct twheel_context_stats stats;
 	int round, i, n;
 
-	for (round = 0; round < tries(600) / BATCH; round++) {
+	for (round = 0; round < rounds(600); round++) {
 		ASSERT_EQ(0, begin(self, AF_INET, actions[round % ARRAY_SIZE(actions)]));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
@@ -315,7 +316,7 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 {
 	int round, i;
 
-	for (round = 0; round < tries(600) / BATCH; round++) {
+	for (round = 0; round < rounds(600); round++) {
 		ASSERT_EQ(0, begin(self, AF_INET, TWHEEL_WATCH_ABORT));
 		wait_until_due(self, random_below(BATCH));
 		ASSERT_EQ(0, close(self->fd));
