@@ -88,8 +88,8 @@ static struct workqueue_struct *queue;
 static struct tracepoint *tracepoint;
 
 /*
- * Guards the table of kinds, their list, and the registration of the probe. Taken in process context,
- * outside of all others.
+ * Guards the table of kinds, their list, and the registration of the probe. Taken in process
+ * context, outside of all others but watched.c's.
  */
 static DEFINE_MUTEX(kinds_lock);
 /* Read by the probe without the lock. */
