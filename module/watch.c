@@ -34,7 +34,6 @@
 #include <linux/net.h>
 #include <linux/percpu.h>
 #include <linux/rhashtable.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
@@ -657,17 +656,23 @@ static u64 begin_of_first_jiffy(u64 now, u64 jiffy)
 	return seen;
 }
 
-/* Learns when jiffies begin: who sleeps for one wakes up just then. */
+/*
+ * Learns when jiffies begin, by waiting for some. To sleep would be to wake up too late. It is
+ * done once.
+ */
 static void learn_jiffies(void)
 {
+	u64 jiffy;
 	int i;
 
 	/* Pairs with the WRITE_ONCE() above. */
 	if (READ_ONCE(first_jiffy) != U64_MAX)
 		return;
 	for (i = 0; i < 3; i++) {
-		schedule_timeout_uninterruptible(1);
-		begin_of_first_jiffy(ktime_get_ns(), get_jiffies_64());
+		jiffy = get_jiffies_64();
+		while (get_jiffies_64() == jiffy)
+			cpu_relax();
+		begin_of_first_jiffy(ktime_get_ns(), jiffy);
 	}
 }
 
@@ -742,7 +747,7 @@ static void drop_changes(void)
  * twheel_watch_kind_add - there will be watches of a kind
  * @kind:	the kind; what its owner has to set is set
  *
- * From here on changes are told. Takes some jiffies.
+ * From here on changes are told. The first time it takes some jiffies.
  *
  * Context: process; may sleep. No lock is held that the owner takes in changed().
  * Return: 0; or

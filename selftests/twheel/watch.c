@@ -140,7 +140,7 @@ static const char *note_events(int fd, struct habit *habit)
 		if (event.deadline < habit->before + IDLE)
 			return "too early";
 		/* The jiffy of the activity ends later than that, but not by more than a jiffy. */
-		if (event.deadline > habit->after + IDLE + jiffy_ns())
+		if (event.deadline > habit->after + IDLE + begins_within())
 			return "too late";
 		habit->over = true;
 		habit -= event.user_data;
@@ -222,7 +222,7 @@ TEST_F(watch, to_the_jiffy)
 		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 		ASSERT_GT(EXACT, event.user_data);
 		early += event.deadline < before[event.user_data] + idle;
-		EXPECT_GE(after[event.user_data] + idle + jiffy_ns(), event.deadline);
+		EXPECT_GE(after[event.user_data] + idle + begins_within(), event.deadline);
 	}
 	EXPECT_GT(EXACT / 2, early);
 }

@@ -131,6 +131,15 @@ static inline __u64 jiffy_ns(void)
 	return ts.tv_nsec;
 }
 
+/*
+ * How long after an activity its idle timeout begins, at most: a jiffy, and what the kernel may be
+ * mistaken by about when jiffies begin, as it learns that by looking.
+ */
+static inline __u64 begins_within(void)
+{
+	return jiffy_ns() + jiffy_ns() / 4;
+}
+
 /* Lets the process have as many file descriptors as it takes. */
 static inline int many_files(void)
 {
