@@ -115,14 +115,14 @@ struct twheel_watch_counts {
  *		arms it anew, or ends it with the decision that is returned: true
  *		if the watch's action is to be done. The watch is not used any more then,
  *		but to be given to @acted.
- *		Context: process; the socket is locked unless it is busy
+ *		In process context; the socket is locked unless it is busy
  * @acted:	what judge() has decided on is done; NULL if the owner does not care. Until then
- *		the watch must stay where it is. Context: process; the socket is not locked
+ *		the watch must stay where it is. In process context; the socket is not locked
  * @over:	the connection of a socket with such a watch may be over: make it due.
  *		The watch was in the table a moment ago; whether it still is, and still
  *		@sk's, is the owner's to find out; it may just be somebody else's.
- *		Context: process, under rcu_read_lock()
- * @changed:	a socket has changed its state; NULL if the owner does not care. Context: process
+ *		In process context, under rcu_read_lock()
+ * @changed:	a socket has changed its state; NULL if the owner does not care. In process context
  * @table:	the watches, by socket
  * @lock:	guards @due and the watches' state. Taken in process and softirq context,
  *		inside of the owner's locks
