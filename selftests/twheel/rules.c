@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,11 +71,17 @@ static int remove_rule(int fd, __u32 id)
 	return tw_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 }
 
+/* Asks for the rule after @id. Nothing is written on an error. */
 static int next(int fd, __u32 id, struct twheel_rule *rule)
 {
+	struct twheel_rule copy;
+	int ret;
+
 	memset(rule, 0xa5, sizeof(*rule));
 	rule->id = id;
-	return tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
+	copy = *rule;
+	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
+	return ret && memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
 }
 
 /* What there is to know of a rule. Without one, all is POISON. */
@@ -161,7 +168,7 @@ static __u16 local_port(int fd)
 	return ntohs(in6.sin6_port);
 }
 
-static __attribute__((unused)) __u64 cookie(int fd)
+static __u64 cookie(int fd)
 {
 	__u64 value = 0;
 	socklen_t len = sizeof(value);
@@ -227,20 +234,29 @@ static int wait_read(int fd)
 	return ret < 0 ? -errno : ret;
 }
 
-/*
- * Is a connection reset whose server has ended it? Its client may read an end first: before
- * 6.5 there is a FIN before the reset.
- */
-static bool is_reset(const struct pair *pair)
+/* Waits until a connection is no more. Returns the error that its end has, or -ETIME. */
+static int error_of(int fd)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
-	int ret = wait_read(pair->client);
+	socklen_t len = sizeof(int);
+	int error = 0;
 
-	if (ret && ret != -ECONNRESET)
-		return false;
-	while (tcp_state(pair->client) != TCP_CLOSE && now_ns() < end)
-		sleep_ns(MSEC);
-	return tcp_state(pair->client) == TCP_CLOSE;
+	while (tcp_state(fd) != TCP_CLOSE)
+		if (sleep_ns(MSEC), now_ns() > end)
+			return -ETIME;
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return error;
+}
+
+/*
+ * Is a connection reset by its server's end? Its client's may see that it ends first: before
+ * 6.5 there is a FIN before the reset.
+ */
+static bool is_reset(int client)
+{
+	int error = error_of(client);
+
+	return error == ECONNRESET || error == EPIPE;
 }
 
 /* ---- namespaces */
@@ -294,8 +310,8 @@ TEST_F(rules, closes_one_that_was_there)
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	ASSERT_EQ(1, id);
 	/* The one with the error is that which the rule is for. */
-	EXPECT_EQ(-ETIMEDOUT, wait_read(pair.server));
-	EXPECT_TRUE(is_reset(&pair));
+	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
+	EXPECT_TRUE(is_reset(pair.client));
 	rule = look(self->fd, id);
 	EXPECT_EQ(0, rule.watched);
 	EXPECT_EQ(1, rule.matched);
@@ -312,8 +328,8 @@ TEST_F(rules, closes_a_new_one)
 
 	ASSERT_EQ(1, id);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	EXPECT_EQ(-ETIMEDOUT, wait_read(pair.server));
-	EXPECT_TRUE(is_reset(&pair));
+	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
+	EXPECT_TRUE(is_reset(pair.client));
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
@@ -341,7 +357,7 @@ TEST_F(rules, leaves_busy_ones_alone)
 		ASSERT_GT(end + GUARD_MS * MSEC, now_ns());
 	}
 	for (i = 0; i < 4; i++) {
-		EXPECT_EQ(-ETIMEDOUT, wait_read(silent[i].server));
+		EXPECT_EQ(ETIMEDOUT, error_of(silent[i].server));
 		/* Unless the test itself was silent for so long. */
 		EXPECT_TRUE(is_open(&busy[i]) || gap > idle / 2);
 	}
@@ -364,9 +380,9 @@ TEST_F(rules, shuts_down)
 TEST_F(rules, closes_one_that_nobody_has_accepted)
 {
 	int id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
-	struct pair pair = { .client = reach(AF_INET, false, self->port) };
+	int client = reach(AF_INET, false, self->port);
 
-	EXPECT_TRUE(is_reset(&pair));
+	EXPECT_TRUE(is_reset(client));
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
@@ -381,7 +397,7 @@ TEST_F(rules, closes_half_a_connection)
 	EXPECT_EQ(0, wait_read(pair.server));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	ASSERT_TRUE(wait_for(self->fd, id, closed, 1));
-	EXPECT_EQ(-ETIMEDOUT, wait_read(pair.server));
+	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 }
 
 TEST_F(rules, forgets_what_is_closed)
@@ -536,7 +552,7 @@ TEST_F(rules, rate)
 	EXPECT_LE(10, now.delayed);
 	EXPECT_GE(19, now.delayed);
 	for (i = 0; i < 20; i++)
-		EXPECT_EQ(-ETIMEDOUT, wait_read(pairs[i].server));
+		EXPECT_EQ(ETIMEDOUT, error_of(pairs[i].server));
 }
 
 /* Who waits for its turn, and is active meanwhile, is spared. */
@@ -734,6 +750,661 @@ TEST_F(rules, removed_while_it_closes)
 		open -= is_open(&pairs[i]);
 	EXPECT_EQ(0, open);
 	EXPECT_LE(1, closed);
+}
+
+/* ---- processes and cgroups */
+
+/* Runs a function in a child. Its result is what it is to be told of. */
+static pid_t spawn(void (*function)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	/* Should the test not come to an end, this does. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	function(arg);
+	_exit(0);
+}
+
+static int reap(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	reap(pid);
+}
+
+/* Does something when it is told to, by a byte in a pipe. */
+struct child {
+	pid_t pid;
+	int tell[2];
+	int told[2];
+	__u16 port;
+	int listener;
+};
+
+static void wait_word(struct child *child)
+{
+	char c;
+
+	if (read(child->tell[0], &c, 1) != 1)
+		_exit(1);
+}
+
+static bool tell(struct child *child)
+{
+	return write(child->tell[1], "x", 1) == 1;
+}
+
+/* Hears of a port, or a file descriptor, that the child has to do with. */
+static int hear(struct child *child)
+{
+	int value = -1;
+
+	return read(child->told[0], &value, sizeof(value)) == sizeof(value) ? value : -1;
+}
+
+static void report(struct child *child, int value)
+{
+	if (write(child->told[1], &value, sizeof(value)) != sizeof(value))
+		_exit(1);
+}
+
+static bool begin(struct child *child, void (*function)(void *arg))
+{
+	if (pipe2(child->tell, O_CLOEXEC) || pipe2(child->told, O_CLOEXEC))
+		return false;
+	child->pid = spawn(function, child);
+	return child->pid > 0;
+}
+
+/* Connects, again each time it is told to, and tells of its port. */
+static void connect_often(void *arg)
+{
+	struct child *child = arg;
+
+	/* Or it would be one that listens. */
+	close(child->listener);
+	for (;;) {
+		wait_word(child);
+		report(child, local_port(reach(AF_INET, false, child->port)));
+	}
+}
+
+TEST_F(rules, process_that_connects)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .port = self->port, .listener = self->listener };
+	struct twheel_connection record;
+	__u64 cursor = 0;
+	struct pair pair;
+	int port;
+
+	ASSERT_TRUE(begin(&child, connect_often));
+	ASSERT_TRUE(tell(&child));
+	port = hear(&child);
+	rule.pid = child.pid;
+	/* One that it has begun before. */
+	ASSERT_EQ(0, add(self->fd, &rule));
+	EXPECT_EQ(1, look(self->fd, rule.id).watched);
+	EXPECT_EQ(child.pid, look(self->fd, rule.id).pid);
+	ASSERT_EQ(1, list(self->fd, rule.id, &record, 1, sizeof(record), &cursor));
+	EXPECT_EQ(port, record.local_port);
+	/* One that it begins; and one of somebody else. */
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_TRUE(tell(&child));
+	hear(&child);
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_TRUE(tell(&child));
+	hear(&child);
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 3));
+	EXPECT_EQ(3, look(self->fd, rule.id).matched);
+	stop(child.pid);
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 0));
+	/* There is no such process any more. */
+	EXPECT_EQ(-ESRCH, add(self->fd, &rule));
+}
+
+/* A process that nobody knows of begins a connection that never comes about. */
+TEST_F(rules, process_that_cannot_connect)
+{
+	struct twheel_rule rule = {
+		.flags	= TWHEEL_RULE_PID | ABORT,
+		.pid	= getpid(),
+		.idle	= HOUR,
+	};
+	struct sockaddr_in6 in6;
+	socklen_t len;
+	int fd, i;
+
+	ASSERT_EQ(0, add(self->fd, &rule));
+	for (i = 0; i < 20; i++) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		len = address(AF_INET, false, 1, &in6);
+		EXPECT_EQ(-1, connect(fd, (void *)&in6, len));
+		EXPECT_EQ(ECONNREFUSED, errno);
+		close(fd);
+	}
+	EXPECT_EQ(0, look(self->fd, rule.id).matched);
+	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
+	EXPECT_TRUE(wait_total("pending", 0));
+}
+
+/* Listens when it is told to, has a child that accepts, and lives on. */
+static void accept_all(void *arg)
+{
+	struct child *child = arg;
+
+	/* It outlives its parent, but not the test. */
+	prctl(PR_SET_PDEATHSIG, 0);
+	alarm(2 * GUARD_MS / 1000);
+	for (;;)
+		report(child, accept(child->listener, NULL, NULL));
+}
+
+static void listen_often(void *arg)
+{
+	struct child *child = arg;
+
+	setpgid(0, 0);
+	for (;;) {
+		child->listener = serve(AF_INET, false, 0);
+		spawn(accept_all, child);
+		report(child, local_port(child->listener));
+		wait_word(child);
+	}
+}
+
+TEST_F(rules, process_that_listens)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { };
+	struct pair pair;
+	int port;
+
+	ASSERT_TRUE(begin(&child, listen_often));
+	port = hear(&child);
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, hear(&child));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	/* Its child has accepted it. */
+	EXPECT_EQ(1, look(self->fd, rule.id).watched);
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, hear(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
+	/* Another port, from now on. */
+	ASSERT_TRUE(tell(&child));
+	port = hear(&child);
+	sleep_ns(200 * MSEC);
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, hear(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 3));
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	EXPECT_EQ(3, look(self->fd, rule.id).matched);
+	/* Without it there are no new ones, though others accept. */
+	stop(child.pid);
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, hear(&child));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(3, look(self->fd, rule.id).matched);
+	EXPECT_EQ(3, look(self->fd, rule.id).watched);
+	kill(-child.pid, SIGKILL);
+}
+
+#define CGROUPS	"/tmp/cgroups"
+
+static __u64 make_cgroup(const char *path)
+{
+	struct stat stat_buf;
+
+	mkdir(path, 0755);
+	return stat(path, &stat_buf) ? 0 : stat_buf.st_ino;
+}
+
+TEST_F(rules, cgroup)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_CGROUP | ABORT, .idle = HOUR };
+	__u64 parent, child, other;
+	struct pair pair;
+
+	mkdir(CGROUPS, 0755);
+	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
+		SKIP(return, "this kernel has no cgroups");
+	parent = make_cgroup(CGROUPS "/parent");
+	child = make_cgroup(CGROUPS "/parent/child");
+	other = make_cgroup(CGROUPS "/other");
+	ASSERT_NE(0, child);
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_EQ(0, file_write(CGROUPS "/parent/child/cgroup.procs", getpid()));
+	/* This end is made in the child; the other one is the listener's. */
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	rule.cgroup = parent;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	EXPECT_EQ(1, look(self->fd, rule.id).watched);
+	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
+	rule.cgroup = child;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	EXPECT_EQ(1, look(self->fd, rule.id).watched);
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
+	rule.cgroup = other;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	EXPECT_EQ(0, look(self->fd, rule.id).watched);
+	/* Its directory may go before the rule does. */
+	EXPECT_EQ(0, rmdir(CGROUPS "/other"));
+	EXPECT_EQ(other, look(self->fd, rule.id).cgroup);
+	EXPECT_EQ(-ENOENT, add(self->fd, &rule));
+	file_write(CGROUPS "/cgroup.procs", getpid());
+}
+
+/* ---- namespaces and rights */
+
+TEST_F(rules, other_namespaces_are_left_alone)
+{
+	struct pair pair, other;
+	int id, listener;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_EQ(0, new_namespace());
+	listener = serve(AF_INET, false, self->port);
+	ASSERT_TRUE(connect_pair(listener, &other));
+	/* Both have the same ports. */
+	id = add_port(self->fd, LOCAL | ABORT, self->port, 50 * MSEC);
+	ASSERT_EQ(1, id);
+	EXPECT_EQ(ETIMEDOUT, error_of(other.server));
+	EXPECT_TRUE(is_open(&pair));
+	EXPECT_EQ(1, look(self->fd, id).matched);
+}
+
+static void use_namespace(void *arg)
+{
+	int fd = *(int *)arg, listener, i;
+	struct pair pair;
+
+	if (new_namespace())
+		_exit(1);
+	listener = serve(AF_INET, false, 0);
+	for (i = 0; i < 10; i++)
+		if (!connect_pair(listener, &pair))
+			_exit(2);
+	if (add_port(fd, LOCAL | ABORT, local_port(listener), HOUR) != 1 ||
+	    add_port(fd, REMOTE | ABORT, local_port(listener), HOUR) != 2)
+		_exit(3);
+	_exit(look(fd, 1).watched == 10 && look(fd, 2).watched == 10 ? 0 : 4);
+}
+
+TEST_F(rules, namespaces_go_with_their_rules)
+{
+	int i;
+
+	for (i = 0; i < 10; i++)
+		EXPECT_EQ(0, reap(spawn(use_namespace, &self->fd)));
+	EXPECT_TRUE(wait_total("pending", 0));
+}
+
+static int call_all(int fd, int id)
+{
+	struct twheel_rule rule = {
+		.flags		= LOCAL | ABORT,
+		.local_port	= 1,
+		.idle		= HOUR,
+	};
+	struct twheel_connection record;
+	__u64 cursor = 0;
+
+	return add(fd, &rule) == -EPERM && remove_rule(fd, id) == -EPERM &&
+	       next(fd, 0, &rule) == -EPERM &&
+	       list(fd, id, &record, 1, sizeof(record), &cursor) == -EPERM ? 0 : 1;
+}
+
+static void call_without_rights(void *arg)
+{
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		_exit(2);
+	_exit(call_all(*(int *)arg, 1));
+}
+
+/* Who has made a namespace of users has rights in it, and not in that of the network. */
+static void call_with_rights_elsewhere(void *arg)
+{
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		_exit(2);
+	if (unshare(CLONE_NEWUSER))
+		_exit(KSFT_SKIP);
+	_exit(call_all(*(int *)arg, 1));
+}
+
+static void call_with_rights(void *arg)
+{
+	struct twheel_rule rule = {
+		.flags	= TWHEEL_RULE_UID | ABORT,
+		.uid	= 0,
+		.idle	= HOUR,
+	};
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		_exit(2);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		_exit(KSFT_SKIP);
+	/* Here he has no number. */
+	_exit(add_port(*(int *)arg, LOCAL | ABORT, 1, HOUR) == 1 &&
+	      add(*(int *)arg, &rule) == -EINVAL ? 0 : 1);
+}
+
+TEST_F(rules, rights)
+{
+	int ret;
+
+	ASSERT_EQ(1, add_port(self->fd, LOCAL | ABORT, self->port, HOUR));
+	EXPECT_EQ(0, reap(spawn(call_without_rights, &self->fd)));
+	ret = reap(spawn(call_with_rights_elsewhere, &self->fd));
+	if (ret == KSFT_SKIP)
+		SKIP(return, "this kernel has no namespaces of users");
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(0, reap(spawn(call_with_rights, &self->fd)));
+	EXPECT_EQ(1, look(self->fd, 1).id);
+}
+
+/* ---- what is told */
+
+static int compare(const void *a, const void *b)
+{
+	__u64 one = *(const __u64 *)a, other = *(const __u64 *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+/* Many sizes of portions and records: each connection is told of once. */
+TEST_F(rules, list_of_connections)
+{
+	static const struct {
+		__u32 nr;
+		__u16 size;
+	} ways[] = { { 1, 72 }, { 7, 72 }, { 100, 80 }, { 99, 4096 }, { 1000, 104 } };
+	__u64 cursor, told[100], known[100], seen;
+	struct twheel_connection *record;
+	struct pair pairs[100];
+	char *records, *p;
+	size_t way;
+	int id, i, n;
+
+	records = malloc(1000 * 4096);
+	for (i = 0; i < 100; i++) {
+		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
+		known[i] = cookie(pairs[i].server);
+	}
+	qsort(known, 100, sizeof(known[0]), compare);
+	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
+	for (way = 0; way < ARRAY_SIZE(ways); way++) {
+		for (cursor = 0, seen = 0;; seen += n) {
+			memset(records, 0xa5, 1000 * 4096);
+			n = list(self->fd, id, records, ways[way].nr, ways[way].size, &cursor);
+			if (n <= 0)
+				break;
+			ASSERT_GE(ways[way].nr, n);
+			ASSERT_GE(100, seen + n);
+			for (i = 0; i < n; i++) {
+				p = records + i * ways[way].size;
+				record = (void *)p;
+				told[seen + i] = record->cookie;
+				EXPECT_EQ(AF_INET, record->family);
+				EXPECT_EQ(self->port, record->local_port);
+				EXPECT_EQ(0, record->uid);
+				EXPECT_EQ(0, memcmp(record->local_address, "\x7f\0\0\1", 4));
+				EXPECT_GE(HOUR, record->idle + record->remaining);
+				EXPECT_EQ(0, record->reserved);
+				for (p += sizeof(*record); p < records + (i + 1) * ways[way].size;)
+					ASSERT_EQ(0, *p++);
+			}
+		}
+		EXPECT_EQ(0, n);
+		ASSERT_EQ(100, seen);
+		qsort(told, 100, sizeof(told[0]), compare);
+		EXPECT_EQ(0, memcmp(told, known, sizeof(known)));
+	}
+	free(records);
+}
+
+TEST_F(rules, ipv6)
+{
+	struct twheel_connection records[4];
+	int listener = serve(AF_INET6, true, 0), listener6, id, i;
+	__u64 cursor = 0;
+
+	if (listener < 0)
+		SKIP(return, "this kernel has no IPv6");
+	/* The same port, by its own address. */
+	listener6 = serve(AF_INET6, false, local_port(listener));
+	ASSERT_LE(0, listener6);
+	ASSERT_LE(0, reach(AF_INET6, false, local_port(listener)));
+	ASSERT_LE(0, reach(AF_INET6, true, local_port(listener)));
+	id = add_port(self->fd, LOCAL | ABORT, local_port(listener), HOUR);
+	ASSERT_EQ(2, list(self->fd, id, records, 4, sizeof(records[0]), &cursor));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(AF_INET6, records[i].family);
+		EXPECT_EQ(0, memcmp(records[i].local_address, records[i].remote_address, 16));
+		EXPECT_TRUE(!memcmp(records[i].local_address, &in6addr_loopback, 16) ||
+			    !memcmp(records[i].local_address, &mapped, 16));
+	}
+	EXPECT_NE(0, memcmp(records[0].local_address, records[1].local_address, 16));
+	add_port(self->fd, LOCAL | ABORT, local_port(listener), 50 * MSEC);
+	ASSERT_EQ(0, remove_rule(self->fd, id));
+	EXPECT_TRUE(wait_for(self->fd, id + 1, closed, 2));
+}
+
+TEST_F(rules, list_of_rules)
+{
+	struct {
+		struct twheel_rule rule;
+		__u64 more[4];
+	} longer = { };
+	struct twheel_rule asked = {
+		.flags		= LOCAL | REMOTE | TWHEEL_RULE_UID | DRY | TWHEEL_WATCH_SENT |
+				  TWHEEL_WATCH_SHUTDOWN,
+		.rate		= 5,
+		.local_port	= 1,
+		.remote_port	= 2,
+		.uid		= 3,
+		.idle		= 4,
+		.lifetime	= 5,
+		.spread		= 6,
+		.watched	= POISON,
+	}, got;
+	const unsigned int cmd = TWHEEL_IOC_RULE_NEXT & ~(_IOC_SIZEMASK << _IOC_SIZESHIFT);
+
+	EXPECT_EQ(-ENOENT, next(self->fd, 0, &got));
+	ASSERT_EQ(0, add(self->fd, &asked));
+	asked.watched = 0;
+	ASSERT_EQ(0, next(self->fd, 0, &got));
+	EXPECT_EQ(0, memcmp(&asked, &got, sizeof(got)));
+	EXPECT_EQ(-ENOENT, next(self->fd, 1, &got));
+	EXPECT_EQ(-ENOENT, next(self->fd, ~0U, &got));
+	/* A rate of 0 is one, and ids are not given out again. */
+	ASSERT_EQ(0, remove_rule(self->fd, 1));
+	asked.rate = 0;
+	ASSERT_EQ(0, add(self->fd, &asked));
+	EXPECT_EQ(2, asked.id);
+	EXPECT_EQ(TWHEEL_RULE_RATE, look(self->fd, 2).rate);
+	/* Longer structures, and such as never were. */
+	EXPECT_EQ(0, tw_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
+	EXPECT_EQ(2, longer.rule.id);
+	longer.rule.id = 0;
+	longer.more[3] = 1;
+	EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
+	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, cmd | (sizeof(got) - 8) << _IOC_SIZESHIFT, &got));
+}
+
+TEST_F(rules, as_many_as_there_may_be)
+{
+	struct twheel_rule rule;
+	int i;
+
+	for (i = 1; i <= 256; i++)
+		ASSERT_EQ(i, add_port(self->fd, LOCAL | ABORT, i, HOUR));
+	EXPECT_EQ(-ENOSPC, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	for (i = 0; i < 256; i++) {
+		ASSERT_EQ(0, next(self->fd, i, &rule));
+		ASSERT_EQ(i + 1, rule.id);
+		ASSERT_EQ(i + 1, rule.local_port);
+	}
+	ASSERT_EQ(0, remove_rule(self->fd, 100));
+	EXPECT_EQ(257, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	EXPECT_EQ(-ENOSPC, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+}
+
+static const struct {
+	const char *what;
+	int error;
+	struct twheel_rule rule;
+} wrong[] = {
+	{ "asks for nothing", -EINVAL, { .flags = ABORT, .idle = 1 } },
+	{ "no action", -EINVAL, { .flags = LOCAL, .local_port = 1, .idle = 1 } },
+	{ "two actions", -EINVAL, { .flags = LOCAL | ABORT | TWHEEL_WATCH_SHUTDOWN,
+				    .local_port = 1, .idle = 1 } },
+	{ "no limit", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1 } },
+	{ "port 0", -EINVAL, { .flags = LOCAL | ABORT, .idle = 1 } },
+	{ "remote port 0", -EINVAL, { .flags = REMOTE | ABORT, .idle = 1 } },
+	{ "port without flag", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+					  .remote_port = 1, .idle = 1 } },
+	{ "uid without flag", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+					 .uid = 1, .idle = 1 } },
+	{ "pid without flag", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+					 .pid = 1, .idle = 1 } },
+	{ "cgroup without flag", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+					    .cgroup = 1, .idle = 1 } },
+	{ "no uid", -EINVAL, { .flags = TWHEEL_RULE_UID | ABORT, .uid = -1U, .idle = 1 } },
+	{ "no pid", -ESRCH, { .flags = TWHEEL_RULE_PID | ABORT, .pid = 0x7fffffff, .idle = 1 } },
+	{ "pid 0", -ESRCH, { .flags = TWHEEL_RULE_PID | ABORT, .idle = 1 } },
+	{ "pid -1", -ESRCH, { .flags = TWHEEL_RULE_PID | ABORT, .pid = -1, .idle = 1 } },
+	{ "no cgroup", -ENOENT, { .flags = TWHEEL_RULE_CGROUP | ABORT, .cgroup = 1ULL << 60,
+				  .idle = 1 } },
+	{ "reserved", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1, .idle = 1,
+				 .reserved = 1 } },
+	{ "idle", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1, .idle = 1ULL << 63 } },
+	{ "long idle", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+				  .idle = 1ULL << 62 } },
+	{ "lifetime", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1,
+				 .lifetime = 1ULL << 63 } },
+	{ "spread", -EINVAL, { .flags = LOCAL | ABORT, .local_port = 1, .lifetime = 1,
+			       .spread = 1ULL << 63 } },
+	{ "unknown flag", -EOPNOTSUPP, { .flags = LOCAL | ABORT | 1U << 31, .local_port = 1,
+					 .idle = 1 } },
+	{ "a timer's flag", -EOPNOTSUPP, { .flags = LOCAL | ABORT | TWHEEL_WATCHED,
+					   .local_port = 1, .idle = 1 } },
+};
+
+TEST_F(rules, errors)
+{
+	struct twheel_rule rule;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		rule = wrong[i].rule;
+		EXPECT_EQ(wrong[i].error, add(self->fd, &rule))
+			TH_LOG("%s", wrong[i].what);
+	}
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_IOC_RULE_ADD, (void *)8));
+	EXPECT_EQ(-ENOENT, next(self->fd, 0, &rule));
+	EXPECT_EQ(-ENOENT, remove_rule(self->fd, 0));
+	EXPECT_EQ(-ENOENT, remove_rule(self->fd, 1));
+	EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TWHEEL_IOC_MAGIC, 0xb4), NULL));
+}
+
+TEST_F(rules, errors_of_a_list)
+{
+	struct twheel_connections good = {
+		.nr_records	= 1,
+		.record_size	= sizeof(struct twheel_connection),
+	}, bad;
+	struct twheel_connection record;
+	struct pair pair;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	good.records = (uintptr_t)&record;
+	good.id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
+#define TRY(error, change) do {						\
+	bad = good;							\
+	change;								\
+	EXPECT_EQ(error, tw_ioctl(self->fd, TWHEEL_IOC_RULE_CONNECTIONS, &bad)); \
+} while (0)
+	TRY(-EINVAL, bad.nr_records = 0);
+	TRY(-EINVAL, bad.nr_records = 1U << 31);
+	TRY(-EINVAL, bad.record_size = 64);
+	TRY(-EINVAL, bad.record_size = 76);
+	TRY(-EINVAL, bad.reserved = 1);
+	TRY(-EOPNOTSUPP, bad.flags = 1);
+	TRY(-ENOENT, bad.id++);
+	TRY(-EFAULT, bad.records = 8);
+	TRY(0, bad.cursor = ~0ULL);
+	TRY(1, (void)bad);
+}
+
+/* ---- races */
+
+static volatile bool race_is_over;
+
+/* Opens and closes connections, and lets some fall silent for a moment. */
+static void *churn(void *arg)
+{
+	int listener = *(int *)arg;
+	struct pair pair;
+	__u64 n;
+
+	for (n = 0; !race_is_over; n++) {
+		if (!connect_pair(listener, &pair))
+			continue;
+		say(pair.client, pair.server);
+		if (n % 8 == 0)
+			sleep_ns(n % 5 * MSEC);
+		close_pair(&pair);
+	}
+	return NULL;
+}
+
+static void *rule_and_unrule(void *arg)
+{
+	int listener = *(int *)arg, fd = tw_open(0), id;
+	struct twheel_connection records[8];
+	__u64 cursor = 0;
+
+	while (!race_is_over) {
+		id = add_port(fd, LOCAL | ABORT, local_port(listener), MSEC);
+		list(fd, id, records, 8, sizeof(records[0]), &cursor);
+		cursor = 0;
+		remove_rule(fd, id);
+	}
+	close(fd);
+	return NULL;
+}
+
+TEST_F(rules, all_at_once)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = 2 * MSEC };
+	pthread_t threads[4];
+	int i;
+
+	rule.pid = getpid();
+	ASSERT_EQ(0, add(self->fd, &rule));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, &self->listener));
+		ASSERT_EQ(0, pthread_create(&threads[2 + i], NULL, rule_and_unrule,
+					    &self->listener));
+	}
+	sleep_ns(2 * SEC);
+	race_is_over = true;
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 0));
+	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
+	EXPECT_TRUE(wait_total("pending", 0));
 }
 
 TEST_HARNESS_MAIN
