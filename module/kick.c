@@ -92,12 +92,12 @@ struct kick {
 /**
  * enum verdict - what becomes of a watch
  * @KEEP:	it goes on
- * @END:	it ends
+ * @DROP:	it ends
  * @CLOSE:	it ends, and so does the connection
  */
 enum verdict {
 	KEEP,
-	END,
+	DROP,
 	CLOSE,
 };
 
@@ -279,10 +279,10 @@ static enum verdict decide_over(struct kick *kick, u64 now)
 	struct twheel_idle_rule *rule = rule_of(kick);
 
 	if (!is_connecting(kick->watch.sk) || !(kick->watch.flags & OWN))
-		return END;
+		return DROP;
 	rule = twheel_rules_of_pid(sock_net(kick->watch.sk), rule->pid);
 	if (!rule)
-		return END;
+		return DROP;
 	change_rule(kick, rule, FRESH);
 	set_first_seen(kick, now);
 	arm(kick, now + CONNECT_NS);
@@ -358,7 +358,7 @@ static enum verdict decide(struct kick *kick, enum twheel_watch_finding finding)
 		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
 					   fresh ? NULL : rule);
 		if (!first)
-			return END;
+			return DROP;
 		if (fresh || first != rule)
 			return decide_rule(kick, first, busy, now);
 	}

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <linux/twheel_rules.h>
+
 #include "../twheel/watch_test.h"
 
 #define NR_EXPIRED	20
@@ -336,6 +338,40 @@ static long call_stats(struct env *env)
 	return tw_stats(env->fd, &stats);
 }
 
+/* All calls about a rule. Whatever fails, it can be removed. */
+static long call_rule(struct env *env)
+{
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_PID | TWHEEL_WATCH_ABORT,
+		.local_port	= 1,
+		.pid		= getpid(),
+		.idle		= HOUR,
+	};
+	struct twheel_connection record;
+	struct twheel_connections list = {
+		.records	= (uintptr_t)&record,
+		.nr_records	= 1,
+		.record_size	= sizeof(record),
+	};
+	long ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, &rule);
+
+	list.id = rule.id;
+	if (!ret)
+		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
+	rule.id = 0;
+	if (!ret)
+		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule);
+	if (!ret)
+		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+	if (ret) {
+		rule.id = 0;
+		if (!tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) &&
+		    tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule))
+			return -EPROTO;
+	}
+	return ret;
+}
+
 /* Opens, sets up, maps, looks, and closes: all of it may fail. */
 static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
 {
@@ -633,6 +669,7 @@ static const struct op ops[] = {
 	{ "submit",	call_submit,	undo_submit,	false, NULL },
 	{ "drain",	call_drain,	undo_drain,	false, NULL },
 	{ "stats",	call_stats,	undo_nothing,	false, NULL },
+	{ "rule",	call_rule,	undo_nothing,	false, NULL },
 	{ "map ring",	call_map_ring,	undo_nothing,	false, NULL },
 	{ "map touch",	call_map_touch,	undo_nothing,	false, NULL },
 	{ "close",	call_close,	undo_close,	false, NULL },

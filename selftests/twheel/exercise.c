@@ -6,9 +6,17 @@
  *	exercise across N	use N timers from two CPUs: of four, one expires, one is
  *				moved and expires, one is cancelled, and one is left
  *	exercise hold N		arm N timers, print "holding", and stay until killed
+ *	exercise rule N		have a rule watch N connections, close the device, print
+ *				"holding", and stay until killed
  *	exercise info		print "TICK_NS MAX_TIMERS"
  *	exercise fill		print how many timers the context takes
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <linux/twheel_rules.h>
+
 #include "twheel_test.h"
 
 static int fail(const char *what, int ret)
@@ -101,6 +109,50 @@ static int hold(int fd, unsigned int n)
 		pause();
 }
 
+/* Connects to itself. Returns the port of the other end, or -errno. */
+static int connect_self(int n)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), i, fd;
+	socklen_t len = sizeof(in);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(listener, (void *)&in, len) || listen(listener, n) ||
+	    getsockname(listener, (void *)&in, &len))
+		return -errno;
+	for (i = 0; i < n; i++) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (connect(fd, (void *)&in, len) || accept(listener, NULL, NULL) < 0)
+			return -errno;
+	}
+	return ntohs(in.sin_port);
+}
+
+static int rule(int fd, unsigned int n)
+{
+	struct twheel_rule rule = {
+		.flags	= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.idle	= HOUR,
+	};
+	int port = connect_self(n), ret;
+
+	if (port < 0)
+		return fail("connect", port);
+	rule.local_port = port;
+	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
+	if (!ret) {
+		rule.id--;
+		ret = tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule);
+	}
+	if (ret || rule.watched != n)
+		return fail("rule", ret);
+	close(fd);
+	printf("holding\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static int fill(int fd)
 {
 	unsigned int n = 0;
@@ -129,11 +181,13 @@ int main(int argc, char **argv)
 		return across(fd, n);
 	if (!strcmp(what, "hold"))
 		return hold(fd, n);
+	if (!strcmp(what, "rule"))
+		return rule(fd, n);
 	if (!strcmp(what, "fill"))
 		return fill(fd);
 	if (!strcmp(what, "info") && !tw_info(fd, &info)) {
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}
-	return fail("usage: exercise use|across|hold|info|fill", argc);
+	return fail("usage: exercise use|across|hold|rule|info|fill", argc);
 }

