@@ -56,6 +56,8 @@ struct op {
 
 static const char *module;
 static int fail_nth_fd, faults;
+/* A connection. */
+static int here, there;
 
 static void set_fail_nth(int n)
 {
@@ -223,15 +225,11 @@ static long call_first_limits(struct env *env)
 	});
 }
 
-/* The first watch of all contexts begins to be told of changes. A failure shall be the first. */
+/* The first watch of all contexts begins to be told of changes. After a failure it is so again. */
 static long call_first_watch(struct env *env)
 {
-	static int here = -1, there;
-	long ret;
+	long ret = watch(env->other, here, HOUR, TWHEEL_WATCH_ABORT, NULL);
 
-	if (here < 0 && (network() || connection(AF_INET, &here, &there)))
-		ksft_exit_fail_msg("no connection\n");
-	ret = watch(env->other, here, HOUR, TWHEEL_WATCH_ABORT, NULL);
 	if (ret < 0) {
 		close(env->other);
 		env->other = tw_open(0);
@@ -700,6 +698,8 @@ int main(int argc, char **argv)
 	fail_nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fail_nth_fd < 0)
 		ksft_exit_skip("this kernel injects no faults\n");
+	if (network() || connection(AF_INET, &here, &there))
+		ksft_exit_fail_msg("no connection: %s\n", strerror(errno));
 	allow_faults();
 	ksft_set_plan(ARRAY_SIZE(ops));
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
