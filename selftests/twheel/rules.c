@@ -1370,7 +1370,12 @@ TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 
 /* ---- races */
 
-static volatile bool race_is_over;
+static bool race_is_over;
+
+static bool race_goes_on(void)
+{
+	return !__atomic_load_n(&race_is_over, __ATOMIC_RELAXED);
+}
 
 /* Opens and closes connections, and lets some fall silent for a moment. */
 static void *churn(void *arg)
@@ -1379,7 +1384,7 @@ static void *churn(void *arg)
 	struct pair pair;
 	__u64 n;
 
-	for (n = 0; !race_is_over; n++) {
+	for (n = 0; race_goes_on(); n++) {
 		if (!connect_pair(listener, &pair))
 			continue;
 		say(pair.client, pair.server);
@@ -1396,7 +1401,7 @@ static void *rule_and_unrule(void *arg)
 	struct twheel_connection records[8];
 	__u64 cursor = 0;
 
-	while (!race_is_over) {
+	while (race_goes_on()) {
 		id = add_port(fd, LOCAL | ABORT, local_port(listener), MSEC);
 		list(fd, id, records, 8, sizeof(records[0]), &cursor);
 		cursor = 0;
@@ -1420,7 +1425,7 @@ TEST_F_TIMEOUT(rules, all_at_once, TIMEOUT)
 					    &self->listener));
 	}
 	sleep_ns(2 * SEC);
-	race_is_over = true;
+	__atomic_store_n(&race_is_over, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 0));
