@@ -180,7 +180,7 @@ static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned 
 		if (is_listening(found->socks[i]))
 			__set_bit(inet_sk(found->socks[i])->inet_num, ports);
 		else
-			ret = twheel_kick_consider(found->socks[i], pid);
+			ret = twheel_kick_consider(found->socks[i], pid, false);
 	}
 	return ret;
 }
@@ -246,7 +246,7 @@ int twheel_find_all(struct net *net)
 		if (nr < 0)
 			ret = nr;
 		for (i = 0; i < found.nr && !ret; i++)
-			ret = twheel_kick_consider(found.socks[i], NULL);
+			ret = twheel_kick_consider(found.socks[i], NULL, false);
 		twheel_found_put(&found);
 		bucket++;
 	}

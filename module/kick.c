@@ -117,8 +117,6 @@ static struct twheel_watch_kind kind = {
 static DEFINE_MUTEX(kind_lock);
 static unsigned int nr_users;
 
-static struct kmem_cache *cache;
-
 /* See the head of this file. */
 static spinlock_t locks[NR_LOCKS];
 
@@ -379,11 +377,6 @@ static enum verdict decide(struct kick *kick, enum twheel_watch_finding finding)
 	return decide_expired(kick, rule, now);
 }
 
-static void free_kick(struct rcu_head *rcu)
-{
-	kmem_cache_free(cache, container_of(rcu, struct kick, rcu));
-}
-
 /*
  * The worker has found a watch. Its callback may be on its way in a softirq: that is over when
  * an RCU grace period is, because softirqs are off in it.
@@ -406,7 +399,7 @@ static bool judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (verdict != KEEP) {
-		call_rcu(&kick->rcu, free_kick);
+		kfree_rcu(kick, rcu);
 		/* Not the last one: the worker has one, too. */
 		sock_put(sk);
 	}
@@ -456,16 +449,19 @@ out:
  * New watches
  */
 
-/* The rule that a connection is to be watched for, if it has no watch yet; or NULL. */
-static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid)
+/*
+ * The rule that a connection is to be watched for, if it has no watch yet; or NULL. @is_new: it
+ * is being established: that is told before its state says so.
+ */
+static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, bool is_new)
 {
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
 	struct kick *kick;
 
-	if (is_connecting(sk))
+	if (is_connecting(sk) && !is_new)
 		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
-	else if (twheel_watchable(inet_sk_state_load(sk)))
+	else if (is_new || twheel_watchable(inet_sk_state_load(sk)))
 		rule = twheel_rules_match(sk, pid, NULL);
 	/* As long as there is a rule, there is the table. */
 	watch = rule ? twheel_watch_find(&kind, sk) : NULL;
@@ -489,9 +485,9 @@ static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
 }
 
 /* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
-static int begin(struct kick *kick, struct sock *sk, const struct pid *pid)
+static int begin(struct kick *kick, struct sock *sk, const struct pid *pid, bool is_new)
 {
-	struct twheel_idle_rule *rule = find_rule(sk, pid);
+	struct twheel_idle_rule *rule = find_rule(sk, pid, is_new);
 
 	if (!rule)
 		return 1;
@@ -507,13 +503,14 @@ static int begin(struct kick *kick, struct sock *sk, const struct pid *pid)
  * twheel_kick_consider - watch a connection if a rule applies to it
  * @sk:		its socket
  * @pid:	the process that has begun it, or NULL
+ * @is_new:	it is being established, or was a moment ago
  *
  * It may be watched already. Without memory it is looked for again in a second.
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_kick_consider(struct sock *sk, const struct pid *pid)
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new)
 {
 	spinlock_t *lock = lock_of(sk);
 	struct twheel_idle_rule *rule;
@@ -524,26 +521,26 @@ int twheel_kick_consider(struct sock *sk, const struct pid *pid)
 		return 0;
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	rule = find_rule(sk, pid);
+	rule = find_rule(sk, pid, is_new);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (!rule)
 		return 0;
-	kick = kmem_cache_zalloc(cache, GFP_KERNEL | __GFP_NOWARN);
+	kick = kzalloc(sizeof(*kick), GFP_KERNEL | __GFP_NOWARN);
 	if (kick)
 		twheel_timer_init(&kick->timer, expire);
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	if (kick) {
-		ret = begin(kick, sk, pid);
+		ret = begin(kick, sk, pid, is_new);
 	} else {
-		rule = find_rule(sk, pid);
+		rule = find_rule(sk, pid, is_new);
 		ret = rule ? miss(rule, sk) : 0;
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
-	if (ret && kick)
-		kmem_cache_free(cache, kick);
+	if (ret)
+		kfree(kick);
 	return min(ret, 0);
 }
 
@@ -587,7 +584,7 @@ static void changed(const struct twheel_watch_change *change)
 	if (change->state == TCP_LISTEN)
 		twheel_rules_listening(change->sk, pid);
 	else if (pid || change->state == TCP_ESTABLISHED)
-		twheel_kick_consider(change->sk, pid);
+		twheel_kick_consider(change->sk, pid, change->state == TCP_ESTABLISHED);
 	put_pid(pid);
 }
 
@@ -824,10 +821,9 @@ bool twheel_kick_describe(struct sock *sk, u32 id, struct twheel_connection *con
 /**
  * twheel_kick_init - get ready
  *
- * Context: process; may sleep.
- * Return: 0, or -ENOMEM.
+ * Context: process.
  */
-int __init twheel_kick_init(void)
+void __init twheel_kick_init(void)
 {
 	int i;
 
@@ -836,17 +832,4 @@ int __init twheel_kick_init(void)
 		     offsetofend(struct kick, rcu) > offsetofend(struct kick, timer.node.link));
 	for (i = 0; i < NR_LOCKS; i++)
 		spin_lock_init(&locks[i]);
-	cache = kmem_cache_create("twheel_kick", sizeof(struct kick), 0, SLAB_HWCACHE_ALIGN,
-				  NULL);
-	return cache ? 0 : -ENOMEM;
-}
-
-/**
- * twheel_kick_exit - the opposite of twheel_kick_init(); there are no rules left
- */
-void twheel_kick_exit(void)
-{
-	/* For free_kick(). */
-	rcu_barrier();
-	kmem_cache_destroy(cache);
 }

@@ -755,15 +755,8 @@ static struct pernet_operations net_ops = {
  */
 int __init twheel_rules_init(void)
 {
-	int ret;
-
-	ret = twheel_kick_init();
-	if (ret)
-		return ret;
-	ret = register_pernet_subsys(&net_ops);
-	if (ret)
-		twheel_kick_exit();
-	return ret;
+	twheel_kick_init();
+	return register_pernet_subsys(&net_ops);
 }
 
 /**
@@ -778,6 +771,5 @@ void twheel_rules_exit(void)
 	 * this is gone already.
 	 */
 	unregister_pernet_subsys(&net_ops);
-	twheel_kick_exit();
 	xa_destroy(&rules);
 }

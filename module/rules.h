@@ -119,11 +119,10 @@ void twheel_rules_find_again(struct net *net, unsigned long delay);
 void twheel_rules_find_everywhere(void);
 
 /* kick.c */
-int twheel_kick_init(void);
-void twheel_kick_exit(void);
+void twheel_kick_init(void);
 int twheel_kick_get(void);
 void twheel_kick_put(void);
-int twheel_kick_consider(struct sock *sk, const struct pid *begun_by);
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new);
 void twheel_kick_settle(void);
 void twheel_kick_release(struct list_head *gone);
 u64 twheel_kick_cookie(struct sock *sk);
