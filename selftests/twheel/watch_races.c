@@ -108,7 +108,8 @@ static int note_events(FIXTURE_DATA(races) * self)
 
 	while (tw_read(self->fd, &event, 1) == 1) {
 		if (event.user_data >= BATCH || self->expired[event.user_data] ||
-		    event.handle != self->handle[event.user_data])
+		    event.handle != self->handle[event.user_data] ||
+		    event.fired < event.deadline)
 			return -1;
 		self->expired[event.user_data] = event.deadline;
 		n++;
