@@ -180,7 +180,8 @@ static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned 
 		if (is_listening(found->socks[i]))
 			__set_bit(inet_sk(found->socks[i])->inet_num, ports);
 		else
-			ret = twheel_kick_consider(found->socks[i], pid, false);
+			ret = twheel_kick_consider(found->socks[i], pid,
+						   inet_sk_state_load(found->socks[i]));
 	}
 	return ret;
 }
@@ -246,7 +247,8 @@ int twheel_find_all(struct net *net)
 		if (nr < 0)
 			ret = nr;
 		for (i = 0; i < found.nr && !ret; i++)
-			ret = twheel_kick_consider(found.socks[i], NULL, false);
+			ret = twheel_kick_consider(found.socks[i], NULL,
+						   inet_sk_state_load(found.socks[i]));
 		twheel_found_put(&found);
 		bucket++;
 	}

@@ -264,10 +264,8 @@ static const struct pid *begun_by(const struct kick *kick, const struct twheel_i
 	return kick->watch.flags & OWN ? rule->pid : NULL;
 }
 
-static bool is_connecting(const struct sock *sk)
+static bool is_connecting(int state)
 {
-	int state = inet_sk_state_load(sk);
-
 	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
 }
 
@@ -276,7 +274,7 @@ static enum verdict decide_over(struct kick *kick, u64 now)
 {
 	struct twheel_idle_rule *rule = rule_of(kick);
 
-	if (!is_connecting(kick->watch.sk) || !(kick->watch.flags & OWN))
+	if (!is_connecting(inet_sk_state_load(kick->watch.sk)) || !(kick->watch.flags & OWN))
 		return DROP;
 	rule = twheel_rules_of_pid(sock_net(kick->watch.sk), rule->pid);
 	if (!rule)
@@ -346,13 +344,20 @@ static enum verdict decide(struct kick *kick, enum twheel_watch_finding finding)
 	struct twheel_idle_rule *rule = rule_of(kick), *first;
 	const u64 now = ktime_get_ns();
 	const bool fresh = kick->watch.flags & FRESH;
+	bool dead;
 	u64 limit;
 
 	if (finding == TWHEEL_FOUND_OVER)
 		return decide_over(kick, now);
-	limit = limit_of(kick, rule, now);
 	/* Pairs with the store when it is removed. */
-	if (fresh || limit <= now || READ_ONCE(rule->dead)) {
+	dead = READ_ONCE(rule->dead);
+	if (busy && fresh && !dead) {
+		/* It may be connecting, and not have its ports. */
+		arm(kick, now + TICK_NSEC);
+		return KEEP;
+	}
+	limit = limit_of(kick, rule, now);
+	if (fresh || limit <= now || dead) {
 		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
 					   fresh ? NULL : rule);
 		if (!first)
@@ -450,18 +455,18 @@ out:
  */
 
 /*
- * The rule that a connection is to be watched for, if it has no watch yet; or NULL. @is_new: it
- * is being established: that is told before its state says so.
+ * The rule that a connection is to be watched for, if it has no watch yet; or NULL. @state is
+ * told of before the socket says so.
  */
-static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, bool is_new)
+static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, int state)
 {
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
 	struct kick *kick;
 
-	if (is_connecting(sk) && !is_new)
+	if (is_connecting(state))
 		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
-	else if (is_new || twheel_watchable(inet_sk_state_load(sk)))
+	else if (twheel_watchable(state))
 		rule = twheel_rules_match(sk, pid, NULL);
 	/* As long as there is a rule, there is the table. */
 	watch = rule ? twheel_watch_find(&kind, sk) : NULL;
@@ -485,9 +490,9 @@ static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
 }
 
 /* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
-static int begin(struct kick *kick, struct sock *sk, const struct pid *pid, bool is_new)
+static int begin(struct kick *kick, struct sock *sk, const struct pid *pid, int state)
 {
-	struct twheel_idle_rule *rule = find_rule(sk, pid, is_new);
+	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
 
 	if (!rule)
 		return 1;
@@ -503,14 +508,14 @@ static int begin(struct kick *kick, struct sock *sk, const struct pid *pid, bool
  * twheel_kick_consider - watch a connection if a rule applies to it
  * @sk:		its socket
  * @pid:	the process that has begun it, or NULL
- * @is_new:	it is being established, or was a moment ago
+ * @state:	its state, or that which it is about to get
  *
  * It may be watched already. Without memory it is looked for again in a second.
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new)
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state)
 {
 	spinlock_t *lock = lock_of(sk);
 	struct twheel_idle_rule *rule;
@@ -521,7 +526,7 @@ int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new)
 		return 0;
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	rule = find_rule(sk, pid, is_new);
+	rule = find_rule(sk, pid, state);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (!rule)
@@ -532,9 +537,9 @@ int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new)
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	if (kick) {
-		ret = begin(kick, sk, pid, is_new);
+		ret = begin(kick, sk, pid, state);
 	} else {
-		rule = find_rule(sk, pid, is_new);
+		rule = find_rule(sk, pid, state);
 		ret = rule ? miss(rule, sk) : 0;
 	}
 	rcu_read_unlock();
@@ -584,7 +589,7 @@ static void changed(const struct twheel_watch_change *change)
 	if (change->state == TCP_LISTEN)
 		twheel_rules_listening(change->sk, pid);
 	else if (pid || change->state == TCP_ESTABLISHED)
-		twheel_kick_consider(change->sk, pid, change->state == TCP_ESTABLISHED);
+		twheel_kick_consider(change->sk, pid, change->state);
 	put_pid(pid);
 }
 

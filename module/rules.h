@@ -122,7 +122,7 @@ void twheel_rules_find_everywhere(void);
 void twheel_kick_init(void);
 int twheel_kick_get(void);
 void twheel_kick_put(void);
-int twheel_kick_consider(struct sock *sk, const struct pid *pid, bool is_new);
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
 void twheel_kick_settle(void);
 void twheel_kick_release(struct list_head *gone);
 u64 twheel_kick_cookie(struct sock *sk);
