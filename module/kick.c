@@ -438,9 +438,12 @@ static void expire(struct twheel_timer *timer)
 			atomic64_inc(&rule->spared);
 		set_flag(kick, WAITS | COUNTED, false);
 		arm(kick, limit);
-	} else if (limit && kick->watch.flags & COUNTED) {
+	} else if (limit && kick->watch.flags & COUNTED &&
+		   limit <= timer->node.deadline + spread_of(kick, rule)) {
+		/* Nothing has come since it was armed, an idle timeout before its deadline. */
 		wait_for_activity(kick, rule, now);
 	} else {
+		set_flag(kick, COUNTED, false);
 		if (limit)
 			set_flag(kick, EXPIRED, true);
 		twheel_watch_due(&kind, &kick->watch);
