@@ -89,6 +89,7 @@ expect "uml with two processors" 122 --kernel uml --smp 2 -- true
 expect "uml that counts instructions" 122 --kernel uml --icount -- true
 expect "QEMU that travels in time" 122 --time-travel -- true
 expect "kernel that does not exist" 122 --kernel ./nowhere -- true
+expect "files that do not exist" 122 --add ./nowhere -- true
 expect "QEMU that does not start" 122 --mem 1 --smp none -- true
 expect "uml that does not start" 122 --kernel uml --mem 100P -- true
 echo "1..$number"
