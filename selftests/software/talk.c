@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * talk: connections to a server, of which one is busy and the others fall silent
+ *
+ * usage: talk PORT SILENT MILLISECONDS TEXT
+ *
+ * Opens SILENT connections, on every other of which it asks TEXT once, and a busy one, on which
+ * it asks TEXT five times a second, until shortly before the end. Prints after so many milliseconds
+ * what became of each:
+ *	silent 2000 Connection reset by peer	(closed after 2000 ms, and how)
+ *	silent - open
+ *	busy - open 12 12			(asked and answered so often)
+ * An answer is as long as the first one. Times count from just before the last question, or the
+ * connect(): the server cannot have heard of either before.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAUSE_MS	200
+#define LAST_MS		600
+#define MAX_SILENT	1000
+
+/**
+ * struct talk - a connection
+ * @since:	when it was last active at the earliest, in ms
+ * @closed:	when it was closed, in ms; 0 if it is open
+ * @how:	and how
+ * @asked:	questions
+ * @bytes:	length of the answers so far
+ */
+struct talk {
+	int64_t		since;
+	int64_t		closed;
+	const char	*how;
+	unsigned int	asked;
+	size_t		bytes;
+};
+
+static struct talk talks[MAX_SILENT + 1];
+static struct pollfd fds[MAX_SILENT + 1];
+static unsigned int nr;
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+static void begin(unsigned int i, uint16_t port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	fds[i].fd = socket(AF_INET, SOCK_STREAM, 0);
+	fds[i].events = POLLIN;
+	talks[i].since = now();
+	if (connect(fds[i].fd, (struct sockaddr *)&address, sizeof(address)))
+		err(1, "cannot connect to port %u", port);
+}
+
+static void end(unsigned int i, const char *how)
+{
+	talks[i].closed = now();
+	talks[i].how = how;
+	close(fds[i].fd);
+	fds[i].fd = -1;
+}
+
+static void ask(unsigned int i, const char *text)
+{
+	if (talks[i].closed)
+		return;
+	talks[i].since = now();
+	talks[i].asked++;
+	if (write(fds[i].fd, text, strlen(text)) < 0)
+		end(i, strerror(errno));
+}
+
+static void hear(unsigned int i)
+{
+	char text[4096];
+	ssize_t length = read(fds[i].fd, text, sizeof(text));
+
+	if (length > 0)
+		talks[i].bytes += length;
+	else
+		end(i, length ? strerror(errno) : "end of file");
+}
+
+/* Listens until then. */
+static void listen_until(int64_t when)
+{
+	int64_t left;
+	unsigned int i;
+
+	while ((left = when - now()) > 0) {
+		if (poll(fds, nr, left) <= 0)
+			continue;
+		for (i = 0; i < nr; i++)
+			if (fds[i].revents)
+				hear(i);
+	}
+}
+
+/* Asks on the busy one. Returns the length of an answer, when it is all there. */
+static size_t first_answer(const char *text)
+{
+	ask(nr - 1, text);
+	while (!talks[nr - 1].bytes && !talks[nr - 1].closed)
+		listen_until(now() + PAUSE_MS);
+	return talks[nr - 1].bytes;
+}
+
+static void report(unsigned int i, size_t answer)
+{
+	const struct talk *talk = &talks[i];
+
+	printf("%s ", i == nr - 1 ? "busy" : "silent");
+	if (talk->closed)
+		printf("%lld %s", (long long)(talk->closed - talk->since), talk->how);
+	else
+		printf("- open");
+	if (i == nr - 1)
+		printf(" %u %zu", talk->asked, answer ? talk->bytes / answer : 0);
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	int64_t last;
+	size_t answer;
+	unsigned int i;
+
+	if (argc != 5 || atoi(argv[2]) > MAX_SILENT)
+		errx(2, "usage: talk PORT SILENT MILLISECONDS TEXT");
+	signal(SIGPIPE, SIG_IGN);
+	last = now() + atoi(argv[3]);
+	nr = atoi(argv[2]) + 1;
+	for (i = 0; i < nr; i++)
+		begin(i, atoi(argv[1]));
+	for (i = 0; i < nr - 1; i += 2)
+		ask(i, argv[4]);
+	answer = first_answer(argv[4]);
+	while (now() < last - LAST_MS) {
+		ask(nr - 1, argv[4]);
+		listen_until(now() + PAUSE_MS);
+	}
+	listen_until(last);
+	for (i = 0; i < nr; i++)
+		report(i, answer);
+	return 0;
+}
