@@ -11,11 +11,17 @@ PATH=$(dirname "$1"):$PATH
 . "$TOP/selftests/twheel/tap.sh"
 
 commands() {
-	twctl --help | sed -nE 's/^  ([a-z]+) .*/\1/p'
+	local command
+
+	for command in $(twctl --help | sed -nE 's/^  ([a-z]+) .*/\1/p'); do
+		echo "$command"
+		twctl "$command" --help | sed -nE "s/^  ($command [a-z]+).*/\\1/p"
+	done
 }
 
+# options COMMAND [PART]
 options() {
-	twctl "$1" --help | sed -nE 's/^  -., --([a-z]+) .*/\1/p'
+	twctl "$@" --help | sed -nE 's/^  -., --([a-z-]+) .*/\1/p'
 }
 
 # complete WORD...: what is offered for the last word.
@@ -41,7 +47,7 @@ completion() {
 	. "$TOP/tools/twctl/completion.bash"
 	[ "$(complete -p twctl)" = "complete -F _twctl twctl" ] || return
 	offered "status sleep" s || return
-	offered "status watch list histogram info sleep add --help --version" "" || return
+	offered "status watch list histogram info sleep add idle --help --version" "" || return
 	offered "--version" --v || return
 	offered "--json --count --help" watch -- || return
 	offered "--json" watch 1 --j || return
@@ -50,6 +56,14 @@ completion() {
 	offered "boottime" add 1s -c b || return
 	offered "" sleep "" || return
 	offered "" nonsense -- || return
+	offered "list show watch remove" idle "" || return
+	offered "--port --pid" idle --p || return
+	offered "--json --count --help" idle show -- || return
+	offered "all" idle remove "" || return
+	offered "" idle show "" || return
+	offered "abort" idle --port 80 --action a || return
+	offered "received" idle --port 80 -a r || return
+	offered "root" idle --uid roo || return
 	[[ " $(complete_words twctl add 1s -- ec) " == *" echo "* ]] || wrong "no echo" || return
 	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"
 }
@@ -58,14 +72,14 @@ completion() {
 man_page() {
 	local page=$TOP/Documentation/man/twctl.1.scd command option wanted
 
-	wanted=$(for command in $(commands); do
-		echo "## $command"
-		for option in $(options "$command"); do
+	wanted=$(commands | while read -ra command; do
+		echo "## ${command[*]}"
+		for option in $(options "${command[@]}"); do
 			[ "$option" = help ] || echo "--$option"
 		done
 	done | sort -u)
-	diff <(echo "$wanted") <(sed -nE -e 's/^## ([a-z]+)$/## \1/p' \
-		-e 's/^\*-.\*, \*(--[a-z]+)\*.*/\1/p' "$page" | sort -u) | sed 's/^/# /'
+	diff <(echo "$wanted") <(sed -nE -e 's/^## ([a-z ]+)$/## \1/p' \
+		-e 's/^\*-.\*, \*(--[a-z-]+)\*.*/\1/p' "$page" | sort -u) | sed 's/^/# /'
 	[ "${PIPESTATUS[0]}" = 0 ]
 }
 

@@ -5,7 +5,7 @@
 
 _twctl() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} words='' i
+	local command=${COMP_WORDS[1]} words='' parts i
 
 	COMPREPLY=()
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -14,6 +14,12 @@ _twctl() {
 			return
 		fi
 	done
+	parts=$(twctl "$command" --help 2> /dev/null |
+		awk -v command="$command" '/^  [a-z]/ && $1 == command { print $2 }')
+	if ((COMP_CWORD > 2)) && grep -qxF -- "${COMP_WORDS[2]}" <<< "$parts"; then
+		command+=" ${COMP_WORDS[2]}"
+		parts=''
+	fi
 	case $COMP_CWORD:$before:$word in
 	1:*)
 		words=$(twctl --help | sed -nE 's/^  (--)?([a-z]+) .*/\1\2/p')
@@ -21,14 +27,38 @@ _twctl() {
 	*:--clock:* | *:-c:*)
 		words='monotonic boottime realtime'
 		;;
+	*:--action:* | *:-A:*)
+		words='abort shutdown'
+		;;
+	*:--activity:* | *:-a:*)
+		words='received sent either'
+		;;
+	*:--uid:* | *:-u:*)
+		mapfile -t COMPREPLY < <(compgen -u -- "$word")
+		return
+		;;
+	*:--cgroup:* | *:-g:*)
+		mapfile -t COMPREPLY < <(cd /sys/fs/cgroup && compgen -d -- "$word")
+		return
+		;;
 	*:-*)
-		words=$(twctl "$command" --help 2> /dev/null |
-			sed -nE 's/^  -., (--[a-z]+) .*/\1/p')
+		# shellcheck disable=SC2086 # with its part
+		words=$(twctl $command --help 2> /dev/null |
+			sed -nE 's/^  -., (--[a-z-]+) .*/\1/p')
 		;;
 	*)
-		if [ "$command" = list ]; then
+		((COMP_CWORD > 2)) || words=$parts
+		case $command in
+		list)
 			words=$(twctl list 2> /dev/null | awk 'NR > 1 { print $1 }')
-		fi
+			;;
+		'idle show' | 'idle remove')
+			words=$(twctl idle list 2> /dev/null | awk 'NR > 1 { print $1 }')
+			;;&
+		'idle remove')
+			words+=' all'
+			;;
+		esac
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -13,7 +13,7 @@
 
 static const struct command *const commands[] = {
 	&status_command, &watch_command, &list_command, &histogram_command,
-	&info_command, &sleep_command, &add_command,
+	&info_command, &sleep_command, &add_command, &idle_command,
 };
 
 static void print_help(void)
@@ -41,6 +41,25 @@ static void close_stdout(void)
 	_exit(EXIT_FAILED);
 }
 
+/* The part of a command that a word names, or else the command itself. */
+static const struct command *find_part(const struct command *command, const char *word)
+{
+	const struct command *const *part;
+
+	for (part = command->parts; part && *part && word; part++)
+		if (!strcmp(strchr((*part)->name, ' ') + 1, word))
+			return *part;
+	return command;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	const struct command *part = find_part(command, argv[1]);
+	int skip = part != command;
+
+	return part->run(argc - skip, argv + skip);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
@@ -59,6 +78,6 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(name, commands[i]->name))
-			return commands[i]->run(argc - 1, argv + 1);
+			return run(commands[i], argc - 1, argv + 1);
 	usage(NULL, "there is no %s '%s'", *name == '-' ? "option" : "command", name);
 }

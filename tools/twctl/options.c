@@ -57,18 +57,24 @@ static void print_choice(const struct choice *choice)
 
 	snprintf(name, sizeof(name), "--%s%s%s", choice->name, choice->value ? " " : "",
 		 choice->value ?: "");
-	printf("  -%c, %-18s %s\n", choice->letter, name, choice->help);
+	printf("  -%c, %-20s %s\n", choice->letter, name, choice->help);
 }
 
 static void print_help(const struct command *command)
 {
 	const struct choice *choice;
+	const struct command *const *part;
 
 	printf("usage: twctl %s [OPTION...]%s%s\n%s\n\n", command->name,
 	       *command->operands ? " " : "", command->operands, command->summary);
 	for (choice = command->choices; choice->name; choice++)
 		print_choice(choice);
 	print_choice(&help_choice);
+	if (command->parts)
+		putchar('\n');
+	for (part = command->parts; part && *part; part++)
+		printf("  %s%s%s\n      %s\n", (*part)->name, *(*part)->operands ? " " : "",
+		       (*part)->operands, (*part)->summary);
 }
 
 static void complain(const struct command *command, int problem, char **argv)

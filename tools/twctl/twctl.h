@@ -5,6 +5,7 @@
 #ifndef TWCTL_H
 #define TWCTL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_rules.h>
 
 #include "json.h"
 
@@ -39,10 +41,11 @@ struct choice {
 
 /**
  * struct command - a command of twctl
- * @name:	its name
+ * @name:	its name; of a part, that of the command before it
  * @operands:	what comes after it, for the help
  * @summary:	what it does, in a line
  * @choices:	its options, up to one without a name
+ * @parts:	its own commands, up to a NULL; or NULL if it has none
  * @run:	does it; argv[0] is the command's name. Returns the exit status
  */
 struct command {
@@ -50,11 +53,14 @@ struct command {
 	const char		*operands;
 	const char		*summary;
 	const struct choice	*choices;
+	const struct command	*const *parts;
 	int			(*run)(int argc, char **argv);
 };
 
 extern const struct command status_command, watch_command, list_command, histogram_command;
-extern const struct command sleep_command, add_command, info_command;
+extern const struct command sleep_command, add_command, info_command, idle_command;
+extern const struct command idle_list_command, idle_show_command, idle_watch_command;
+extern const struct command idle_remove_command;
 
 /* options.c */
 int next_option(const struct command *command, int argc, char **argv);
@@ -124,6 +130,30 @@ void device_add(int fd, struct twheel_timer_add *add);
 void device_read(int fd, struct twheel_event *event);
 const char *clock_name(uint32_t clock);
 bool clock_find(const char *name, uint32_t *clock);
+
+/* pace.c */
+
+/**
+ * struct pace - how often to look at something
+ * @count:	times, 0 for ever
+ * @interval:	nanoseconds
+ * @json:	print JSON
+ * @last:	when it was last looked
+ */
+struct pace {
+	uint64_t	count;
+	uint64_t	interval;
+	bool		json;
+	int64_t		last;
+};
+
+#define CHOICE_COUNT	{ "count", 'n', "N", "end after N times" }
+
+struct pace pace_options(const struct command *command, int argc, char **argv);
+void pace_run(struct pace *pace, void (*look)(struct pace *pace, void *data), void *data);
+double pace_seconds(struct pace *pace);
+void pace_print_time(bool first);
+void pace_json_time(struct json *json);
 
 /* when.c */
 
@@ -210,5 +240,42 @@ bool fdinfo_read(struct context *context);
 /* info.c */
 void info_print(const struct twheel_info *info);
 void info_json(struct json *json, const struct twheel_info *info);
+/* cgroup.c */
+
+/**
+ * struct cgroup - a cgroup
+ * @path:	where it is, or its number
+ */
+struct cgroup {
+	char	path[PATH_MAX];
+};
+
+uint64_t cgroup_find(const char *name);
+struct cgroup cgroup_name(uint64_t id);
+
+/* rules.c */
+
+/**
+ * struct rules - all rules
+ * @rule:	the rules, the oldest first
+ * @nr:		their number
+ */
+struct rules {
+	struct twheel_rule	*rule;
+	size_t			nr;
+};
+
+void rules_add(int fd, struct twheel_rule *rule);
+void rules_remove(int fd, uint32_t id);
+void rules_gather(int fd, struct rules *rules);
+struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
+
+/* rule.c */
+const char *rule_activity(const struct twheel_rule *rule);
+const char *rule_action(const struct twheel_rule *rule);
+uint32_t rule_rate(const struct twheel_rule *rule);
+void rule_print_match(const struct twheel_rule *rule);
+bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, uint64_t *value);
+void rule_json(struct json *json, const struct twheel_rule *rule);
 
 #endif /* TWCTL_H */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: cgroups and their numbers
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "twctl.h"
+
+#define CGROUPS		"/sys/fs/cgroup"
+
+/* The kind of a file handle that is a cgroup's number. */
+#define KERNFS_HANDLE	0xfe
+
+/**
+ * cgroup_find - find a cgroup, or exit
+ * @name:	its path below /sys/fs/cgroup, or all of its path
+ *
+ * Return: its number.
+ */
+uint64_t cgroup_find(const char *name)
+{
+	bool whole = !strncmp(name, CGROUPS "/", strlen(CGROUPS "/"));
+	struct cgroup cgroup;
+	struct statfs fs;
+	struct stat st;
+
+	snprintf(cgroup.path, sizeof(cgroup.path), "%s%s", whole ? "" : CGROUPS "/", name);
+	if (statfs(cgroup.path, &fs) || stat(cgroup.path, &st))
+		errx(EXIT_FAILED, "cgroup '%s': %s; see what there is in %s", name,
+		     strerror(errno), CGROUPS);
+	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
+		errx(EXIT_FAILED, "'%s' is no cgroup of version 2; see what there is in %s", name,
+		     CGROUPS);
+	return st.st_ino;
+}
+
+/**
+ * cgroup_name - the path of a cgroup below /sys/fs/cgroup
+ * @id:		its number
+ *
+ * Return: the path; the number if it has gone, or this user may not know.
+ */
+struct cgroup cgroup_name(uint64_t id)
+{
+	union {
+		struct file_handle	handle;
+		char			room[sizeof(struct file_handle) + sizeof(id)];
+	} file = { .handle = { .handle_bytes = sizeof(id), .handle_type = KERNFS_HANDLE } };
+	struct cgroup cgroup = { { 0 } };
+	int root = open(CGROUPS, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	char link[64];
+	ssize_t length;
+
+	memcpy(file.room + sizeof(struct file_handle), &id, sizeof(id));
+	fd = open_by_handle_at(root, &file.handle, O_PATH | O_CLOEXEC);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, cgroup.path, sizeof(cgroup.path) - 1);
+	if (length > 0 && !strncmp(cgroup.path, CGROUPS "/", strlen(CGROUPS "/")))
+		memmove(cgroup.path, cgroup.path + strlen(CGROUPS "/"),
+			length + 1 - strlen(CGROUPS "/"));
+	else
+		snprintf(cgroup.path, sizeof(cgroup.path), "%" PRIu64, id);
+	if (fd >= 0)
+		close(fd);
+	if (root >= 0)
+		close(root);
+	return cgroup;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl idle show: the connections of a rule
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+/**
+ * struct address - an address as text
+ * @s:	it
+ */
+struct address {
+	char	s[INET6_ADDRSTRLEN];
+};
+
+static struct address format_address(uint16_t family, const void *bytes)
+{
+	struct address address = { "?" };
+
+	inet_ntop(family, bytes, address.s, sizeof(address.s));
+	return address;
+}
+
+/* Address and port, as ss shows them. */
+static void print_end(uint16_t family, const void *bytes, uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN + sizeof("[]:65535")];
+
+	snprintf(text, sizeof(text), family == AF_INET6 ? "[%s]:%u" : "%s:%u",
+		 format_address(family, bytes).s, port);
+	printf("%-23s ", text);
+}
+
+static void print_connection(const struct twheel_connection *connection)
+{
+	print_end(connection->family, connection->local_address, connection->local_port);
+	print_end(connection->family, connection->remote_address, connection->remote_port);
+	printf("%6" PRIu32 " %9s %9s  %" PRIx64 "\n", connection->uid,
+	       duration_format(connection->idle).s, duration_format(connection->remaining).s,
+	       (uint64_t)connection->cookie);
+}
+
+static void json_connection(struct json *json, const struct twheel_connection *connection)
+{
+	uint16_t family = connection->family;
+
+	json_object(json, NULL);
+	json_string(json, "local_address", format_address(family, connection->local_address).s);
+	json_number(json, "local_port", connection->local_port);
+	json_string(json, "remote_address",
+		    format_address(family, connection->remote_address).s);
+	json_number(json, "remote_port", connection->remote_port);
+	json_number(json, "uid", connection->uid);
+	json_number(json, "idle_ns", connection->idle);
+	json_number(json, "remaining_ns", connection->remaining);
+	json_hex(json, "cookie", connection->cookie);
+	json_end(json);
+}
+
+/* What would be closed next comes first; of several, what has been idle for longest. */
+static int compare(const void *left, const void *right)
+{
+	const struct twheel_connection *a = left, *b = right;
+
+	if (a->remaining != b->remaining)
+		return a->remaining < b->remaining ? -1 : 1;
+	return (a->idle < b->idle) - (a->idle > b->idle);
+}
+
+static const struct choice choices[] = {
+	CHOICE_JSON,
+	{ "count", 'n', "N", "show the first N only" },
+	{ 0 },
+};
+
+static int run(int argc, char **argv)
+{
+	struct json json = { .out = stdout };
+	struct twheel_connection *all;
+	uint64_t count = UINT64_MAX;
+	bool as_json = false;
+	size_t nr, i;
+	uint32_t id;
+	int letter;
+
+	while ((letter = next_option(&idle_show_command, argc, argv)) >= 0) {
+		if (letter == 'n')
+			count = parse_count(&idle_show_command, "--count", optarg, UINT32_MAX);
+		else
+			as_json = true;
+	}
+	if (optind == argc)
+		usage(&idle_show_command, "which rule? Give its ID");
+	id = parse_count(&idle_show_command, "ID", argv[optind++], UINT32_MAX);
+	no_operands(&idle_show_command, argc, argv);
+	all = rules_connections(device_open(), id, &nr);
+	qsort(all, nr, sizeof(*all), compare);
+	if (as_json)
+		json_array(&json, NULL);
+	else
+		printf("%-23s %-23s %6s %9s %9s  %s\n", "LOCAL", "REMOTE", "UID", "IDLE",
+		       "REMAINING", "COOKIE");
+	for (i = 0; i < nr && i < count; i++) {
+		if (as_json)
+			json_connection(&json, &all[i]);
+		else
+			print_connection(&all[i]);
+	}
+	if (as_json)
+		json_end(&json);
+	free(all);
+	return 0;
+}
+
+const struct command idle_show_command = {
+	.name		= "idle show",
+	.operands	= "ID",
+	.summary	= "the connections of a rule; what would be closed next comes first",
+	.choices	= choices,
+	.run		= run,
+};

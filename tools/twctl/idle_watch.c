@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl idle watch: what the rules count
+ */
+#include <inttypes.h>
+
+#include "twctl.h"
+
+/**
+ * struct look - the last look at the rules, and the one before
+ * @fd:		the device
+ * @rules:	the rules, then and now
+ * @nr:		of looks
+ */
+struct look {
+	int		fd;
+	struct rules	rules[2];
+	unsigned int	nr;
+};
+
+/* The rule as it was when it was last looked, or NULL. */
+static const struct twheel_rule *earlier(const struct look *look, uint32_t id)
+{
+	const struct rules *before = &look->rules[look->nr % 2];
+	size_t i;
+
+	for (i = 0; look->nr > 1 && i < before->nr; i++)
+		if (before->rule[i].id == id)
+			return &before->rule[i];
+	return NULL;
+}
+
+static void print_counters(const struct twheel_rule *rule, const struct twheel_rule *before,
+			   double seconds)
+{
+	const char *name;
+	uint64_t value;
+	size_t i;
+
+	printf("%5" PRIu32, rule->id);
+	for (i = 0; rule_counter(rule, i, &name, &value); i++)
+		printf(" %10" PRIu64, value);
+	if (before)
+		printf(" %10.1f  ", (int64_t)(rule->closed - before->closed) / seconds);
+	else
+		printf(" %10s  ", "-");
+	rule_print_match(rule);
+	putchar('\n');
+}
+
+static void print_look(const struct look *look, const struct rules *rules, double seconds)
+{
+	size_t i;
+
+	pace_print_time(look->nr == 1);
+	printf("%5s %10s %10s %10s %10s %10s %10s %10s  %s\n", "ID", "WATCHED", "MATCHED",
+	       "CLOSED", "SPARED", "DELAYED", "MISSED", "CLOSED/S", "CONNECTIONS");
+	for (i = 0; i < rules->nr; i++)
+		print_counters(&rules->rule[i], earlier(look, rules->rule[i].id), seconds);
+}
+
+static void json_rates(struct json *json, const struct twheel_rule *rule,
+		       const struct twheel_rule *before, double seconds)
+{
+	uint64_t value, old;
+	const char *name;
+	size_t i;
+
+	json_object(json, "per_second");
+	for (i = 0; before && rule_counter(rule, i, &name, &value); i++) {
+		rule_counter(before, i, &name, &old);
+		json_real(json, name, (int64_t)(value - old) / seconds);
+	}
+	json_end(json);
+}
+
+static void json_look(const struct look *look, const struct rules *rules, double seconds)
+{
+	struct json json = { .out = stdout };
+	size_t i;
+
+	json_object(&json, NULL);
+	pace_json_time(&json);
+	json_array(&json, "rules");
+	for (i = 0; i < rules->nr; i++) {
+		rule_json(&json, &rules->rule[i]);
+		json_rates(&json, &rules->rule[i], earlier(look, rules->rule[i].id), seconds);
+		json_end(&json);
+	}
+	json_end(&json);
+	json_end(&json);
+}
+
+static void look_at(struct pace *pace, void *data)
+{
+	struct look *look = data;
+	struct rules *rules = &look->rules[look->nr++ % 2];
+
+	rules_gather(look->fd, rules);
+	(pace->json ? json_look : print_look)(look, rules, pace_seconds(pace));
+}
+
+static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
+
+static int run(int argc, char **argv)
+{
+	struct pace pace = pace_options(&idle_watch_command, argc, argv);
+	struct look look = { .fd = device_open() };
+
+	pace_run(&pace, look_at, &look);
+	return 0;
+}
+
+const struct command idle_watch_command = {
+	.name		= "idle watch",
+	.operands	= "[SECONDS]",
+	.summary	= "what the rules count, each SECONDS (1)",
+	.choices	= choices,
+	.run		= run,
+};

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: the rules of the device for idle connections
+ */
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "twctl.h"
+
+#define RECORDS		1024
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case ENOTTY:
+	case EOPNOTSUPP:
+	case E2BIG:
+		return "this module cannot do that; use one of twctl's own version";
+	case EINVAL:
+		return "the timeout and its spread are longer than 2^31 jiffies; give shorter ones";
+	case EPERM:
+		return "this takes CAP_NET_ADMIN in the network namespace; run this as root";
+	case ESRCH:
+		return "there is no such process; see ps, or pidof NAME";
+	case ENOENT:
+		return "there is no such cgroup any more; see /sys/fs/cgroup";
+	case ENOSPC:
+		return "there are too many rules; remove some, see 'twctl idle list'";
+	}
+	return strerror(error);
+}
+
+static void __attribute__((noreturn)) no_rule(uint32_t id)
+{
+	errx(EXIT_FAILED, "there is no rule %" PRIu32 "; 'twctl idle list' shows those there are",
+	     id);
+}
+
+/**
+ * rules_add - add a rule, or exit
+ * @fd:		the device
+ * @rule:	the rule
+ */
+void rules_add(int fd, struct twheel_rule *rule)
+{
+	if (ioctl(fd, TWHEEL_IOC_RULE_ADD, rule))
+		errx(EXIT_FAILED, "%s: cannot add the rule: %s", DEVICE, why_not(errno));
+}
+
+/**
+ * rules_remove - remove a rule, or exit
+ * @fd:		the device
+ * @id:		its number
+ */
+void rules_remove(int fd, uint32_t id)
+{
+	struct twheel_rule rule = { .id = id };
+
+	if (!ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule))
+		return;
+	if (errno == ENOENT)
+		no_rule(id);
+	errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why_not(errno));
+}
+
+/**
+ * rules_gather - find all rules, or exit
+ * @fd:		the device
+ * @rules:	begins as zeros; filled in, what was in it is gone
+ */
+void rules_gather(int fd, struct rules *rules)
+{
+	struct twheel_rule rule = { 0 };
+
+	rules->nr = 0;
+	while (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule)) {
+		rules->rule = realloc(rules->rule, (rules->nr + 1) * sizeof(rule));
+		if (!rules->rule)
+			errx(EXIT_FAILED, "out of memory");
+		rules->rule[rules->nr++] = rule;
+		rule = (struct twheel_rule) { .id = rule.id };
+	}
+	if (errno != ENOENT)
+		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why_not(errno));
+}
+
+/**
+ * rules_connections - the connections that a rule watches, or exit
+ * @fd:		the device
+ * @id:		the rule's number
+ * @nr:		filled in: how many
+ *
+ * Return: an array, to be freed.
+ */
+struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr)
+{
+	struct twheel_connection *all = NULL;
+	struct twheel_connections ask = {
+		.nr_records = RECORDS,
+		.record_size = sizeof(*all),
+		.id = id,
+	};
+	int got;
+
+	*nr = 0;
+	do {
+		all = realloc(all, (*nr + RECORDS) * sizeof(*all));
+		if (!all)
+			errx(EXIT_FAILED, "out of memory");
+		ask.records = (uintptr_t)(all + *nr);
+		got = ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &ask);
+		if (got < 0 && errno == ENOENT)
+			no_rule(id);
+		if (got < 0)
+			errx(EXIT_FAILED, "%s: cannot list the connections: %s", DEVICE,
+			     why_not(errno));
+		*nr += got;
+	} while (got);
+	return all;
+}
