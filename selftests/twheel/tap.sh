@@ -25,6 +25,12 @@ tap() {
 	fi
 }
 
+# tap_skip NAME REASON
+tap_skip() {
+	tap_number=$((tap_number + 1))
+	echo "ok $tap_number $1 # SKIP $2"
+}
+
 tap_end() {
 	echo "# Totals: pass:$((tap_number - tap_failed)) fail:$tap_failed"
 	[ "$tap_failed" = 0 ]

@@ -1,0 +1,364 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# twctl idle: rules are what was asked for, connections are shown as they are, and errors are
+# one line that says what to do.
+
+cd "$(dirname "$0")" || exit
+. ./tap.sh
+. ./command.sh
+
+OUT=/tmp/twctl.out
+ERR=/tmp/twctl.err
+
+PORT=7000
+NR=5
+CGROUP=/sys/fs/cgroup/idle_rules/inner
+
+# connections VERSION PORT: another process, $holder, has both ends of $NR connections. It is
+# the user's, and in a cgroup of its own.
+connections() {
+	mkdir -p $CGROUP
+	su user -c "exec ./connections $1 $2 $NR" > /tmp/holding 2> $ERR &
+	holder=$!
+	while ! grep -q holding /tmp/holding; do
+		kill -0 "$holder" 2> /dev/null || wrong "no connections: $(cat $ERR)" || return
+		sleep 0.1
+	done
+}
+
+connections_end() {
+	kill "$holder"
+	wait "$holder" 2> /dev/null
+	twctl idle remove all
+}
+
+# nr_open PORT: of its end.
+nr_open() {
+	netstat -nt | awk -v port=":$1\$" '$4 ~ port && $6 == "ESTABLISHED"' | wc -l
+}
+
+# rule OPTION...: its number is $rule.
+rule() {
+	json twctl idle "$@" || return
+	rule=$(member id)
+}
+
+# counter NAME RULE
+counter() {
+	twctl idle list --json | tr '{' '\n' |
+		sed -n "s/^\"id\": $2,.*\"$1\": \\([0-9]*\\).*/\\1/p"
+}
+
+no_rules() {
+	json twctl idle list && same rules "$(cat $OUT)" "[]" || return
+	good twctl idle list && same lines "$(wc -l < $OUT)" 1 || return
+	good twctl idle remove all
+}
+
+list_says_what_was_asked() {
+	rule --port 7001 --remote-port 7002 --pid $$ --uid user --timeout 90s \
+		--lifetime 2h --spread 5s --activity received --action shutdown \
+		--rate 50/s --dry-run || return
+	good twctl idle list || return
+	says "^ +$rule +1.5 m +2 h +5 s received dry-run +50 +0 +0  port=7001 remote-port=7002 pid=$$ uid=1000$" || return
+	json twctl idle list || return
+	same port "$(member local_port) $(member remote_port)" "7001 7002" || return
+	same pid "$(member pid)" $$ && same uid "$(member uid)" 1000 || return
+	same limits "$(member timeout_ns) $(member lifetime_ns) $(member spread_ns)" \
+		"90000000000 7200000000000 5000000000" || return
+	same how "$(member activity) $(member action) $(member dry_run) $(member rate)" \
+		'"received" "shutdown" true 50' || return
+	same counts "$(member watched) $(member closed)" "0 0" || return
+	good twctl idle remove "$rule" && no_rules
+}
+
+defaults() {
+	good twctl idle --uid 0 --lifetime 1d || return
+	says '^rule [0-9]+$' || return
+	rule=$(sed 's/rule //' $OUT)
+	good twctl idle list || return
+	says "^ +$rule +- +1 d +- - +abort +1000 +0 +0  uid=0$" || return
+	json twctl idle list || return
+	same ports "$(member local_port) $(member remote_port)" "null null" || return
+	same cgroup "$(member cgroup)" null || return
+	same timeout "$(member timeout_ns)" 0 || return
+	same activity "$(member activity)" '"either"' || return
+	good twctl idle remove "$rule"
+}
+
+# watches NUMBER OPTION...: a rule finds so many of the connections.
+watches() {
+	number=$1
+	shift
+	rule --timeout 1h "$@" || return
+	sleep 0.3
+	same "$* watched" "$(counter watched "$rule")" "$number" || return
+	good twctl idle remove "$rule"
+}
+
+# It has both ends.
+each_option_finds() {
+	connections 4 $PORT || return
+	watches $NR --port $PORT && watches $NR --remote-port $PORT &&
+		watches $((2 * NR)) --uid user && watches $((2 * NR)) --uid 1000 &&
+		watches $NR --uid user --port $PORT && watches 0 --uid 0 --port $PORT &&
+		watches 0 --port $PORT --remote-port $PORT
+	result=$?
+	connections_end
+	return $result
+}
+
+# Does a socket know its cgroup? Not without CONFIG_SOCK_CGROUP_DATA.
+have_cgroups() {
+	mkdir -p $CGROUP
+	good twctl idle --cgroup idle_rules --timeout 1h > /dev/null || return
+	good twctl idle remove all
+}
+
+# A rule shows it as it was given.
+cgroup_is_shown() {
+	rule --timeout 1h --cgroup $CGROUP && good twctl idle list || return
+	says "^ +$rule .*  cgroup=idle_rules/inner\$" && json twctl idle list || return
+	same cgroup "$(member cgroup)" '"idle_rules/inner"' && good twctl idle remove "$rule"
+}
+
+# A socket belongs to the cgroup in which it was made.
+cgroup_finds() {
+	echo 0 > $CGROUP/cgroup.procs
+	connections 4 $PORT
+	echo 0 > /sys/fs/cgroup/cgroup.procs
+	watches $((2 * NR)) --cgroup idle_rules/inner &&
+		watches $((2 * NR)) --cgroup /sys/fs/cgroup/idle_rules &&
+		watches $NR --cgroup idle_rules --port $PORT &&
+		watches 0 --cgroup idle_rules --port 1 && cgroup_is_shown
+	result=$?
+	connections_end
+	return $result
+}
+
+# shows ADDRESS: are they as the kernel says?
+shows() {
+	good twctl idle show "$rule" || return
+	same lines "$(wc -l < $OUT)" $((NR + 1)) || return
+	says '^LOCAL +REMOTE +UID +IDLE +REMAINING +COOKIE$' || return
+	same "of this port" "$(grep -Ec "^$1:$PORT +$1:[0-9]+ +1000 +[0-9.]+ m?s +[0-9.]+ m +[0-9a-f]+$" $OUT)" \
+		$NR || return
+	netstat -nt | awk -v port=":$PORT\$" '
+		$4 ~ port && $6 == "ESTABLISHED" { sub(/.*:/, "", $5); print $5 }' |
+		sort > /tmp/ports
+	sed -n "s/^[^ ]* *[^ ]*:\([0-9]*\) .*/\1/p" $OUT | sort > /tmp/shown
+	cmp /tmp/ports /tmp/shown || wrong "ports: $(cat /tmp/ports); shown: $(cat $OUT)"
+}
+
+shows_connections() {
+	rule --port $PORT --timeout 1h || return
+	connections "$1" $PORT || return
+	shows "$2" && json twctl idle show "$rule" &&
+		same shown "$(grep -o '"remaining_ns"' $OUT | wc -l)" $NR &&
+		same uid "$(member uid)" 1000
+	result=$?
+	connections_end
+	return $result
+}
+
+# The spread has them in an order that is not that of their age.
+in_order() {
+	json twctl idle show "$rule" || return
+	tr '{' '\n' < $OUT |
+		sed -n 's/.*"idle_ns": \([0-9]*\), "remaining_ns": \([0-9]*\).*/\1 \2/p' |
+		awk '$2 < last || $1 + $2 < 3600e9 { bad = 1 } { last = $2 }
+			END { exit bad || NR != '$NR' || $1 + $2 < 3601e9 }' ||
+		wrong "not in order: $(cat $OUT)" || return
+	good twctl idle show --count 2 "$rule" && same lines "$(wc -l < $OUT)" 3
+}
+
+shows_next_first() {
+	rule --port $PORT --timeout 1h --spread 1h || return
+	connections 4 $PORT || return
+	in_order
+	result=$?
+	connections_end
+	return $result
+}
+
+# closes OPTION...: a rule with these closes their ends, which is counted, and shown as a rate.
+closes() {
+	rule --port $PORT --timeout 500ms "$@" || return
+	connections 4 $PORT || return
+	json twctl idle watch --count 4 400ms || return
+	same lines "$(wc -l < $OUT)" 4 || return
+	sed "s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"closed\": \([0-9]*\),.*per_second.*\"closed\": \([0-9.]*\).*/\1 \2 \3/
+		1s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"closed\": \([0-9]*\),.*/\1 \2 0/" $OUT |
+		awk '
+		NR > 1 {
+			rate = ($2 - closed) / ($1 - time)
+			if ($3 < rate * 0.9 || $3 > rate * 1.1)
+				print "# " rate " a second, not " $3
+			else
+				good++
+		}
+		{ time = $1; closed = $2 }
+		END { exit good != 3 || closed != '$NR' }' || wrong "$(cat $OUT)"
+}
+
+watch_counts() {
+	closes && same open "$(nr_open $PORT)" 0
+	result=$?
+	connections_end
+	return $result
+}
+
+dry_run_counts() {
+	closes --dry-run && same open "$(nr_open $PORT)" $NR
+	result=$?
+	connections_end
+	return $result
+}
+
+watch_is_plain() {
+	rule --port $PORT --timeout 1h && good twctl idle watch --count 2 100ms || return
+	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
+	says "^ +$rule( +0){6} +-  port=$PORT$" || return
+	says "^ +$rule( +0){6} +0.0  port=$PORT$" || return
+	if grep -q "$(printf '\033')" $OUT; then
+		wrong "an escape sequence in a file"
+	fi
+	good twctl idle remove all
+}
+
+# A rule that has gone leaves its connections alone.
+removes() {
+	connections 4 $PORT || return
+	rule --port $PORT --timeout 1h && first=$rule && rule --port $PORT --lifetime 1h &&
+		same pending "$(total pending)" $NR &&
+		good twctl idle remove "$first" && good twctl idle remove all && no_rules &&
+		same pending "$(total pending)" 0 && same open "$(nr_open $PORT)" $NR
+	result=$?
+	connections_end
+	[ $result = 0 ] || return
+	complaint 1 "there is no rule $first; 'twctl idle list' shows" twctl idle remove "$first" ||
+		return
+	complaint 1 "there is no rule $first; 'twctl idle list' shows" twctl idle show "$first"
+}
+
+# Each network namespace has its own.
+other_namespace() {
+	rule --port $PORT --timeout 1h || return
+	json unshare -n twctl idle list && same "rules there" "$(cat $OUT)" "[]" || return
+	complaint 1 "there is no rule $rule" unshare -n twctl idle show "$rule" || return
+	json twctl idle list && same "rules here" "$(member id)" "$rule" || return
+	good twctl idle remove all
+}
+
+bad_command_lines() {
+	for command in idle "idle list" "idle show" "idle watch" "idle remove"; do
+		# shellcheck disable=SC2086 # with its part
+		good twctl $command --help && says "^usage: twctl $command " || return
+		# shellcheck disable=SC2086
+		complaint 2 "$command: there is no option '--foo'; see 'twctl $command --help'" \
+			twctl $command --foo || return
+	done
+	for command in "idle foo" "idle list foo" "idle show 1 foo" "idle remove all foo" \
+		"idle watch 1 foo"; do
+		# shellcheck disable=SC2086
+		complaint 2 "'foo' is too much" twctl $command || return
+	done
+	complaint 2 "which connections\? --port, " twctl idle || return
+	complaint 2 "which connections\? --port, " twctl idle --timeout 1s --dry-run || return
+	complaint 2 "give a --timeout, or a --lifetime" twctl idle --port 80 || return
+	complaint 2 "--activity needs a --timeout" twctl idle --port 80 --lifetime 1 -a sent ||
+		return
+	for number in 0 65536 -1 x ""; do
+		complaint 2 "--port '$number' is not a number" twctl idle --port "$number" || return
+	done
+	for number in 0 4294967296 -1 x ""; do
+		complaint 2 "ID '$number' is not a number" twctl idle remove -- "$number" || return
+	done
+	complaint 2 "--timeout is 0" twctl idle --timeout 0 || return
+	complaint 2 "--lifetime 'x' is not" twctl idle --lifetime x || return
+	complaint 2 "--rate '1/m' is not a number" twctl idle --rate 1/m || return
+	complaint 2 "--uid 'nobody' is not a number, nor in /etc/passwd" twctl idle --uid nobody ||
+		return
+	complaint 2 "--uid '4294967295' is not" twctl idle --uid 4294967295 || return
+	complaint 2 "--action 'kill' is not abort or shutdown" twctl idle --action kill || return
+	complaint 2 "--activity 'acks' is not received, sent or either" twctl idle -a acks || return
+	complaint 2 "which rule\? Give its ID, or 'all'" twctl idle remove || return
+	complaint 2 "which rule\? Give its ID" twctl idle show
+}
+
+bad_targets() {
+	complaint 1 "cgroup 'nowhere': No such file or directory; see what there is in" \
+		twctl idle --cgroup nowhere || return
+	complaint 1 "'../../../tmp' is no cgroup of version 2" twctl idle --cgroup ../../../tmp ||
+		return
+	complaint 1 "'cgroup.procs' is no cgroup of version 2" twctl idle --cgroup cgroup.procs ||
+		return
+	complaint 1 "cannot add the rule: there is no such process; see ps" \
+		twctl idle --pid 4194303 --timeout 1 || return
+	complaint 1 "cannot add the rule: the timeout and its spread are longer than 2.31 jiffies" \
+		twctl idle --port 80 --timeout 30000d
+}
+
+# To have the device is not enough.
+not_permitted() {
+	chmod 666 /dev/twheel
+	complaint 1 "this takes CAP_NET_ADMIN in the network namespace; run this as root" \
+		su user -c "twctl idle --port $PORT --timeout 1s" &&
+		complaint 1 "cannot list the rules: this takes CAP_NET_ADMIN" \
+			su user -c "twctl idle list" &&
+		complaint 1 "this takes CAP_NET_ADMIN" su user -c "twctl idle show 1" &&
+		complaint 1 "cannot remove rule 1: this takes CAP_NET_ADMIN" \
+			su user -c "twctl idle remove 1"
+	result=$?
+	chmod 600 /dev/twheel
+	return $result
+}
+
+too_many() {
+	i=0
+	while [ $i -lt 256 ]; do
+		twctl idle --port $PORT --timeout 1h > $OUT || return
+		i=$((i + 1))
+	done
+	complaint 1 "too many rules; remove some, see 'twctl idle list'" \
+		twctl idle --port $PORT --timeout 1h || return
+	good twctl idle list && same lines "$(wc -l < $OUT)" 257 || return
+	good twctl idle remove all && no_rules
+}
+
+not_loaded() {
+	unload || return
+	for command in "--port 80 --timeout 1s" list "show 1" watch "remove 1" "remove all"; do
+		# shellcheck disable=SC2086 # with its operands
+		complaint 1 "twheel.ko is not loaded; as root, run: modprobe twheel$" \
+			twctl idle $command || return
+	done
+	load
+}
+
+is_loaded || load
+tap_plan 18
+tap "no rules" no_rules
+tap "list says what was asked for" list_says_what_was_asked
+tap "what is not said has a default" defaults
+tap "each option finds its connections" each_option_finds
+if have_cgroups; then
+	tap "a cgroup's, and those below it" cgroup_finds
+else
+	tap_skip "a cgroup's, and those below it" "sockets know no cgroup"
+fi
+tap "show says what the kernel says" shows_connections 4 127.0.0.1
+tap "show IPv6" shows_connections 6 '\[::1\]'
+tap "show begins with what would be closed next" shows_next_first
+tap "watch shows what is closed" watch_counts
+tap "and what would be" dry_run_counts
+tap "watch is plain in a file" watch_is_plain
+tap "remove" removes
+tap "each network namespace has its own rules" other_namespace
+tap "bad command lines are refused" bad_command_lines
+tap "what cannot be had" bad_targets
+tap "not permitted" not_permitted
+tap "too many rules" too_many
+tap "not loaded" not_loaded
+tap_end
