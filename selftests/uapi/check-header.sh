@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The UAPI header must compile alone, whoever includes it: every language and word
+# The UAPI headers must compile alone, whoever includes them: every language and word
 # size gives the same layout and the same ioctl numbers. Prints TAP.
 
 cd "$(dirname "$0")/../.." || exit
@@ -12,7 +12,8 @@ failed=0
 # negative size is an error.
 expectations() {
 	cat <<-'EOT'
-	#include <linux/twheel.h>
+	#include <linux/twheel_rules.h>
+	#include <linux/twheel_rules.h>
 	#include <linux/twheel.h>
 
 	#define JOIN_(a, b) a ## b
@@ -30,11 +31,14 @@ expectations() {
 	HOLDS(sizeof(struct twheel_op) == 96);
 	HOLDS(sizeof(struct twheel_submit) == 16);
 	HOLDS(sizeof(struct twheel_drain) == 24);
-	HOLDS(sizeof(struct twheel_context_stats) == 80);
+	HOLDS(sizeof(struct twheel_context_stats) == 88);
 	HOLDS(sizeof(struct twheel_setup) == 40);
 	HOLDS(sizeof(struct twheel_ring) == 128);
 	HOLDS(sizeof(struct twheel_touch) == 64);
 	HOLDS(sizeof(struct twheel_event) == 48);
+	HOLDS(sizeof(struct twheel_rule) == 112);
+	HOLDS(sizeof(struct twheel_connection) == 72);
+	HOLDS(sizeof(struct twheel_connections) == 32);
 	AT(twheel_info, event_size, 40);
 	AT(twheel_info, reserved, 44);
 	AT(twheel_timer_add, handle, 16);
@@ -53,7 +57,7 @@ expectations() {
 	AT(twheel_op, limit, 92);
 	AT(twheel_submit, flags, 14);
 	AT(twheel_drain, cursor, 16);
-	AT(twheel_context_stats, bytes, 72);
+	AT(twheel_context_stats, ended, 80);
 	AT(twheel_setup, reserved, 20);
 	AT(twheel_setup, touch_bytes, 32);
 	AT(twheel_ring, tail, 64);
@@ -61,6 +65,13 @@ expectations() {
 	AT(twheel_touch, words, 64);
 	AT(twheel_event, seq, 32);
 	AT(twheel_event, reason, 44);
+	AT(twheel_rule, uid, 16);
+	AT(twheel_rule, cgroup, 32);
+	AT(twheel_rule, missed, 104);
+	AT(twheel_connection, uid, 32);
+	AT(twheel_connection, remote_address, 56);
+	AT(twheel_connections, cursor, 16);
+	AT(twheel_connections, reserved, 28);
 	HOLDS(TWHEEL_IOC_INFO == 0x803074a0);
 	HOLDS(TWHEEL_IOC_TIMER_ADD == 0xc05874a1);
 	HOLDS(TWHEEL_IOC_TIMER_CANCEL == 0x401074a2);
@@ -70,6 +81,10 @@ expectations() {
 	HOLDS(TWHEEL_IOC_DRAIN == 0xc01874a6);
 	HOLDS(TWHEEL_IOC_STATS == 0x805874a7);
 	HOLDS(TWHEEL_IOC_SETUP == 0xc02874a8);
+	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc07074b0);
+	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x407074b1);
+	HOLDS(TWHEEL_IOC_RULE_NEXT == 0xc07074b2);
+	HOLDS(TWHEEL_IOC_RULE_CONNECTIONS == 0xc02074b3);
 	HOLDS(TWHEEL_WAS_PENDING == 0 && TWHEEL_WAS_EXPIRED == 1);
 	HOLDS(TWHEEL_WAS_ABSENT == 2 && TWHEEL_WAS_DELIVERED == 3);
 	HOLDS(TWHEEL_OP_ADD == 0 && TWHEEL_OP_CANCEL == 1 && TWHEEL_OP_REARM == 2);
@@ -83,6 +98,9 @@ expectations() {
 	HOLDS(TWHEEL_WATCH_SHUTDOWN == 256 && TWHEEL_WATCH_ABORT == 512);
 	HOLDS(TWHEEL_FEATURE_WATCH == 256 && TWHEEL_FEATURE_RULES == 512);
 	HOLDS(TWHEEL_FEATURE_SUBMIT == 1 && TWHEEL_FEATURE_URING == 128);
+	HOLDS(TWHEEL_RULE_LOCAL_PORT == 0x10000 && TWHEEL_RULE_REMOTE_PORT == 0x20000);
+	HOLDS(TWHEEL_RULE_UID == 0x40000 && TWHEEL_RULE_CGROUP == 0x80000);
+	HOLDS(TWHEEL_RULE_PID == 0x100000 && TWHEEL_RULE_DRY_RUN == 0x200000);
 	HOLDS(TWHEEL_RING_OFFSET == 0 && TWHEEL_TOUCH_OFFSET == 0x40000000);
 	HOLDS(TWHEEL_RING_WAITING == 1 && TWHEEL_URING_SUBMIT == 0);
 	HOLDS(TWHEEL_TIME_NONE == 0xffffffffffffffffULL);
@@ -114,7 +132,7 @@ compiles() {
 
 # With each type and bit of it that is not for both word sizes.
 portable_types() {
-	! sed -e 's|/\*.*\*/||; /\/\*/,/\*\//d' uapi/linux/twheel.h |
+	! sed -e 's|/\*.*\*/||; /\/\*/,/\*\//d' uapi/linux/twheel.h uapi/linux/twheel_rules.h |
 		grep -nE '\b(long|int|short|char|size_t|time_t|bool|__packed|__u64)\b|: *[0-9]+;'
 }
 
