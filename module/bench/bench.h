@@ -279,6 +279,8 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req);
 int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req);
 int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_lateness *req);
 int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *req);
+int bench_cpu_read(struct twheel_bench_cpu *cpu);
+void bench_cpu_exit(void);
 
 /* Positions between two looks at the clock, at signals and at the scheduler. */
 #define BENCH_CHUNK	8192

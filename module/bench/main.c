@@ -163,6 +163,11 @@ static long do_memory(const struct twheel_ioctl_call *call)
 	return end_run(call, bench_memory(scheme, req));
 }
 
+static long do_cpu(const struct twheel_ioctl_call *call)
+{
+	return bench_cpu_read(call->arg) ?: twheel_ioctl_respond(call);
+}
+
 static const struct twheel_ioctl ioctls[] = {
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_INFO, struct twheel_bench_info, stride, do_info),
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_SCHEME, struct twheel_bench_scheme, name, do_scheme),
@@ -170,6 +175,7 @@ static const struct twheel_ioctl ioctls[] = {
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_RUN, struct twheel_bench_run, result, do_run),
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_LATENESS, struct twheel_bench_lateness, late, do_lateness),
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_MEMORY, struct twheel_bench_memory, most, do_memory),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_CPU, struct twheel_bench_cpu, works, do_cpu),
 };
 
 static long bench_ioctl(struct file *file, unsigned int cmd, unsigned long user)
@@ -206,6 +212,7 @@ static int __init bench_module_init(void)
 static void __exit bench_module_exit(void)
 {
 	misc_deregister(&bench_device);
+	bench_cpu_exit();
 }
 
 module_init(bench_module_init);

@@ -283,6 +283,27 @@ struct twheel_bench_memory {
 	__aligned_u64 most;
 };
 
+/**
+ * struct twheel_bench_cpu - the answer to TWHEEL_BENCH_IOC_CPU
+ * @interrupt_ns: CPU time of the timer's interrupts, in nanoseconds
+ * @softirq_ns: of the softirq of hrtimers
+ * @worker_ns: of works of twheel
+ * @interrupts: how many interrupts these were
+ * @softirqs: how many softirqs
+ * @works: how many works
+ *
+ * Of all CPUs, since it was asked for the first time. What interrupts another does not
+ * count for that. All fields are written by the kernel; they are ignored on the way in.
+ */
+struct twheel_bench_cpu {
+	__aligned_u64 interrupt_ns;
+	__aligned_u64 softirq_ns;
+	__aligned_u64 worker_ns;
+	__aligned_u64 interrupts;
+	__aligned_u64 softirqs;
+	__aligned_u64 works;
+};
+
 /* What the module and this machine are like. Returns 0. */
 #define TWHEEL_BENCH_IOC_INFO	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb0, struct twheel_bench_info)
 
@@ -301,5 +322,11 @@ struct twheel_bench_memory {
 
 /* Finds out how much memory timers take. Returns 0. Errors: all. */
 #define TWHEEL_BENCH_IOC_MEMORY	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb5, struct twheel_bench_memory)
+
+/*
+ * Tells what CPU time the kernel has spent on timers. Returns 0. Errors: EOPNOTSUPP (this
+ * kernel does not tell), ENOMEM.
+ */
+#define TWHEEL_BENCH_IOC_CPU	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb6, struct twheel_bench_cpu)
 
 #endif /* _UAPI_LINUX_TWHEEL_BENCH_H */

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: the CPU time of interrupts of the timer, of hrtimers' softirq, and of the
+ * works of twheel
+ *
+ * Each is what lies between two tracepoints, less the others that come in between. The
+ * probes are registered when somebody asks for the first time.
+ */
+#include <linux/interrupt.h>
+#include <linux/kallsyms.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <linux/workqueue.h>
+
+#include "bench.h"
+
+/* The later ones can be interrupted by the earlier ones. */
+enum part {
+	INTERRUPT,
+	SOFTIRQ,
+	WORKER,
+	NR_PARTS,
+};
+
+/**
+ * struct cpu_time - what a CPU has spent
+ * @sum:	nanoseconds by part, and
+ * @count:	how often
+ * @begin:	when it was begun; 0: it is not going on
+ * @inner:	nanoseconds of all parts that can interrupt it, when it was begun
+ * @worker:	who does the work that is going on
+ *
+ * Changed by probes on this CPU: a part that interrupts another has ended when that goes
+ * on, and has changed nothing of it. @sum and @count are read from anywhere.
+ */
+struct cpu_time {
+	u64			sum[NR_PARTS];
+	u64			count[NR_PARTS];
+	u64			begin[NR_PARTS];
+	u64			inner[NR_PARTS];
+	struct task_struct	*worker;
+};
+
+static DEFINE_PER_CPU(struct cpu_time, times);
+
+static u64 inner_sum(const struct cpu_time *time, enum part part)
+{
+	u64 sum = 0;
+
+	while (part--)
+		sum += time->sum[part];
+	return sum;
+}
+
+static void begin(enum part part)
+{
+	struct cpu_time *time = this_cpu_ptr(&times);
+
+	time->inner[part] = inner_sum(time, part);
+	time->begin[part] = ktime_get_mono_fast_ns();
+}
+
+static void end(enum part part)
+{
+	u64 now = ktime_get_mono_fast_ns();
+	struct cpu_time *time = this_cpu_ptr(&times);
+	u64 took = now - time->begin[part];
+
+	/* The probe for the end may have been registered first. */
+	if (!time->begin[part])
+		return;
+	time->begin[part] = 0;
+	took -= inner_sum(time, part) - time->inner[part];
+	/* Pair with those in bench_cpu_read(). */
+	WRITE_ONCE(time->sum[part], time->sum[part] + took);
+	WRITE_ONCE(time->count[part], time->count[part] + 1);
+}
+
+static void interrupt_entry(void *unused, int vector)
+{
+	begin(INTERRUPT);
+}
+
+static void interrupt_exit(void *unused, int vector)
+{
+	end(INTERRUPT);
+}
+
+static void softirq_entry(void *unused, unsigned int vector)
+{
+	if (vector == HRTIMER_SOFTIRQ)
+		begin(SOFTIRQ);
+}
+
+static void softirq_exit(void *unused, unsigned int vector)
+{
+	if (vector == HRTIMER_SOFTIRQ)
+		end(SOFTIRQ);
+}
+
+static bool is_of_twheel(work_func_t function)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol(name, (unsigned long)function);
+	return strstr(name, "[twheel]");
+}
+
+/*
+ * Called with preemption off, as all probes are. A work that sleeps may go on elsewhere,
+ * and then does not count; one that is preempted counts with what has preempted it.
+ */
+static void work_start(void *unused, struct work_struct *work)
+{
+	if (!is_of_twheel(work->func))
+		return;
+	__this_cpu_write(times.worker, current);
+	begin(WORKER);
+}
+
+static void work_end(void *unused, struct work_struct *work, work_func_t function)
+{
+	if (__this_cpu_read(times.worker) != current)
+		return;
+	__this_cpu_write(times.worker, NULL);
+	end(WORKER);
+}
+
+static struct probe {
+	const char		*name;
+	void			*function;
+	struct tracepoint	*tracepoint;
+} probes[] = {
+	{ "local_timer_entry", interrupt_entry },
+	{ "local_timer_exit", interrupt_exit },
+	{ "softirq_entry", softirq_entry },
+	{ "softirq_exit", softirq_exit },
+	{ "workqueue_execute_start", work_start },
+	{ "workqueue_execute_end", work_end },
+};
+
+/* Guards the registration of the probes. Taken in process context, and nothing in it. */
+static DEFINE_MUTEX(probes_lock);
+static bool registered;
+
+static void find_tracepoint(struct tracepoint *tp, void *unused)
+{
+	struct probe *probe;
+
+	for (probe = probes; probe < probes + ARRAY_SIZE(probes); probe++)
+		if (!strcmp(probe->name, tp->name))
+			probe->tracepoint = tp;
+}
+
+static void unregister(unsigned int nr)
+{
+	while (nr--)
+		tracepoint_probe_unregister(probes[nr].tracepoint, probes[nr].function, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static int register_all(void)
+{
+	unsigned int i;
+	int ret;
+
+	for_each_kernel_tracepoint(find_tracepoint, NULL);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		ret = -EOPNOTSUPP;
+		if (probes[i].tracepoint)
+			ret = tracepoint_probe_register(probes[i].tracepoint,
+							probes[i].function, NULL);
+		if (ret) {
+			unregister(i);
+			return ret;
+		}
+	}
+	registered = true;
+	return 0;
+}
+
+/**
+ * bench_cpu_read - tell what all CPUs have spent since this was asked first
+ * @cpu:	is filled in
+ *
+ * Context: process; may sleep.
+ * Return: 0, -EOPNOTSUPP if this kernel lacks a tracepoint, or -ENOMEM.
+ */
+int bench_cpu_read(struct twheel_bench_cpu *cpu)
+{
+	const struct cpu_time *time;
+	int number, ret = 0;
+
+	mutex_lock(&probes_lock);
+	if (!registered)
+		ret = register_all();
+	mutex_unlock(&probes_lock);
+	memset(cpu, 0, sizeof(*cpu));
+	/* Pair with those in end(). */
+	for_each_possible_cpu(number) {
+		time = per_cpu_ptr(&times, number);
+		cpu->interrupt_ns += READ_ONCE(time->sum[INTERRUPT]);
+		cpu->softirq_ns += READ_ONCE(time->sum[SOFTIRQ]);
+		cpu->worker_ns += READ_ONCE(time->sum[WORKER]);
+		cpu->interrupts += READ_ONCE(time->count[INTERRUPT]);
+		cpu->softirqs += READ_ONCE(time->count[SOFTIRQ]);
+		cpu->works += READ_ONCE(time->count[WORKER]);
+	}
+	return ret;
+}
+
+/**
+ * bench_cpu_exit - take the probes away
+ *
+ * Context: process; may sleep.
+ */
+void bench_cpu_exit(void)
+{
+	if (registered)
+		unregister(ARRAY_SIZE(probes));
+}
