@@ -57,6 +57,12 @@ bench-api: ## compare what timers cost a program: this device, timerfd and other
 	@+$(MAKE) -s tools
 	@tools/run-comparison api
 
+bench-connections: ## compare what idle timeouts cost a server, with N= connections (10k)
+	@tools/deps --install build kernel vm bench-user
+	@+$(MAKE) -s tools
+	@+$(EXAMPLES) -s LIBEV=1
+	@tools/run-comparison connections --timers "$(or $(N),10k)"
+
 bench-native: ## compare them at this processor's speed, in User-mode Linux (builds it, once)
 	@tools/deps --install build kernel vm build-kernel
 	@+$(MAKE) -s tools
@@ -120,8 +126,8 @@ distclean: ## remove all of build/
 help: ## list the targets
 	@sed -nE 's/^([a-z_-]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	while IFS='|' read -r target what; do \
-		printf '  %-16s %s\n' "$$target" "$$what"; \
+		printf '  %-18s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools man tests run bench bench-api bench-native bench-user check \
-	check-debug torture fuzz shell lint modules_install install uninstall clean distclean help
+.PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
+	check check-debug torture fuzz shell lint modules_install install uninstall clean distclean help

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "api.h"
+#include "connections.h"
 
 /**
  * struct options - the command line, as it was given
@@ -18,6 +19,8 @@
  * @csv:	where to write CSV, or NULL
  * @list:	only tell what there is
  * @api:	compare what programs have for timers
+ * @connections: compare ways to keep the idle timeouts of connections
+ * @plan:	what to do with these
  */
 struct options {
 	struct setup	*setup;
@@ -25,6 +28,8 @@ struct options {
 	const char	*csv;
 	bool		list;
 	bool		api;
+	bool		connections;
+	struct connections_plan plan;
 };
 
 const char *const workload_names[TWHEEL_BENCH_NR_WORKLOADS] = {
@@ -87,7 +92,10 @@ static void parse_workloads(struct setup *setup, char *list)
 						    TWHEEL_BENCH_NR_WORKLOADS);
 }
 
-enum { OPTION_LANE = 256, OPTION_CSV, OPTION_MEMORY, OPTION_LATENESS };
+enum {
+	OPTION_LANE = 256, OPTION_CSV, OPTION_MEMORY, OPTION_LATENESS, OPTION_HEARTBEAT,
+	OPTION_TIMEOUT,
+};
 
 static const struct argp_option options[] = {
 	{ "scheme", 's', "LIST", 0,
@@ -101,6 +109,10 @@ static const struct argp_option options[] = {
 	  "what this machine is: exact (a nanosecond is an instruction), native, guest, ... [guest]",
 	  0 },
 	{ "csv", OPTION_CSV, "FILE", 0, "write the tables as CSV; - is standard output", 0 },
+	{ "heartbeat", OPTION_HEARTBEAT, "S", 0,
+	  "with connections: seconds between messages of each [5]", 0 },
+	{ "timeout", OPTION_TIMEOUT, "S", 0,
+	  "with connections: seconds of silence after which one is closed [30]", 0 },
 	{ "list", 'l', NULL, 0, "list schemes, workloads and orders", 0 },
 	{ .doc = "All schemes are first tried for doing the same, then measured in rounds.",
 	  .group = 1 },
@@ -143,14 +155,23 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_CSV:
 		opts->csv = arg;
 		break;
+	case OPTION_HEARTBEAT:
+		opts->plan.heartbeat = parse_number("heartbeat", arg, 1, 3600);
+		break;
+	case OPTION_TIMEOUT:
+		opts->plan.timeout = parse_number("timeout", arg, 1, 3600);
+		break;
 	case 'l':
 		opts->list = true;
 		break;
 	case ARGP_KEY_ARG:
 		/* Any other is an error, which the common options tell of. */
-		if (strcmp(arg, "api"))
+		if (!strcmp(arg, "api"))
+			opts->api = true;
+		else if (!strcmp(arg, "connections"))
+			opts->connections = true;
+		else
 			return ARGP_ERR_UNKNOWN;
-		opts->api = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -162,9 +183,9 @@ static const struct argp argp = {
 	.options	= options,
 	.parser		= parse_option,
 	.children	= common_options,
-	.args_doc	= "[api]",
+	.args_doc	= "[api | connections]",
 	.doc		=
-		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers.",
+		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers. Or, with connections, what idle timeouts cost an echo server: with 10k connections.",
 };
 
 static void choose_schemes(struct setup *setup, char *list)
@@ -262,9 +283,45 @@ static void compare_api(const struct options *opts, const struct setup *setup)
 	}
 }
 
+static void compare_connections(const struct options *opts, const struct setup *setup)
+{
+	FILE *json = open_report(setup->common.json);
+	FILE *out = json == stdout ? stderr : stdout;
+	struct connections_plan plan = opts->plan;
+	struct connections_results results;
+
+	if (opts->csv || setup->nr_memory || setup->nr_lateness)
+		errx(EXIT_USAGE, "connections does not go with --csv, --memory and --lateness");
+	if (setup->common.nr_sizes != 1)
+		errx(EXIT_USAGE, "connections takes one number of connections");
+	if (plan.timeout <= plan.heartbeat)
+		errx(EXIT_USAGE, "the timeout has to be longer than the heartbeat");
+	plan.nr = setup->common.sizes[0];
+	plan.silent = (plan.nr + 99) / 100;
+	table_header(out, setup);
+	connections_measure(setup, &plan, opts->schemes, &results);
+	connections_print(out, setup, &results);
+	if (json) {
+		connections_json(json, setup, &results);
+		close_report(setup->common.json, json);
+	}
+	if (!connections_went_well(&results))
+		errx(EXIT_FAILED, "kicks were false or missed");
+}
+
+static void set_default_sizes(struct options *opts)
+{
+	static uint32_t sizes[] = { 10000, 100000, 1000000 }, api = 100000, connections = 10000;
+	struct common_setup *common = &opts->setup->common;
+
+	if (common->nr_sizes)
+		return;
+	common->sizes = opts->api ? &api : opts->connections ? &connections : sizes;
+	common->nr_sizes = opts->api || opts->connections ? 1 : ARRAY_SIZE(sizes);
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t default_sizes[] = { 10000, 100000, 1000000 }, api_size = 100000;
 	struct setup setup = {
 		.common = {
 			.max_timers	= TWHEEL_BENCH_MAX_TIMERS,
@@ -276,20 +333,22 @@ int main(int argc, char **argv)
 		.workloads	= (1U << TWHEEL_BENCH_NR_WORKLOADS) - 1,
 		.lane		= "guest",
 	};
-	struct options opts = { .setup = &setup };
+	struct options opts = { .setup = &setup, .plan = { .heartbeat = 5, .timeout = 30 } };
 	struct utsname uts;
 
 	parse_command_line(&argp, "twbench", argc, argv, &opts);
-	if (!setup.common.nr_sizes) {
-		setup.common.sizes = opts.api ? &api_size : default_sizes;
-		setup.common.nr_sizes = opts.api ? 1 : ARRAY_SIZE(default_sizes);
-	}
+	set_default_sizes(&opts);
 	describe_cpu(&setup.common);
 	if (!uname(&uts))
 		snprintf(setup.kernel, sizeof(setup.kernel), "%s", uts.release);
 	device_open(&setup);
 	if (opts.list) {
 		print_list(&setup);
+		return EXIT_SUCCESS;
+	}
+	if (opts.connections) {
+		/* These are processes, each where it wants to be. */
+		compare_connections(&opts, &setup);
 		return EXIT_SUCCESS;
 	}
 	choose_schemes(&setup, opts.schemes);

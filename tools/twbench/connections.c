@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twbench connections: idle timeouts of an echo server's connections, scheme by scheme
+ *
+ * The server and its load are the examples echo-server and echo-load, each a process. Of
+ * each scheme all connections are made, then heartbeats begin, and with these the timeouts.
+ * Some connections fall silent, and the load tells what became of them. What the timeouts
+ * take of the CPU is measured from when each has been due once, to the end.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/twheel_rules.h>
+
+#include "connections.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+#define PORT		7777
+
+/* In seconds: what is freed after a grace period is gone by then. */
+#define SETTLE		1
+
+static const struct connections_scheme schemes[] = {
+	/* The others are compared with it. */
+	{ .name = "none", .program = "echo-server", .timeouts = "none" },
+	{ .name = "watch", .program = "echo-server", .timeouts = "watch", .wheel = true },
+	{ .name = "rule", .program = "echo-server", .timeouts = "none", .rule = true,
+	  .wheel = true },
+	{ .name = "touch", .program = "echo-server", .timeouts = "touch", .wheel = true },
+	{ .name = "heap", .program = "echo-server", .timeouts = "heap" },
+	{ .name = "libev", .program = "echo-server-libev", .timeouts = "libev" },
+	{ .name = "timerfd", .program = "echo-server", .timeouts = "timerfd" },
+	{ .name = "scan", .program = "echo-server", .timeouts = "scan" },
+};
+
+/**
+ * struct program - a program that runs
+ * @name:	its name
+ * @pid:	its process
+ * @to:		its standard input
+ * @from:	its standard output
+ */
+struct program {
+	const char	*name;
+	pid_t		pid;
+	int		to;
+	FILE		*from;
+};
+
+/* ---- the programs */
+
+static void path_of(const char *name, char *path)
+{
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	char *slash;
+
+	if (length < 0)
+		err(EXIT_FAILED, "/proc/self/exe");
+	path[length] = 0;
+	slash = strrchr(path, '/') + 1;
+	snprintf(slash, path + PATH_MAX - slash, "examples/%s", name);
+}
+
+static bool exists(const char *name)
+{
+	char path[PATH_MAX];
+
+	path_of(name, path);
+	return !access(path, X_OK);
+}
+
+/* Reads a line, or exits. */
+static void read_line(struct program *program, char *line, int size)
+{
+	if (!fgets(line, size, program->from))
+		errx(EXIT_FAILED, "%s has ended too early", program->name);
+	line[strcspn(line, "\n")] = 0;
+}
+
+static void start(struct program *program, const char *name, char *const *arguments)
+{
+	char path[PATH_MAX], line[64];
+	int to[2], from[2];
+
+	path_of(name, path);
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		err(EXIT_FAILED, "pipe");
+	program->name = name;
+	program->pid = fork();
+	if (program->pid < 0)
+		err(EXIT_FAILED, "fork");
+	if (!program->pid) {
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		/* Two megabytes for the first byte that is used would hide the rest. */
+		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+		execv(path, arguments);
+		err(EXIT_FAILED, "%s (make tools builds it)", path);
+	}
+	close(to[0]);
+	close(from[1]);
+	program->to = to[1];
+	program->from = fdopen(from[0], "r");
+	if (!program->from)
+		err(EXIT_FAILED, "pipe");
+	read_line(program, line, sizeof(line));
+	if (strcmp(line, "ready"))
+		errx(EXIT_FAILED, "%s is not ready: %s", name, line);
+}
+
+static void tell(const struct program *program)
+{
+	if (write(program->to, "\n", 1) != 1)
+		err(EXIT_FAILED, "%s", program->name);
+}
+
+/* Returns its exit status. */
+static int end(struct program *program)
+{
+	int status;
+
+	close(program->to);
+	fclose(program->from);
+	if (waitpid(program->pid, &status, 0) != program->pid || !WIFEXITED(status))
+		errx(EXIT_FAILED, "%s was killed", program->name);
+	return WEXITSTATUS(status);
+}
+
+static void start_server(struct program *server, const struct connections_plan *plan,
+			 const struct connections_scheme *scheme)
+{
+	char timeout[32], port[16];
+
+	snprintf(timeout, sizeof(timeout), "%f", plan->timeout);
+	snprintf(port, sizeof(port), "%u", PORT);
+	start(server, scheme->program,
+	      (char *[]) { "echo-server", "--control", "--late", (char *)scheme->timeouts,
+			   timeout, port, NULL });
+}
+
+static double warm_up(const struct connections_plan *plan)
+{
+	return plan->timeout + 2 * plan->heartbeat;
+}
+
+/* Each timeout has been due before the window, and is due in it once or more. */
+static double duration(const struct connections_plan *plan)
+{
+	return warm_up(plan) + plan->timeout;
+}
+
+static void start_load(struct program *load, const struct connections_plan *plan, bool silent)
+{
+	char text[5][32];
+
+	snprintf(text[0], sizeof(text[0]), "%u", plan->nr);
+	snprintf(text[1], sizeof(text[1]), "%f", plan->heartbeat);
+	snprintf(text[2], sizeof(text[2]), "%f", plan->timeout);
+	snprintf(text[3], sizeof(text[3]), "%u", silent ? plan->silent : 0);
+	snprintf(text[4], sizeof(text[4]), "%f", duration(plan));
+	start(load, "echo-load",
+	      (char *[]) { "echo-load", "--control", text[0], text[1], text[2], text[3], text[4],
+			   NULL });
+}
+
+/* ---- what they tell */
+
+/* What the server has counted, in the order of its line. */
+struct counts {
+	double	messages;
+	double	arming;
+	double	running;
+};
+
+static struct counts ask_server(struct program *server)
+{
+	struct counts counts;
+	char line[256];
+
+	tell(server);
+	read_line(server, line, sizeof(line));
+	if (sscanf(line, "connections %*u messages %lf kicked %*u arming_ns %lf running_ns %lf",
+		   &counts.messages, &counts.arming, &counts.running) != 3)
+		errx(EXIT_FAILED, "%s has said: %s", server->name, line);
+	return counts;
+}
+
+static void read_load(struct program *load, struct connections_result *result)
+{
+	const struct {
+		const char	*name;
+		uint64_t	*value;
+	} values[] = {
+		{ "silent", &result->silent },
+		{ "kicked", &result->kicked },
+		{ "false_kicks", &result->false_kicks },
+		{ "missed_kicks", &result->missed_kicks },
+		{ "latest_heartbeat_ns", &result->latest_heartbeat },
+		{ "late_p50_ns", &result->late_p50 },
+		{ "late_p99_ns", &result->late_p99 },
+		{ "late_max_ns", &result->late_max },
+	};
+	unsigned long long value;
+	char line[128], name[64];
+	size_t found = 0, i;
+
+	while (fgets(line, sizeof(line), load->from)) {
+		if (sscanf(line, "%63s %llu", name, &value) != 2)
+			continue;
+		for (i = 0; i < ARRAY_SIZE(values); i++) {
+			if (strcmp(values[i].name, name))
+				continue;
+			*values[i].value = value;
+			found++;
+		}
+	}
+	if (found != ARRAY_SIZE(values))
+		errx(EXIT_FAILED, "%s has not told all", load->name);
+}
+
+/* ---- a run */
+
+static int open_twheel(void)
+{
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		err(EXIT_FAILED, "/dev/twheel");
+	return fd;
+}
+
+static uint32_t add_rule(int fd, const struct connections_plan *plan)
+{
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.rate		= UINT32_MAX,
+		.local_port	= PORT,
+		.idle		= plan->timeout * NSEC_PER_SEC,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule))
+		err(EXIT_FAILED, "cannot add a rule");
+	return rule.id;
+}
+
+static void remove_rule(int fd, uint32_t id)
+{
+	struct twheel_rule rule = { .id = id };
+
+	if (ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule))
+		err(EXIT_FAILED, "cannot remove a rule");
+}
+
+static struct timespec clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts;
+}
+
+static double since(const struct timespec *begin)
+{
+	struct timespec ts = clock_now();
+
+	return ts.tv_sec - begin->tv_sec + (ts.tv_nsec - begin->tv_nsec) / 1e9;
+}
+
+static void sleep_until(const struct timespec *begin, double seconds)
+{
+	double left = seconds - since(begin);
+
+	if (left > 0)
+		usleep(left * 1e6);
+}
+
+static void measure_cpu(const struct setup *setup, struct program *server,
+			const struct timespec *begin, const struct connections_plan *plan,
+			struct connections_result *result)
+{
+	struct counts before, after;
+	struct cpu_use start;
+
+	sleep_until(begin, warm_up(plan));
+	before = ask_server(server);
+	start = cpu_use_now(setup);
+	sleep_until(begin, duration(plan));
+	result->cpu = cpu_use_since(setup, &start);
+	after = ask_server(server);
+	result->messages = after.messages - before.messages;
+	result->server = after.running - before.running;
+}
+
+static void run_scheme(const struct setup *setup, const struct connections_plan *plan,
+		       struct connections_result *result)
+{
+	const struct connections_scheme *scheme = result->scheme;
+	struct program server, load;
+	struct timespec begin;
+	int fd = open_twheel(), status;
+	uint64_t free_bytes;
+	uint32_t rule = 0;
+
+	start_server(&server, plan, scheme);
+	start_load(&load, plan, strcmp(scheme->name, "none"));
+	sleep(SETTLE);
+	free_bytes = device_free_bytes(setup) + (scheme->wheel ? chunk_bytes() : 0);
+	begin = clock_now();
+	tell(&load);
+	/* By then each has had its second message, and is not idle since it was made. */
+	sleep_until(&begin, 1.2 * plan->heartbeat);
+	if (scheme->rule)
+		rule = add_rule(fd, plan);
+	sleep_until(&begin, 1.5 * plan->heartbeat);
+	result->memory = ((double)free_bytes - device_free_bytes(setup)) / plan->nr;
+	measure_cpu(setup, &server, &begin, plan, result);
+	read_load(&load, result);
+	status = end(&load);
+	if (status != (result->false_kicks || result->missed_kicks))
+		errx(EXIT_FAILED, "%s: the load has ended with status %d", scheme->name, status);
+	result->arming = ask_server(&server).arming / plan->nr;
+	if (scheme->rule)
+		remove_rule(fd, rule);
+	if (end(&server))
+		errx(EXIT_FAILED, "%s: the server has failed", scheme->name);
+	close(fd);
+	sleep(SETTLE);
+}
+
+static bool is_wanted(const char *name, const char *list)
+{
+	size_t length = strlen(name);
+	const char *word;
+
+	for (word = list; word; word = strchr(word, ',')) {
+		word += *word == ',';
+		if (!strncmp(word, name, length) && (!word[length] || word[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static bool is_chosen(const struct connections_scheme *scheme, const char *list)
+{
+	if (scheme == schemes)
+		return true;
+	return list ? is_wanted(scheme->name, list) : exists(scheme->program);
+}
+
+/* The part of the kernel that comes with the load, timeouts or none, is not theirs. */
+static void set_total(struct connections_result *result, const struct connections_result *none)
+{
+	double more;
+	int part;
+
+	result->cpu_total = result->server;
+	for (part = 0; part < CPU_NR_PARTS; part++) {
+		more = result->cpu.part[part] -
+		       none->cpu.part[part] * result->cpu.time / none->cpu.time;
+		result->cpu_total += more > 0 ? more : 0;
+	}
+}
+
+/**
+ * connections_measure - measure all schemes
+ * @setup:	what was chosen
+ * @plan:	what to do
+ * @list:	names of schemes, or NULL for all
+ * @results:	what was measured
+ */
+void connections_measure(const struct setup *setup, const struct connections_plan *plan,
+			 char *list, struct connections_results *results)
+{
+	struct connections_result *result = allocate(ARRAY_SIZE(schemes), sizeof(*result));
+	size_t i;
+
+	*results = (struct connections_results) { .plan = *plan, .result = result };
+	for (i = 0; i < ARRAY_SIZE(schemes); i++) {
+		if (!is_chosen(&schemes[i], list))
+			continue;
+		fprintf(stderr, "%s ...\n", schemes[i].name);
+		result[results->nr].scheme = &schemes[i];
+		run_scheme(setup, plan, &result[results->nr]);
+		set_total(&result[results->nr], result);
+		results->nr++;
+	}
+}
