@@ -670,7 +670,7 @@ static void learn_jiffies(void)
 		return;
 	for (i = 0; i < 3; i++) {
 		jiffy = get_jiffies_64();
-		while (get_jiffies_64() == jiffy)
+		while (!time_after64(get_jiffies_64(), jiffy))
 			cpu_relax();
 		begin_of_first_jiffy(ktime_get_ns(), jiffy);
 	}
