@@ -728,7 +728,8 @@ static int register_probe(void)
 
 static void unregister_probe(void)
 {
-	tracepoint_probe_unregister(tracepoint, state_changes, NULL);
+	if (tracepoint)
+		tracepoint_probe_unregister(tracepoint, state_changes, NULL);
 	tracepoint_synchronize_unregister();
 }
 
@@ -874,7 +875,8 @@ int __init twheel_watch_init(void)
 	struct cpu_changes *theirs;
 	unsigned int cpu;
 
-	for_each_kernel_tracepoint(find_tracepoint, NULL);
+	if (IS_ENABLED(CONFIG_TRACEPOINTS))
+		for_each_kernel_tracepoint(find_tracepoint, NULL);
 	changes = alloc_percpu(struct cpu_changes);
 	if (!changes)
 		return -ENOMEM;

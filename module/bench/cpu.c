@@ -168,6 +168,8 @@ static int register_all(void)
 	unsigned int i;
 	int ret;
 
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
+		return -EOPNOTSUPP;
 	for_each_kernel_tracepoint(find_tracepoint, NULL);
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		ret = -EOPNOTSUPP;
