@@ -177,7 +177,7 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rac
 		EXPECT_TRUE(await_event(self, i));
 	}
 	end(self);
-	EXPECT_TRUE(wait_timers(self->fd, tw_nr_events(self->fd)));
+	EXPECT_TRUE(wait_for_last(self->fd));
 	ASSERT_LE(0, note_events(self));
 }
 
@@ -295,7 +295,7 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 			wait_until_due(self, i);
 			end_connection(self->pair[i], random_below(4));
 		}
-		EXPECT_TRUE(wait_timers(self->fd, tw_nr_events(self->fd)));
+		EXPECT_TRUE(wait_for_last(self->fd));
 		n = note_events(self);
 		ASSERT_LE(0, n);
 		self->late += n;

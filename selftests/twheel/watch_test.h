@@ -211,4 +211,18 @@ static inline bool wait_timers(int fd, __u64 n)
 	return true;
 }
 
+/* Waits until all timers that are left have expired. Returns whether that came true. */
+static inline bool wait_for_last(int fd)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+	struct twheel_info info;
+
+	while (!tw_info(fd, &info) && now_ns() < end) {
+		if (info.nr_timers == info.nr_events)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
 #endif /* _TWHEEL_WATCH_TEST_H */
