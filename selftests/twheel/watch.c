@@ -125,8 +125,15 @@ static const struct {
 struct habit {
 	__u64 before;	/* the last activity, or the add */
 	__u64 after;
+	__u64 earlier;	/* the activity before that */
 	bool over;
 };
+
+/* Was it due before the last activity, which came too late? */
+static bool was_due(const struct habit *habit, __u64 deadline)
+{
+	return deadline >= habit->earlier + IDLE && deadline <= habit->after;
+}
 
 /* Takes note of events. Returns what is wrong with one, or NULL. */
 static const char *note_events(int fd, struct habit *habit)
@@ -137,7 +144,7 @@ static const char *note_events(int fd, struct habit *habit)
 		if (event.user_data >= HABITS || habit[event.user_data].over)
 			return "whose event?";
 		habit += event.user_data;
-		if (event.deadline < habit->before + IDLE)
+		if (event.deadline < habit->before + IDLE && !was_due(habit, event.deadline))
 			return "too early";
 		/* The jiffy of the activity ends later than that, but not by more than a jiffy. */
 		if (event.deadline > habit->after + IDLE + begins_within())
@@ -159,6 +166,7 @@ TEST_F(watch, activity_is_what_is_asked_for)
 	ASSERT_EQ(0, connections(variant->family, pair, HABITS));
 	for (i = 0; i < HABITS; i++) {
 		habit[i] = (struct habit) { .before = now_ns() };
+		habit[i].earlier = habit[i].before;
 		add = watch_add(pair[i][0], IDLE, habits[i].flags);
 		add.user_data = i;
 		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
@@ -175,6 +183,7 @@ TEST_F(watch, activity_is_what_is_asked_for)
 			ASSERT_TRUE(say(pair[i][!habits[i].speaks], pair[i][habits[i].speaks]));
 			if (!habits[i].lives)
 				continue;
+			habit[i].earlier = habit[i].before;
 			habit[i].before = before;
 			habit[i].after = now_ns();
 		}
