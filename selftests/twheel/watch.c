@@ -748,13 +748,19 @@ TEST_F(watched, in_flight)
 /* Sockets of TCP that there are in memory, or POISON if the kernel does not tell. */
 static __u64 tcp_socks(void)
 {
-	FILE *file = fopen("/proc/slabinfo", "r");
+	FILE *file = fopen("/proc/slabinfo", "r"), *shrink;
 	unsigned long active, all;
 	__u64 found = POISON;
 	char line[512];
 
 	if (!file)
 		return POISON;
+	/* Without that, slabs of free ones may count as if they were not. */
+	shrink = fopen("/sys/kernel/slab/TCP/shrink", "w");
+	if (shrink) {
+		fputs("1", shrink);
+		fclose(shrink);
+	}
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "TCP %lu %lu", &active, &all) == 2)
 			found = active;
@@ -772,8 +778,8 @@ TEST_F(watched, a_crowd)
 	struct twheel_context_stats stats;
 	struct twheel_event event;
 	struct twheel_timer_add add;
+	unsigned int i, silent = 0;
 	__u64 last = 0;
-	unsigned int i;
 
 	ASSERT_EQ(0, many_files());
 	ASSERT_EQ(0, connections(AF_INET, pair, n));
@@ -787,11 +793,12 @@ TEST_F(watched, a_crowd)
 		last = last ?: coarse_ns();
 		ASSERT_TRUE(say(pair[i][1], pair[i][0]));
 	}
-	while (tw_nr_timers(self->fd) > n / 2) {
+	while (silent < n / 2) {
 		ASSERT_TRUE(tw_wait(self->fd));
 		while (tw_read(self->fd, &event, 1) == 1) {
 			ASSERT_GT(n, event.user_data);
 			events[event.user_data]++;
+			silent += event.user_data % 2;
 			if (!(event.user_data % 2))
 				EXPECT_LE(last + idle, event.deadline);
 		}
