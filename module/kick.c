@@ -59,9 +59,6 @@
 #define ACTIONS		(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT |		\
 			 TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 
-/* When to look again whether a program has accepted a connection. */
-#define ACCEPT_NS	(100 * NSEC_PER_MSEC)
-
 /* When to look again whether a connection has come about. */
 #define CONNECT_NS	NSEC_PER_SEC
 
@@ -285,20 +282,25 @@ static enum verdict decide_over(struct kick *kick, u64 now)
 	return KEEP;
 }
 
+/*
+ * In how many nanoseconds to look again at a socket that a program is at work with; or that
+ * none has accepted, for which that is as long as it has been so.
+ */
+static u64 again(const struct kick *kick, u64 now)
+{
+	const u64 first = first_seen(kick);
+
+	if (twheel_watch_accepted(kick->watch.sk))
+		return TICK_NSEC;
+	return clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC);
+}
+
 /* Which rule is it? */
 static enum verdict decide_rule(struct kick *kick, struct twheel_idle_rule *rule, bool busy,
 				u64 now)
 {
-	const bool fresh = kick->watch.flags & FRESH;
-	const struct sock *sk = kick->watch.sk;
-	u64 again = 0;
-
-	if (busy)
-		again = TICK_NSEC;
-	else if (fresh && rule->spec.flags & TWHEEL_RULE_UID && !twheel_is_accepted(sk))
-		again = ACCEPT_NS;
-	change_rule(kick, rule, again ? FRESH : 0);
-	arm(kick, again ? now + again : limit_of(kick, rule, now));
+	change_rule(kick, rule, busy ? FRESH : 0);
+	arm(kick, busy ? now + TICK_NSEC : limit_of(kick, rule, now));
 	return KEEP;
 }
 
@@ -352,8 +354,8 @@ static enum verdict decide(struct kick *kick, enum twheel_watch_finding finding)
 	/* Pairs with the store when it is removed. */
 	dead = READ_ONCE(rule->dead);
 	if (busy && fresh && !dead) {
-		/* It may be connecting, and not have its ports. */
-		arm(kick, now + TICK_NSEC);
+		/* It may be connecting, and not have its ports, or wait for who accepts it. */
+		arm(kick, now + again(kick, now));
 		return KEEP;
 	}
 	limit = limit_of(kick, rule, now);

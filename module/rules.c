@@ -107,7 +107,7 @@ static void put_cgroup(struct twheel_idle_rule *rule) { }
 
 static bool is_alive(struct pid *pid)
 {
-	return pid_task(pid, PIDTYPE_TGID);
+	return pid_has_task(pid, PIDTYPE_TGID);
 }
 
 static bool matches_process(const struct twheel_idle_rule *rule, const struct sock *sk,
@@ -128,7 +128,7 @@ static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
 	if (spec->flags & TWHEEL_RULE_REMOTE_PORT &&
 	    inet_sk(sk)->inet_dport != htons(spec->remote_port))
 		return false;
-	if (spec->flags & TWHEEL_RULE_UID && twheel_is_accepted(sk) &&
+	if (spec->flags & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
 	    !uid_eq(twheel_uid_of(sk), rule->uid))
 		return false;
 	if (spec->flags & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))

@@ -143,13 +143,7 @@ static inline bool twheel_is_for_rules(const struct sock *sk)
 	       (sk->sk_family == AF_INET || sk->sk_family == AF_INET6);
 }
 
-/* Does a program have it? Until then its uid is that of the socket that listens. */
-static inline bool twheel_is_accepted(const struct sock *sk)
-{
-	/* Written when it is accepted, with the socket locked. */
-	return READ_ONCE(sk->sk_socket);
-}
-
+/* Until a program has accepted a connection, it is that of the socket that listens. */
 static inline kuid_t twheel_uid_of(const struct sock *sk)
 {
 	/* Written when it is accepted, and by fchown(). */

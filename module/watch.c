@@ -10,7 +10,8 @@
  *
  * The worker does not wait for a socket that a program is at work with: a page fault of
  * that program could keep it for ever, and all other connections with it. The owner arms the
- * timer for a little later then.
+ * timer for a little later then. Nor does it lock a socket that nobody has accepted: when the
+ * one that listens is closed TCP relies on its being free, to reset it.
  *
  * A watch holds a reference to its socket, and lets go of it when the connection is over:
  * the tracepoint inet_sock_set_state tells. It calls with preemption off, when nearly
@@ -270,7 +271,7 @@ static bool trylock_sock(struct sock *sk)
 	bool is_free;
 
 	spin_lock_bh(&sk->sk_lock.slock);
-	is_free = !sock_owned_by_user_nocheck(sk);
+	is_free = twheel_watch_accepted(sk) && !sock_owned_by_user_nocheck(sk);
 	if (is_free) {
 		sk->sk_lock.owned = 1;
 		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);

@@ -65,7 +65,8 @@ enum twheel_watch_state {
  * @TWHEEL_FOUND_OPEN: the socket is locked, and the connection is one that can be watched:
  *	nothing is received, sent or closed until the worker is done
  * @TWHEEL_FOUND_OVER: the socket is locked, and the connection is closed or about to be
- * @TWHEEL_FOUND_BUSY: a program is at work with the socket: look again later
+ * @TWHEEL_FOUND_BUSY: a program is at work with the socket, or none has accepted it: look
+ *	again later
  */
 enum twheel_watch_finding {
 	TWHEEL_FOUND_OPEN,
@@ -95,7 +96,7 @@ struct twheel_watch_change {
  * @ended:	their connections were over
  * @spared:	they were looked at, and left alone: there was activity, or their owner had
  *		changed its mind
- * @busy:	a program was at work with the socket
+ * @busy:	a program was at work with the socket, or none had accepted it
  * @delay:	kicks, by the nanoseconds from the timer's deadline until the connection was dealt
  *		with: an entry for each power of two, less the last one
  */
@@ -160,6 +161,20 @@ struct seq_file;
 static inline bool twheel_watchable(int state)
 {
 	return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT;
+}
+
+/**
+ * twheel_watch_accepted - has a program accepted a connection, or made it?
+ * @sk:		the socket
+ *
+ * Context: any but NMI.
+ * Return: false if it waits for somebody who does. With @sk's spinlock held that stays so; true
+ * does anyway.
+ */
+static inline bool twheel_watch_accepted(const struct sock *sk)
+{
+	/* The first is written with the socket locked; the other one is a bit among others. */
+	return READ_ONCE(sk->sk_socket) || data_race(sock_flag(sk, SOCK_DEAD));
 }
 
 int twheel_watch_init(void);

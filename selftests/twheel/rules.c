@@ -387,13 +387,40 @@ TEST_F_TIMEOUT(rules, shuts_down, TIMEOUT)
 	EXPECT_EQ(0, look(self->fd, id).watched);
 }
 
-TEST_F_TIMEOUT(rules, closes_one_that_nobody_has_accepted, TIMEOUT)
+/* It is closed as soon as somebody has. */
+TEST_F_TIMEOUT(rules, leaves_alone_what_nobody_has_accepted, TIMEOUT)
 {
 	int id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
-	int client = reach(AF_INET, false, self->port);
+	struct pair pair = { .client = reach(AF_INET, false, self->port) };
 
-	EXPECT_TRUE(is_reset(client));
+	sleep_ns(300 * MSEC);
+	EXPECT_EQ(TCP_ESTABLISHED, tcp_state(pair.client));
+	EXPECT_EQ(0, look(self->fd, id).watched);
+	pair.server = accept(self->listener, NULL, NULL);
+	EXPECT_TRUE(is_reset(pair.client));
 	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_EQ(1, look(self->fd, id).matched);
+}
+
+/* The kernel closes what nobody has accepted: it must not meet the worker, and says so if. */
+TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
+{
+	int clients[32], id = add_port(self->fd, LOCAL | ABORT, self->port, 1), round;
+	size_t i;
+
+	for (round = 0; round < 50; round++) {
+		for (i = 0; i < ARRAY_SIZE(clients); i++)
+			clients[i] = reach(AF_INET, false, self->port);
+		ASSERT_EQ(0, close(self->listener));
+		for (i = 0; i < ARRAY_SIZE(clients); i++) {
+			EXPECT_TRUE(is_reset(clients[i]));
+			close(clients[i]);
+		}
+		self->listener = serve(AF_INET, false, self->port);
+		ASSERT_LE(0, self->listener);
+	}
+	EXPECT_EQ(0, look(self->fd, id).closed);
+	EXPECT_EQ(0, look(self->fd, id).watched);
 }
 
 /* Its peer has closed it, and it has not. */
@@ -1205,6 +1232,8 @@ TEST_F_TIMEOUT(rules, ipv6, TIMEOUT)
 	ASSERT_LE(0, listener6);
 	ASSERT_LE(0, reach(AF_INET6, false, local_port(listener)));
 	ASSERT_LE(0, reach(AF_INET6, true, local_port(listener)));
+	ASSERT_LE(0, accept(listener6, NULL, NULL));
+	ASSERT_LE(0, accept(listener, NULL, NULL));
 	id = add_port(self->fd, LOCAL | ABORT, local_port(listener), HOUR);
 	ASSERT_EQ(2, list(self->fd, id, records, 4, sizeof(records[0]), &cursor));
 	for (i = 0; i < 2; i++) {
