@@ -85,6 +85,9 @@ grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
 ok "it is charged to that test"
 # More of its time than the run may take of ours.
 expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
+BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
+[ "$(grep -c 'no sign of life' "$tmp/output")" = 3 ]
+ok "it is given three chances"
 expect "uml with two processors" 122 --kernel uml --smp 2 -- true
 expect "uml that counts instructions" 122 --kernel uml --icount -- true
 expect "QEMU that travels in time" 122 --time-travel -- true
