@@ -44,6 +44,14 @@ uint64_t now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+/* Milliseconds until a time, for epoll_wait(). Rounded up: never early. */
+int milliseconds_until(uint64_t time)
+{
+	uint64_t begin = now();
+
+	return time <= begin ? 0 : (time - begin + 999999) / 1000000;
+}
+
 /* Returns how many files there may be; root may have as many as anyone. */
 unsigned int raise_files(void)
 {

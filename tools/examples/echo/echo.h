@@ -54,6 +54,7 @@ void check(int ret, const char *what);
 void check_errno(int ret, const char *what);
 void *allocate(uint64_t nr, uint64_t size);
 uint64_t now(void);
+int milliseconds_until(uint64_t time);
 unsigned int raise_files(void);
 uint64_t seconds(const char *what, const char *text);
 uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max);

@@ -89,15 +89,9 @@ static void drop(int fd)
 		sift_down(i, last);
 }
 
-/* Rounded up: never early. */
 static int wait(void)
 {
-	uint64_t time;
-
-	if (!size)
-		return -1;
-	time = now();
-	return heap[0].deadline <= time ? 0 : (heap[0].deadline - time + 999999) / 1000000;
+	return size ? milliseconds_until(heap[0].deadline) : -1;
 }
 
 /* The clock is read once for all that epoll_wait() has told of. */

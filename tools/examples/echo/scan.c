@@ -40,9 +40,7 @@ static void drop(int fd)
 
 static int wait(void)
 {
-	uint64_t time = now();
-
-	return next <= time ? 0 : (next - time + 999999) / 1000000;
+	return milliseconds_until(next);
 }
 
 static void woken(void)
