@@ -167,13 +167,13 @@ TEST_F(basic, cancel_of_a_pending_timer)
 	__u64 handle, witness;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, 30 * MSEC, 0, 1, &handle));
+	ASSERT_EQ(0, tw_add(self->fd, 300 * MSEC, 0, 1, &handle));
 	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
 	EXPECT_EQ(true, is_empty(self->fd));
 	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
 
 	/* No event comes of it: one armed for later is the first. */
-	ASSERT_EQ(0, tw_add(self->fd, 60 * MSEC, 0, 2, &witness));
+	ASSERT_EQ(0, tw_add(self->fd, 600 * MSEC, 0, 2, &witness));
 	ASSERT_EQ(true, tw_wait(self->fd));
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 	EXPECT_EQ(witness, event.handle);
@@ -211,13 +211,13 @@ TEST_F(basic, cancel_takes_an_unread_event_back)
 
 TEST_F(basic, rearm_later)
 {
-	__u64 handle, witness, deadline = now_ns() + 80 * MSEC;
+	__u64 handle, witness, deadline = now_ns() + 600 * MSEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, deadline - 60 * MSEC, ABS, 7, &handle));
+	ASSERT_EQ(0, tw_add(self->fd, deadline - 300 * MSEC, ABS, 7, &handle));
 	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
 	EXPECT_EQ(1, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_add(self->fd, deadline - 20 * MSEC, ABS, 8, &witness));
+	ASSERT_EQ(0, tw_add(self->fd, deadline - 200 * MSEC, ABS, 8, &witness));
 	/* The witness stands between the old deadline and the new one. */
 	ASSERT_EQ(true, tw_wait(self->fd));
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
@@ -271,7 +271,7 @@ TEST_F(basic, rearm_takes_an_unread_event_back)
 	struct twheel_event event;
 
 	ASSERT_EQ(0, add_expired(self->fd, 5, &handle));
-	deadline = now_ns() + 20 * MSEC;
+	deadline = now_ns() + 200 * MSEC;
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handle, deadline, ABS));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
 	ASSERT_EQ(true, tw_wait(self->fd));

@@ -126,18 +126,18 @@ TEST_F(limits, activity_puts_off_nothing_else)
 {
 	__u64 handle, end, deadline;
 
-	ASSERT_EQ(0, add_limits(self->fd, NONE, HOUR, 60 * MSEC, 1, &handle));
+	ASSERT_EQ(0, add_limits(self->fd, NONE, HOUR, 300 * MSEC, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &end));
-	while (now_ns() < end - 10 * MSEC) {
+	while (now_ns() < end - 100 * MSEC) {
 		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
 		ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 		ASSERT_EQ(end, deadline);
 	}
 	EXPECT_EQ(end, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_LIFETIME));
 
-	ASSERT_EQ(0, add_limits(self->fd, 60 * MSEC, HOUR, 0, 1, &handle));
+	ASSERT_EQ(0, add_limits(self->fd, 300 * MSEC, HOUR, 0, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &end));
-	while (now_ns() < end - 10 * MSEC)
+	while (now_ns() < end - 100 * MSEC)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
 	EXPECT_EQ(end, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_DEADLINE));
 }
