@@ -286,6 +286,31 @@ static int new_namespace(void)
 	return unshare(CLONE_NEWNET) || loopback_up() ? -errno : 0;
 }
 
+/* Sockets of this namespace that are open, or that somebody has a reference to. */
+static __u64 nr_sockets(void)
+{
+	FILE *file = fopen("/proc/self/net/sockstat", "r");
+	unsigned long long n = POISON;
+
+	if (!file)
+		return POISON;
+	if (fscanf(file, "sockets: used %llu", &n) != 1)
+		n = POISON;
+	fclose(file);
+	return n;
+}
+
+/* Waits until there are @n: who closes one does not wait for it. Returns whether that came true. */
+static bool wait_sockets(__u64 n)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (nr_sockets() != n)
+		if (sleep_ns(MSEC), now_ns() > end)
+			return false;
+	return true;
+}
+
 FIXTURE(rules) {
 	int fd;
 	int listener;
@@ -440,6 +465,7 @@ TEST_F_TIMEOUT(rules, closes_half_a_connection, TIMEOUT)
 
 TEST_F_TIMEOUT(rules, forgets_what_is_closed, TIMEOUT)
 {
+	const __u64 sockets = nr_sockets();
 	struct pair pair;
 	int id, i;
 
@@ -451,6 +477,8 @@ TEST_F_TIMEOUT(rules, forgets_what_is_closed, TIMEOUT)
 		close_pair(&pair);
 	}
 	ASSERT_TRUE(wait_for(self->fd, id, watched, 0));
+	ASSERT_NE(POISON, sockets);
+	EXPECT_TRUE(wait_sockets(sockets)) TH_LOG("%llu, not %llu", nr_sockets(), sockets);
 	/* One can be closed before it is looked at. */
 	EXPECT_GE(50, look(self->fd, id).matched);
 	EXPECT_EQ(0, look(self->fd, id).closed);
@@ -1375,9 +1403,11 @@ TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 		.nr_records	= 1,
 		.record_size	= sizeof(struct twheel_connection),
 	}, bad;
+	const __u64 sockets = nr_sockets();
 	struct twheel_connection record;
 	struct pair pair;
 
+	ASSERT_NE(POISON, sockets);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	good.records = (uintptr_t)&record;
 	good.id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
@@ -1396,6 +1426,9 @@ TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 	TRY(-EFAULT, bad.records = 8);
 	TRY(0, bad.cursor = ~0ULL);
 	TRY(1, (void)bad);
+	/* None of them keeps what it has found. */
+	close_pair(&pair);
+	EXPECT_TRUE(wait_sockets(sockets)) TH_LOG("%llu, not %llu", nr_sockets(), sockets);
 }
 
 /* ---- races */
