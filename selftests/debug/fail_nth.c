@@ -58,6 +58,16 @@ static const char *module;
 static int fail_nth_fd, faults;
 /* A connection. */
 static int here, there;
+static __u16 port;
+
+static __u16 port_of(int sock)
+{
+	struct sockaddr_in in = {};
+	socklen_t length = sizeof(in);
+
+	getsockname(sock, (void *)&in, &length);
+	return ntohs(in.sin_port);
+}
 
 static void set_fail_nth(int n)
 {
@@ -336,37 +346,50 @@ static long call_stats(struct env *env)
 	return tw_stats(env->fd, &stats);
 }
 
-/* All calls about a rule. Whatever fails, it can be removed. */
-static long call_rule(struct env *env)
+static long next_rule(struct env *env, struct twheel_rule *rule)
 {
-	struct twheel_rule rule = {
+	rule->id = 0;
+	return tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, rule);
+}
+
+/* A rule for the connection. If it cannot be added, there is none. */
+static long add_rule(struct env *env, struct twheel_rule *rule)
+{
+	long ret;
+
+	*rule = (struct twheel_rule){
 		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_PID | TWHEEL_WATCH_ABORT,
-		.local_port	= 1,
+		.local_port	= port,
 		.pid		= getpid(),
 		.idle		= HOUR,
 	};
+	ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, rule);
+	return ret && next_rule(env, rule) != -ENOENT ? -EPROTO : ret;
+}
+
+/* All calls about a rule. Whatever else fails, it can be removed. */
+static long call_rule(struct env *env)
+{
 	struct twheel_connection record;
 	struct twheel_connections list = {
 		.records	= (uintptr_t)&record,
 		.nr_records	= 1,
 		.record_size	= sizeof(record),
 	};
-	long ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, &rule);
+	struct twheel_rule rule;
+	long ret = add_rule(env, &rule);
 
+	if (ret)
+		return ret;
 	list.id = rule.id;
-	if (!ret)
-		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
-	rule.id = 0;
-	if (!ret)
-		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule);
+	ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
+	if (ret >= 0)
+		ret = next_rule(env, &rule);
 	if (!ret)
 		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule);
-	if (ret) {
-		rule.id = 0;
-		if (!tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) &&
-		    tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule))
-			return -EPROTO;
-	}
+	/* There is one fault at most. */
+	if (ret && (next_rule(env, &rule) || tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule)))
+		return -EPROTO;
 	return ret;
 }
 
@@ -700,6 +723,7 @@ int main(int argc, char **argv)
 		ksft_exit_skip("this kernel injects no faults\n");
 	if (network() || connection(AF_INET, &here, &there))
 		ksft_exit_fail_msg("no connection: %s\n", strerror(errno));
+	port = port_of(here);
 	allow_faults();
 	ksft_set_plan(ARRAY_SIZE(ops));
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
