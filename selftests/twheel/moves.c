@@ -141,13 +141,14 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
  * Where they end up, a few are to be found in each tick: one that fired a tick late would
  * come after one that was due later.
  */
-TEST_F_TIMEOUT(moves, earlier_and_later, 120)
+TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 {
-	__u64 base = now_ns() + HOUR, far = 2 * HOUR;
+	__u64 base = now_ns() + HOUR, far = 2 * HOUR, begin;
 	size_t i, move;
 
 	for (i = 0; i < TIMERS; i++)
 		ASSERT_EQ(0, model_add(self, variant->by_key, i, base + random_below(far)));
+	begin = now_ns();
 	for (move = 0; move < MOVES; move++) {
 		i = random_below(TIMERS);
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
@@ -155,8 +156,8 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 120)
 				     base + (move & 1 ? random_below(far) :
 							random_magnitude(42))));
 	}
-	/* Near, in several steps to earlier and one to later. */
-	base = now_ns() + 3 * SEC;
+	/* Near, in several steps to earlier and one to later; a quarter of that speed will do. */
+	base = now_ns() + 3 * SEC + 4 * 3 * TIMERS * (now_ns() - begin) / MOVES;
 	for (i = 0; i < TIMERS; i++) {
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  model_move(self, variant->by_key, i, base + random_magnitude(38)));
@@ -170,7 +171,7 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 120)
 }
 
 /* The same while they fire: who was moved in time does not fire for the old deadline. */
-TEST_F_TIMEOUT(moves, while_they_fire, 120)
+TEST_F_TIMEOUT(moves, while_they_fire, 400)
 {
 	struct twheel_event events[64];
 	unsigned int taken_back = 0;
@@ -239,20 +240,22 @@ TEST_F(moves, by_less_than_a_tick)
 }
 
 /* Drained to the last, from every level of the wheel, and set again: each fires. */
-TEST_F_TIMEOUT(moves, set_again_after_a_drain, 60)
+TEST_F_TIMEOUT(moves, set_again_after_a_drain, 400)
 {
-	__u64 cursor, base;
+	__u64 cursor, base, took;
 	size_t i, round;
 
 	for (round = 0; round < 5; round++) {
+		took = now_ns();
 		for (i = 0; i < TIMERS; i++)
 			ASSERT_EQ(0, model_add(self, variant->by_key, i,
 					       now_ns() + SEC + random_magnitude(45)));
+		took = now_ns() - took;
 		cursor = 0;
 		ASSERT_EQ(TIMERS, tw_drain(self->fd, NULL, 2 * TIMERS,
 					   sizeof(struct twheel_timer_query), &cursor));
 		ASSERT_EQ(0, tw_nr_timers(self->fd));
-		base = now_ns() + SEC;
+		base = now_ns() + SEC + 4 * took;
 		for (i = 0; i < TIMERS; i++)
 			ASSERT_EQ(0, model_add(self, variant->by_key, i,
 					       base + random_below(200 * MSEC)));
