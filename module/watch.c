@@ -167,7 +167,8 @@ static void state_changes(void *unused, const struct sock *sk, int before, int a
 	local_irq_save(flags);
 	mine = this_cpu_ptr(changes);
 	sock_hold(change.sk);
-	if (!kfifo_put(&mine->fifo, change)) {
+	/* Pairs with work_on_changes(). kfifo orders the accesses to its indices, unmarked. */
+	if (!data_race(kfifo_put(&mine->fifo, change))) {
 		/* Not the last reference: who changes the state has one. */
 		sock_put(change.sk);
 		atomic_set(&overflown, 1);
@@ -242,7 +243,8 @@ static void work_on_changes(struct work_struct *work)
 	int i;
 
 	mutex_lock(&kinds_lock);
-	while (kfifo_get(&theirs->fifo, &change)) {
+	/* Pairs with state_changes(), as there. */
+	while (data_race(kfifo_get(&theirs->fifo, &change))) {
 		for (i = 0; i < NR_KINDS; i++)
 			if (kinds[i])
 				pass_on(kinds[i], &change);
