@@ -81,7 +81,7 @@ void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		snapshot->expiries += snapshot->counts.late[i];
 	snapshot->pending = snapshot->wheel.filed - snapshot->wheel.removed -
-			    atomic_long_read(&base->wheel.taken) - snapshot->expiries;
+			    READ_ONCE(base->wheel.taken) - snapshot->expiries;
 }
 
 static struct twheel_base *base_create(unsigned int cpu)

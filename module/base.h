@@ -30,8 +30,7 @@
  * @running:	the timer whose callback is being called, or was called last by the
  *		hrtimer's function, which is still at work; or NULL. Read by any CPU
  * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
- * @behind:	how many nanoseconds the wheel's tick that is being worked off lies back,
- *		plus one
+ * @behind:	how many nanoseconds it is past the time until which timers are due, plus one
  * @counts:	statistics
  * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
  *		only, but for the callbacks of a CPU that is going down
@@ -212,17 +211,26 @@ static __always_inline void twheel_base_supply(void)
 }
 
 /*
+ * A timer has been filed on this CPU's wheel, which is going to come to it at @time. Sees to it
+ * that it does. Returns when that is.
+ */
+static __always_inline u64 twheel_base_filed(struct twheel_base *base, struct twheel_timer *timer,
+					     u64 expires, u64 time)
+{
+	if (unlikely(time < base->programmed) && !base->expiring)
+		time = twheel_base_file_first(base, timer, expires);
+	return time;
+}
+
+/*
  * Files a timer that has no entry, on this CPU's wheel. Returns when the wheel comes to
  * it.
  */
 static __always_inline u64 twheel_base_file(struct twheel_base *base,
 					    struct twheel_timer *timer, u64 expires)
 {
-	u64 time = twheel_file(&base->wheel, &timer->node, expires);
-
-	if (unlikely(time < base->programmed) && !base->expiring)
-		time = twheel_base_file_first(base, timer, expires);
-	return time;
+	return twheel_base_filed(base, timer, expires,
+				 twheel_file(&base->wheel, &timer->node, expires));
 }
 
 #endif /* _TWHEEL_BASE_H */

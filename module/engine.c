@@ -177,7 +177,9 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
  *		that
  *
  * The callback is called at @expires or up to one tick later, plus the delay of
- * the softirq; on the CPU that called this, as long as it is online.
+ * the softirq; on the CPU that called this, as long as it is online. Timers of the same
+ * tick come in any order, and so do all that are due if the softirq is held up by more
+ * than 16 ticks.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
@@ -219,16 +221,15 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 	twheel_base_leave_bhoff(base);
 }
 
-/* Arms a timer for which there is more to do than to store a deadline, most times. */
-static noinline int rearm(struct twheel_timer *timer, u64 expires)
+/*
+ * As rearm(), for a timer that is not pending, that is another CPU's, or that is traced, and
+ * for all with PREEMPT_RT. Leaves @base.
+ */
+static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *timer, u64 expires,
+			      unsigned long flags)
 {
-	struct twheel_base *base;
-	unsigned long flags;
 	int pending;
 
-	expires = min(expires, TWHEEL_EXPIRES_MAX);
-	twheel_base_supply();
-	base = twheel_base_enter(&flags);
 	if (likely(twheel_base_owns(base, timer))) {
 		pending = twheel_pending(timer);
 		if (twheel_may_defer(&timer->node, expires)) {
@@ -253,6 +254,27 @@ out:
 		base->counts.adds++;
 	twheel_base_leave(base, flags);
 	return pending;
+}
+
+/* Arms a timer for which it is not enough to store a deadline, as a rule. */
+static noinline int rearm(struct twheel_timer *timer, u64 expires)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+
+	expires = min(expires, TWHEEL_EXPIRES_MAX);
+	twheel_base_supply();
+	base = twheel_base_enter(&flags);
+	/* In the first two cases defer() has not tried, so that is still to be done. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true) ||
+	    unlikely(!twheel_base_owns(base, timer) || !twheel_pending(timer)))
+		return rearm_any(base, timer, expires, flags);
+	timer->node.deadline = expires;
+	twheel_base_filed(base, timer, expires,
+			  twheel_move(&base->wheel, &timer->node, expires));
+	base->counts.rearms++;
+	twheel_base_leave(base, flags);
+	return 1;
 }
 
 /*

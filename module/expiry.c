@@ -201,22 +201,24 @@ static void cascade(struct twheel *wheel, struct twheel_node *node)
 		twheel_cascade(wheel, node);
 }
 
-static noinline unsigned int portion(struct twheel_base *base, unsigned int chunks)
+static noinline unsigned int portion(struct twheel_base *base, unsigned int chunks, u64 due)
 {
-	unsigned int n = twheel_expire(&base->wheel, chunks, expire, base);
+	unsigned int n = twheel_expire(&base->wheel, chunks, due, expire, base);
 
 	if (n < chunks)
-		twheel_expire_spilled(&base->wheel, expire, base);
+		twheel_expire_spilled(&base->wheel, due, expire, base);
 	return n;
 }
 
-static noinline unsigned int portion_traced(struct twheel_base *base, unsigned int chunks)
+static noinline unsigned int portion_traced(struct twheel_base *base, unsigned int chunks,
+					    u64 due)
 {
-	unsigned int n = twheel_work_off(&base->wheel, chunks, expire_traced, base,
+	unsigned int n = twheel_work_off(&base->wheel, chunks, due, expire_traced, base,
 					 cascade_traced);
 
 	if (n < chunks)
-		twheel_work_off_spilled(&base->wheel, expire_traced, base, cascade_traced);
+		twheel_work_off_spilled(&base->wheel, due, expire_traced, base,
+					cascade_traced);
 	return n;
 }
 
@@ -228,13 +230,14 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most)
 {
 	unsigned int chunks = min(DIV_ROUND_UP(most, TWHEEL_CHUNK_CELLS), TWHEEL_PORTION), n;
 	int count = preempt_count();
-	u64 now = ktime_get_ns();
+	u64 now = ktime_get_ns(), due;
 
 	if (!twheel_advance(&base->wheel, now >> base->wheel.shift))
 		return 0;
+	due = twheel_due(&base->wheel, now);
 	/* One more, so that a sum with it has a logarithm. */
-	base->behind = now + 1 - base->wheel.now_ns;
-	n = tracing() ? portion_traced(base, chunks) : portion(base, chunks);
+	base->behind = now + 1 - due;
+	n = tracing() ? portion_traced(base, chunks, due) : portion(base, chunks, due);
 	if (WARN_ONCE(count != preempt_count(),
 		      "twheel: a callback changed preempt_count from %08x to %08x\n",
 		      count, preempt_count()))

@@ -29,8 +29,7 @@ static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
 
 	if (chunk) {
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-			/* Pairs with the cmpxchg() in twheel_try_take(). */
-			node = xchg(&chunk->cell[i], NULL);
+			node = twheel_cell_empty(&chunk->cell[i]);
 			if (node)
 				move_here(dead, live, node);
 		}

@@ -19,7 +19,9 @@
  *
  * When time reaches a slot, each node in it is either due, and handed out, or is
  * filed again, now on a lower level. Nothing is rounded to the width of a slot:
- * every node comes out at the very tick that its deadline is rounded up to.
+ * every node comes out at the very tick that its deadline is rounded up to. If the
+ * owner comes to a slot very late, what has become due since is handed out from there:
+ * see twheel_due().
  *
  * What always holds
  * -----------------
@@ -67,6 +69,9 @@
  *	due?  yes: node->place = 0		cmpxchg(cell, node, NULL) != node:
  *	      no:  node->place = new cell		place is about to change: again
  *		   *new cell = node
+ *
+ * Others do so under the wheel's lock. The owner takes it where most nodes of a chunk
+ * are going to be filed again, once for all of them; then a plain store empties a cell.
  *
  * A cell whose node the owner has removed is cleared some removals later, by
  * twheel_settle(), and names the node until then. Nobody is misled: others go by the
@@ -245,7 +250,7 @@ static void drop_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
 }
 
 /* Drops the chunks that other CPUs have emptied. */
-static void reclaim(struct twheel *wheel)
+static noinline void reclaim(struct twheel *wheel)
 {
 	struct twheel_chunk *chunk;
 	struct twheel_page *page;
@@ -281,12 +286,17 @@ static bool slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 	prefetchw(wheel->free);
 	wheel->stats.free--;
 
-	link = slot->fill ? &chunk_of(slot->fill - 1)->link : &slot->head;
+	/* A slot that has chunks is occupied already. */
+	if (slot->fill) {
+		link = &chunk_of(slot->fill - 1)->link;
+	} else {
+		link = &slot->head;
+		set_occupied(wheel, number_of(wheel, slot));
+	}
 	chunk->link = last_link(slot);
 	chunk->pprev = link;
 	*link = (unsigned long)chunk;
 	slot->fill = chunk->cell;
-	set_occupied(wheel, number_of(wheel, slot));
 	return true;
 }
 
@@ -314,8 +324,8 @@ static void unspill(struct twheel_node *node)
 		WRITE_ONCE(next->place, (unsigned long)pprev | TWHEEL_SPILLED);
 }
 
-static void spill_to_slot(struct twheel *wheel, struct twheel_slot *slot,
-			  struct twheel_node *node)
+static noinline void spill_to_slot(struct twheel *wheel, struct twheel_slot *slot,
+				   struct twheel_node *node)
 {
 	unsigned long flags;
 
@@ -400,38 +410,55 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 	return enter(wheel, node, READ_ONCE(node->deadline));
 }
 
-/* Empties a cell of the owner's. */
-static void clear(struct twheel *wheel, struct twheel_node **cell)
+/* Empties a cell of the owner's. Returns whether its chunk is to be dropped now. */
+static bool clear(struct twheel_node **cell)
 {
 	struct twheel_chunk *chunk = chunk_of(cell);
 
 	/* Pairs with the READ_ONCE() in chunk_empty(). */
 	WRITE_ONCE(*cell, NULL);
 	/* One that is being worked off is in no chain. */
-	if (chunk_empty(chunk) && chunk->pprev)
-		drop_chunk(wheel, chunk);
+	return chunk_empty(chunk) && chunk->pprev;
 }
 
 /**
  * twheel_settle - clear the cells of the nodes that were removed last
  * @wheel:	the wheel; by its owner
  *
- * Called by twheel_advance() and twheel_remove(). A cell is written some removals after
- * it is known, when its cache line has come. At once, the store would be one to an
- * address that is not known before the node's line is there; processors that let no
+ * Called by twheel_advance(), twheel_remove() and twheel_move(). A cell is written some
+ * removals after it is known, when its cache line has come. At once, the store would be one
+ * to an address that is not known before the node's line is there; processors that let no
  * load pass such a store (some never do; where speculative store bypass is switched
  * off, none does) then wait for the misses of each removal before those of the next.
  */
 void twheel_settle(struct twheel *wheel)
 {
-	unsigned int i;
+	struct twheel_chunk *chunk, *dropped[TWHEEL_REMOVED];
+	unsigned int i, nr = 0;
 
-	for (i = 0; i < wheel->nr_removed; i++)
-		clear(wheel, wheel->removed[i]);
+	for (i = 0; i < wheel->nr_removed; i++) {
+		if (likely(!clear(wheel->removed[i])))
+			continue;
+		chunk = chunk_of(wheel->removed[i]);
+		/*
+		 * None of its cells is still to be cleared, so it is here but once. Its neighbours
+		 * are fetched all at the same time.
+		 */
+		prefetchw(chunk->pprev);
+		prefetchw((void *)chunk->link);
+		dropped[nr++] = chunk;
+	}
 	wheel->nr_removed = 0;
+	for (i = 0; i < nr; i++)
+		drop_chunk(wheel, dropped[i]);
 }
 
-static noinline void remove_spilled(struct twheel *wheel, struct twheel_node *node)
+/**
+ * twheel_remove_spilled - twheel_remove() for a node in a spill list
+ * @wheel:	the wheel that the node is filed on; by its owner
+ * @node:	the node
+ */
+void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node)
 {
 	unsigned long flags;
 
@@ -443,29 +470,23 @@ static noinline void remove_spilled(struct twheel *wheel, struct twheel_node *no
 }
 
 /**
- * twheel_remove - take a node's entry away
+ * twheel_move - twheel_remove() and twheel_file() in one, for the speed of it
  * @wheel:	the wheel that the node is filed on; by its owner
- * @node:	the node; it has an entry
+ * @node:	the node; it has an entry, and its new deadline is set
+ * @deadline:	that deadline, as for twheel_file()
+ *
+ * Return: as twheel_file().
  */
-void twheel_remove(struct twheel *wheel, struct twheel_node *node)
+u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
 	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
 	unsigned long place = READ_ONCE(node->place);
-	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
-	unsigned int nr = wheel->nr_removed;
 
-	wheel->stats.removed++;
-	if (unlikely(!(place & TWHEEL_IN_CELL))) {
-		remove_spilled(wheel, node);
-		return;
-	}
-	/* Pairs with the READ_ONCE() in twheel_pending(). */
-	WRITE_ONCE(node->place, 0);
-	prefetchw(cell);
-	wheel->removed[nr] = cell;
-	wheel->nr_removed = ++nr;
-	if (unlikely(nr >= wheel->most_removed))
-		twheel_settle(wheel);
+	if (likely(place & TWHEEL_IN_CELL))
+		twheel_clear_later(wheel, place);
+	else
+		twheel_remove_spilled(wheel, node);
+	return enter(wheel, node, deadline);
 }
 
 static bool working(const struct twheel *wheel)
@@ -532,6 +553,7 @@ static void take_slot(struct twheel *wheel, u64 tick)
 	struct twheel_chunk *first = chunk_at(slot->head);
 
 	set_now(wheel, tick);
+	wheel->work_last = time + (1ULL << digit.shift) - wheel->tick_ns;
 	clear_occupied(wheel, number_of(wheel, slot));
 	if (unlikely(READ_ONCE(*spill_of(wheel, slot))))
 		take_spilled(wheel, slot);
@@ -610,19 +632,42 @@ void twheel_reset(struct twheel *wheel, u64 now)
 	set_now(wheel, now);
 }
 
-/* Tells the owner that a chunk of its was found to be empty. */
+/* The lock is held. Pairs with the READ_ONCE() of who shows it. */
+static void add_taken(struct twheel *wheel, unsigned long nr)
+{
+	WRITE_ONCE(wheel->taken, wheel->taken + nr);
+}
+
+/* Tells the owner that a chunk of its was found to be empty. The lock is held. */
 static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_page *page = page_of(chunk);
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&wheel->lock, flags);
 	if (!page->emptied) {
 		page->next_emptied = wheel->emptied;
 		WRITE_ONCE(wheel->emptied, page);
 	}
 	page->emptied |= 1ULL << (chunk - page->chunk);
+}
+
+static int try_take_from(struct twheel_node **cell, struct twheel_node *node)
+{
+	struct twheel_chunk *chunk = chunk_of(cell);
+	struct twheel *wheel = page_of(chunk)->wheel;
+	unsigned long flags;
+	bool taken;
+
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	/* Pairs with the xchg() in twheel_cell_empty(). */
+	taken = cmpxchg(cell, node, NULL) == node;
+	if (taken) {
+		WRITE_ONCE(node->place, 0);
+		add_taken(wheel, 1);
+		if (chunk_empty(chunk))
+			report_emptied(wheel, chunk);
+	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	return taken ? 1 : -EAGAIN;
 }
 
 static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
@@ -637,7 +682,7 @@ static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
 	if (taken) {
 		unspill(node);
 		WRITE_ONCE(node->place, 0);
-		atomic_long_inc(&wheel->taken);
+		add_taken(wheel, 1);
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	return taken ? 1 : -EAGAIN;
@@ -661,8 +706,6 @@ int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
 {
 	/* Pairs with the smp_store_release()s of @place. */
 	unsigned long place = smp_load_acquire(&node->place);
-	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
-	struct twheel_chunk *chunk = chunk_of(cell);
 
 	if (!place)
 		return 0;
@@ -670,15 +713,8 @@ int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
 		return -EAGAIN;
 	if (place & TWHEEL_SPILLED)
 		return try_take_spilled(wheel, node);
-	/* Pairs with the xchg() in twheel_expire(). Cells are never unmapped. */
-	if (cmpxchg(cell, node, NULL) != node)
-		return -EAGAIN;
-	WRITE_ONCE(node->place, 0);
-	wheel = page_of(chunk)->wheel;
-	atomic_long_inc(&wheel->taken);
-	if (chunk_empty(chunk))
-		report_emptied(wheel, chunk);
-	return 1;
+	/* It may be another wheel's by now. Cells are never unmapped. */
+	return try_take_from((struct twheel_node **)(place - TWHEEL_IN_CELL), node);
 }
 
 /**
@@ -688,6 +724,6 @@ int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
  */
 void twheel_send(struct twheel *wheel, struct twheel_node *node)
 {
-	atomic_long_dec(&wheel->taken);
+	add_taken(wheel, -1UL);
 	spill(&wheel->inbox, node);
 }

@@ -41,6 +41,9 @@
 #define TWHEEL_CHUNK_BYTES	64
 #define TWHEEL_CHUNK_CELLS	6
 
+/* A wheel that is more ticks behind than this hands out what is due without order. */
+#define TWHEEL_BEHIND		16
+
 /* Removals whose cells are cleared together. */
 #define TWHEEL_REMOVED		16
 
@@ -143,8 +146,8 @@ struct twheel_digit {
 
 /**
  * struct twheel_stats - what a wheel has done
- * @filed:	nodes entered, but for those that cascaded
- * @removed:	nodes removed by the owner
+ * @filed:	nodes entered, but for those that cascaded or were moved
+ * @removed:	nodes removed by the owner, but for those that were moved
  * @cascades:	entries filed again because their deadline was not yet there
  * @spilled:	entries ever filed without a chunk
  * @chunks:	chunks supplied
@@ -173,15 +176,19 @@ struct twheel_stats {
  * @stats:	counters
  * @occupied:	bit s of word l is set if slot s of level l may hold an entry
  * @work:	the slot that is being worked off
+ * @work_last:	the last deadline, in nanoseconds, for which a node belongs in it; 0 from
+ *		where all of it is taken to be due
+ * @later:	nodes that are being filed again
  * @work_spill:	what had spilled of it
  * @pages:	the memory supplied
  * @nr_removed:	length of @removed
  * @most_removed: at this length the cells are cleared: %TWHEEL_REMOVED, or 1 while slots
  *		are being worked off
  * @removed:	cells whose nodes were removed, and that are still to be cleared
- * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, against
- *		other CPUs. Taken with interrupts off, from any context but NMI, by any
- *		CPU; innermost
+ * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, and @taken,
+ *		against other CPUs, and keeps these from taking nodes while some cascade.
+ *		Taken with interrupts off, from any context but NMI, by any CPU;
+ *		innermost
  * @inbox:	a spill list of nodes that other CPUs want to be filed here
  * @emptied:	pages with chunks that other CPUs have emptied
  * @taken:	nodes taken away by other CPUs, less those sent by them
@@ -200,6 +207,8 @@ struct twheel {
 	struct twheel_stats	stats;
 	u64			occupied[TWHEEL_LEVELS];
 	struct twheel_slot	work;
+	u64			work_last;
+	struct twheel_node	*later[TWHEEL_CHUNK_CELLS];
 	struct twheel_node	*work_spill;
 	struct twheel_page	*pages;
 	unsigned int		nr_removed;
@@ -209,7 +218,7 @@ struct twheel {
 	raw_spinlock_t		lock ____cacheline_aligned;
 	struct twheel_node	*inbox;
 	struct twheel_page	*emptied;
-	atomic_long_t		taken;
+	unsigned long		taken;
 
 	struct twheel_slot	slot[TWHEEL_LEVELS][TWHEEL_SLOTS] ____cacheline_aligned;
 	struct twheel_node	*spill[TWHEEL_LEVELS * TWHEEL_SLOTS];
@@ -218,7 +227,8 @@ struct twheel {
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
 void twheel_supply(struct twheel *wheel, struct twheel_page *page);
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline);
-void twheel_remove(struct twheel *wheel, struct twheel_node *node);
+void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline);
 void twheel_settle(struct twheel *wheel);
 u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
@@ -229,6 +239,39 @@ void twheel_reset(struct twheel *wheel, u64 now);
 
 int twheel_try_take(struct twheel *wheel, struct twheel_node *node);
 void twheel_send(struct twheel *wheel, struct twheel_node *node);
+
+/* Has the cell that is a node's place cleared: see twheel_settle(). */
+static __always_inline void twheel_clear_later(struct twheel *wheel, unsigned long place)
+{
+	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
+	unsigned int nr = wheel->nr_removed;
+
+	prefetchw(cell);
+	wheel->removed[nr] = cell;
+	wheel->nr_removed = ++nr;
+	if (unlikely(nr >= wheel->most_removed))
+		twheel_settle(wheel);
+}
+
+/**
+ * twheel_remove - take a node's entry away
+ * @wheel:	the wheel that the node is filed on; by its owner
+ * @node:	the node; it has an entry
+ */
+static __always_inline void twheel_remove(struct twheel *wheel, struct twheel_node *node)
+{
+	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
+	unsigned long place = READ_ONCE(node->place);
+
+	wheel->stats.removed++;
+	if (unlikely(!(place & TWHEEL_IN_CELL))) {
+		twheel_remove_spilled(wheel, node);
+		return;
+	}
+	/* Pairs with the READ_ONCE() in twheel_pending(). */
+	WRITE_ONCE(node->place, 0);
+	twheel_clear_later(wheel, place);
+}
 
 /**
  * twheel_due_tick - the first tick at which a deadline has passed
@@ -351,12 +394,103 @@ static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel
 }
 
 /**
+ * twheel_cell_empty - empty a cell that another CPU may be about to empty
+ * @cell:	the cell, of a chunk from twheel_chunk_take()
+ *
+ * Return: the node that was in it, and that is the caller's now; or NULL.
+ */
+static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node **cell)
+{
+#ifdef CONFIG_SMP
+	/* Pairs with the cmpxchg() in try_take_from(). */
+	return xchg(cell, NULL);
+#else
+	/* xchg() is a locked instruction even here. */
+	struct twheel_node *node = *cell;
+
+	*cell = NULL;
+	return node;
+#endif
+}
+
+/* Works off a chunk from twheel_chunk_take(). For the rest see twheel_work_off(). */
+static __always_inline void
+twheel_chunk_work_off(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
+		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
+		      u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
+{
+	struct twheel_node *node;
+	unsigned int i;
+	u64 late;
+
+#pragma GCC unroll 6
+	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+		node = twheel_cell_empty(&chunk->cell[i]);
+		if (unlikely(!node))
+			continue;
+		/* Plain: a task of this CPU may be about to store it, but does not run now. */
+		if (likely(!check_sub_overflow(due, node->deadline, &late)))
+			expire(arg, node, late);
+		else
+			cascade(wheel, node);
+	}
+	twheel_chunk_put(wheel, chunk);
+}
+
+/*
+ * Takes out of a chunk what is not due. For that it takes the lock, under which others
+ * take nodes, once, instead of an exchange for each cell. Returns how many nodes are in
+ * @later now, to be filed again, and whether there are @more.
+ */
+static __always_inline unsigned int twheel_chunk_later(struct twheel *wheel,
+						       struct twheel_chunk *chunk, u64 due,
+						       bool *more)
+{
+	struct twheel_node *node;
+	unsigned int i, nr = 0;
+	unsigned long flags;
+
+	*more = false;
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+#pragma GCC unroll 6
+	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+		node = chunk->cell[i];
+		if (unlikely(!node))
+			continue;
+		if (unlikely(READ_ONCE(node->deadline) <= due)) {
+			*more = true;
+			continue;
+		}
+		WRITE_ONCE(chunk->cell[i], NULL);
+		wheel->later[nr++] = node;
+	}
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	return nr;
+}
+
+/**
+ * twheel_due - until when are nodes due, in the slot that is being worked off?
+ * @wheel:	the wheel; by its owner
+ * @now:	the time, in nanoseconds
+ *
+ * Until the slot's time, so that nodes come out in the order of their ticks. If that is
+ * %TWHEEL_BEHIND ticks ago, until now: what is late already need not cascade.
+ *
+ * Return: the time, in nanoseconds.
+ */
+static inline u64 twheel_due(const struct twheel *wheel, u64 now)
+{
+	return now > wheel->now_ns + TWHEEL_BEHIND * wheel->tick_ns ? now : wheel->now_ns;
+}
+
+/**
  * twheel_work_off - hand out what is due of a slot
  * @wheel:	the wheel; by its owner
  * @most:	chunks to work off at most
+ * @due:	from twheel_due()
  * @expire:	called for every node that is due, and must call twheel_leave(). It may
  *		file, remove and free nodes. @late is by how many nanoseconds
- *		its deadline lies before the wheel's current tick
+ *		its deadline lies before @due
  * @arg:	for @expire
  * @cascade:	called for every other node: twheel_cascade(), or what calls it
  *
@@ -366,39 +500,37 @@ static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel
  * Return: the number of chunks worked off; less than @most if the slot has no more.
  */
 static __always_inline unsigned int
-twheel_work_off(struct twheel *wheel, unsigned int most,
+twheel_work_off(struct twheel *wheel, unsigned int most, u64 due,
 		void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 		u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
-	const u64 due = wheel->now_ns;
 	struct twheel_chunk *chunk;
-	struct twheel_node *node;
-	unsigned int i, n;
-	u64 late;
+	unsigned int i, nr, n = 0;
+	bool more;
 
-	for (n = 0; n < most; n++) {
-		if (unlikely(!twheel_chunk_left(wheel)))
-			break;
+	for (; n < most && wheel->work_last > due && twheel_chunk_left(wheel); n++) {
 		chunk = twheel_chunk_take(wheel);
-#pragma GCC unroll 6
-		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-			/* Who empties it has the node. Pairs with twheel_try_take(). */
-			node = xchg(&chunk->cell[i], NULL);
-			if (unlikely(!node))
-				continue;
-			if (likely(!check_sub_overflow(due, READ_ONCE(node->deadline), &late)))
-				expire(arg, node, late);
-			else
-				cascade(wheel, node);
-		}
-		twheel_chunk_put(wheel, chunk);
+		nr = twheel_chunk_later(wheel, chunk, due, &more);
+		/* If it is all due, so is most of the rest. */
+		if (!nr)
+			wheel->work_last = 0;
+		for (i = 0; i < nr; i++)
+			cascade(wheel, wheel->later[i]);
+		if (more)
+			twheel_chunk_work_off(wheel, chunk, due, expire, arg, cascade);
+		else
+			twheel_chunk_put(wheel, chunk);
 	}
+	for (; n < most && likely(twheel_chunk_left(wheel)); n++)
+		twheel_chunk_work_off(wheel, twheel_chunk_take(wheel), due, expire, arg,
+				      cascade);
 	return n;
 }
 
 /**
  * twheel_work_off_spilled - as twheel_work_off(), for what has spilled
  * @wheel:	the wheel; by its owner
+ * @due:	as there
  * @expire:	as there
  * @arg:	for @expire
  * @cascade:	as there
@@ -406,7 +538,7 @@ twheel_work_off(struct twheel *wheel, unsigned int most,
  * Return: whether there was a node, which has been expired or filed again.
  */
 static inline bool
-twheel_work_off_spilled(struct twheel *wheel,
+twheel_work_off_spilled(struct twheel *wheel, u64 due,
 			void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 			u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
@@ -414,8 +546,8 @@ twheel_work_off_spilled(struct twheel *wheel,
 
 	if (!node)
 		return false;
-	if (node->deadline <= wheel->now_ns)
-		expire(arg, node, wheel->now_ns - node->deadline);
+	if (node->deadline <= due)
+		expire(arg, node, due - node->deadline);
 	else
 		cascade(wheel, node);
 	return true;
@@ -425,31 +557,33 @@ twheel_work_off_spilled(struct twheel *wheel,
  * twheel_expire - twheel_work_off() with twheel_cascade()
  * @wheel:	as there
  * @most:	as there
+ * @due:	as there
  * @expire:	as there
  * @arg:	as there
  *
  * Return: as there.
  */
 static __always_inline unsigned int
-twheel_expire(struct twheel *wheel, unsigned int most,
+twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
 	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
 {
-	return twheel_work_off(wheel, most, expire, arg, twheel_cascade);
+	return twheel_work_off(wheel, most, due, expire, arg, twheel_cascade);
 }
 
 /**
  * twheel_expire_spilled - twheel_work_off_spilled() with twheel_cascade()
  * @wheel:	as there
+ * @due:	as there
  * @expire:	as there
  * @arg:	as there
  *
  * Return: as there.
  */
 static inline bool
-twheel_expire_spilled(struct twheel *wheel,
+twheel_expire_spilled(struct twheel *wheel, u64 due,
 		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
 {
-	return twheel_work_off_spilled(wheel, expire, arg, twheel_cascade);
+	return twheel_work_off_spilled(wheel, due, expire, arg, twheel_cascade);
 }
 
 #endif /* _TWHEEL_WHEEL_H */

@@ -20,6 +20,9 @@ typedef unsigned short u16;
 typedef unsigned char u8;
 typedef long long s64;
 
+/* Threads are all that userspace knows of CPUs. */
+#define CONFIG_SMP		1
+
 #define __aligned(n)		__attribute__((aligned(n)))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)

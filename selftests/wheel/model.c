@@ -73,17 +73,21 @@ static u64 slot_tick(const struct model *m, u64 tick)
 	return tick / width * width;
 }
 
+/* Enters a node in the wheel by @file, and looks where it is. */
+static void enter(struct model *m, struct timer *t, u64 deadline,
+		  u64 (*file)(struct twheel *wheel, struct twheel_node *node, u64 deadline))
+{
+	t->node.deadline = deadline;
+	t->earliest = max(due_tick(m->wheel, deadline), m->wheel->now + 1);
+	CHECK(file(m->wheel, &t->node, deadline) >> m->wheel->shift ==
+	      slot_tick(m, t->earliest));
+	CHECK(t->node.place);
+}
+
 void model_arm(struct model *m, struct timer *t, u64 deadline)
 {
-	u64 due = due_tick(m->wheel, deadline);
-	u64 came;
-
 	CHECK(!t->node.place);
-	t->node.deadline = deadline;
-	t->earliest = max(due, m->wheel->now + 1);
-	came = twheel_file(m->wheel, &t->node, deadline) >> m->wheel->shift;
-	CHECK(came == slot_tick(m, t->earliest));
-	CHECK(t->node.place);
+	enter(m, t, deadline, twheel_file);
 	t->armed = true;
 	m->armed++;
 }
@@ -148,8 +152,8 @@ void model_rearm(struct model *m, struct timer *t, u64 deadline)
 	u64 due = due_tick(m->wheel, deadline);
 
 	if (!twheel_may_defer(&t->node, deadline)) {
-		model_cancel(m, t);
-		model_arm(m, t, deadline);
+		enter(m, t, deadline, twheel_move);
+		t->sent = false;
 		return;
 	}
 	/* The entry stays: the wheel must not get there too late. */
@@ -185,12 +189,25 @@ static void model_expired(void *arg, struct twheel_node *node, u64 late)
 
 	CHECK(!t->sent);
 	/* Never early, and in wheel time never late. */
-	CHECK(m->wheel->now >= due_tick(m->wheel, node->deadline));
-	CHECK(late == (m->wheel->now << m->wheel->shift) - node->deadline);
-	CHECK(m->wheel->now == t->earliest);
+	CHECK(node->deadline <= m->due);
+	CHECK(late == m->due - node->deadline);
+	CHECK(m->wheel->now <= t->earliest);
+	/* In order, or it is later than what is in order. */
+	CHECK(m->wheel->now == t->earliest ||
+	      m->due > (m->wheel->now + TWHEEL_BEHIND) << m->wheel->shift);
+	/* If its time has come, one for the next tick may come, too. */
+	CHECK(t->earliest <= (m->due >> m->wheel->shift) + 1);
 	model_left(m, t);
 	if (m->expired)
 		m->expired(m, t);
+}
+
+/* Some time within a tick, always the same. */
+static u64 time_within(const struct model *m, u64 tick)
+{
+	u64 part = tick * 0x9e3779b97f4a7c15ULL >> 1 >> (63 - m->wheel->shift);
+
+	return tick << m->wheel->shift | part;
 }
 
 /*
@@ -203,8 +220,9 @@ void model_work(struct model *m, u64 tick, unsigned int budget)
 	for (; twheel_advance(m->wheel, tick); budget--) {
 		if (!budget)
 			return;
-		if (!twheel_expire(m->wheel, 1, model_expired, m))
-			twheel_expire_spilled(m->wheel, model_expired, m);
+		m->due = twheel_due(m->wheel, time_within(m, tick));
+		if (!twheel_expire(m->wheel, 1, m->due, model_expired, m))
+			twheel_expire_spilled(m->wheel, m->due, model_expired, m);
 	}
 	CHECK(m->wheel->now >= tick);
 	CHECK(model_next(m) > tick);

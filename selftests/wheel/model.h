@@ -26,6 +26,7 @@ struct timer {
 /**
  * struct model - a wheel and its oracle
  * @wheel:	the wheel
+ * @due:	until when those are due that are handed out, in nanoseconds
  * @timers:	the timers
  * @nr:		how many
  * @armed:	how many of them are armed
@@ -36,6 +37,7 @@ struct timer {
  */
 struct model {
 	struct twheel *wheel;
+	u64 due;
 	struct timer *timers;
 	unsigned int nr, armed;
 	void (*expired)(struct model *m, struct timer *t);

@@ -106,6 +106,9 @@ static void owner_use(struct shared *t)
 		file(t);
 	} else if (draw_below(3) && twheel_may_defer(&t->node, deadline)) {
 		t->node.deadline = deadline;
+	} else if (draw_below(3)) {
+		t->node.deadline = deadline;
+		twheel_move(&wheel, &t->node, deadline);
 	} else {
 		twheel_remove(&wheel, &t->node);
 		t->removed++;
@@ -130,8 +133,8 @@ static void expired(void *arg __attribute__((unused)), struct twheel_node *node,
 {
 	struct shared *t = container_of(node, struct shared, node);
 
-	CHECK(due_tick(&wheel, node->deadline) <= wheel.now);
-	CHECK(late == (wheel.now << wheel.shift) - node->deadline);
+	CHECK(node->deadline <= now << wheel.shift);
+	CHECK(late <= (now << wheel.shift) - node->deadline);
 	t->fired++;
 	if (draw_below(128) == 0)
 		sched_yield();
@@ -170,14 +173,16 @@ static void owner_arm_returned(void)
 static void let_pass(u64 ticks)
 {
 	struct twheel_node *node;
+	u64 due;
 
 	WRITE_ONCE(now, now + ticks);
 	while ((node = twheel_unspill(&wheel, &wheel.inbox)))
 		twheel_cascade(&wheel, node);
 	while (twheel_advance(&wheel, now)) {
-		while (twheel_expire(&wheel, 1 + draw_below(4), expired, NULL))
+		due = twheel_due(&wheel, now << wheel.shift);
+		while (twheel_expire(&wheel, 1 + draw_below(4), due, expired, NULL))
 			;
-		twheel_expire_spilled(&wheel, expired, NULL);
+		twheel_expire_spilled(&wheel, due, expired, NULL);
 	}
 }
 

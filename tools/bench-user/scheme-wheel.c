@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct timer) == 40, "as in module/twheel.h");
  * @wheel:	the wheel
  * @running:	the timer whose callback is running
  * @programmed:	the time for which the clock is set
- * @behind:	how late the slot is that is worked off, and 1
+ * @behind:	how many ns it is past the time until which timers are due, and 1
  * @late:	how many timers were how late
  */
 struct base {
@@ -69,10 +69,10 @@ static noipa void program(struct base *base)
 	base->programmed = next == TWHEEL_NEVER ? next : next << TICK_SHIFT;
 }
 
-static inline void file(struct base *base, struct timer *timer, u64 expires)
+/* The wheel comes to a timer that has been filed at @time. */
+static inline void filed(struct base *base, u64 time)
 {
-	WRITE_ONCE(timer->node.deadline, expires);
-	if (twheel_file(&base->wheel, &timer->node, expires) < base->programmed)
+	if (unlikely(time < base->programmed))
 		program(base);
 }
 
@@ -86,7 +86,8 @@ static noipa int twheel_add(struct timer *timer, u64 expires)
 	if (unlikely(timer->node.place))
 		return -EBUSY;
 	WRITE_ONCE(timer->node.owner, base->wheel.owner);
-	file(base, timer, expires);
+	WRITE_ONCE(timer->node.deadline, expires);
+	filed(base, twheel_file(&base->wheel, &timer->node, expires));
 	return 0;
 }
 
@@ -103,8 +104,8 @@ static noipa int twheel_rearm(struct timer *timer, u64 expires)
 	}
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
 		supply(base);
-	twheel_remove(&base->wheel, &timer->node);
-	file(base, timer, expires);
+	WRITE_ONCE(timer->node.deadline, expires);
+	filed(base, twheel_move(&base->wheel, &timer->node, expires));
 	return 1;
 }
 
@@ -134,14 +135,17 @@ static __always_inline void call(void *arg, struct twheel_node *node, u64 late)
 
 static noipa void tick(struct base *base, u64 time)
 {
+	u64 due;
+
 	for (;;) {
 		if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
 			supply(base);
 		if (!twheel_advance(&base->wheel, time >> TICK_SHIFT))
 			break;
-		base->behind = time + 1 - base->wheel.now_ns;
-		if (twheel_expire(&base->wheel, PORTION, call, base) < PORTION)
-			twheel_expire_spilled(&base->wheel, call, base);
+		due = twheel_due(&base->wheel, time);
+		base->behind = time + 1 - due;
+		if (twheel_expire(&base->wheel, PORTION, due, call, base) < PORTION)
+			twheel_expire_spilled(&base->wheel, due, call, base);
 	}
 	WRITE_ONCE(base->running, NULL);
 	program(base);
