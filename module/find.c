@@ -13,7 +13,9 @@
 #include <linux/pid.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
 #include <net/tcp.h>
 
 #include "rules.h"
@@ -254,4 +256,48 @@ int twheel_find_all(struct net *net)
 	}
 	twheel_found_free(&found);
 	return ret;
+}
+
+/**
+ * twheel_find_later - look for connections that were missed
+ * @net:	the namespace
+ * @delay:	when, in jiffies
+ *
+ * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
+ * and @net from going away.
+ */
+void twheel_find_later(struct net *net, unsigned long delay)
+{
+	queue_delayed_work(system_unbound_wq, &twheel_rules_of_net(net)->find, delay);
+}
+
+/**
+ * twheel_find_everywhere - look for connections that were missed in any namespace
+ *
+ * Context: process.
+ */
+void twheel_find_everywhere(void)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	/* One that is on its way out is not in the list, or waits for a grace period. */
+	for_each_net_rcu(net)
+		if (!list_empty(&twheel_rules_of_net(net)->list))
+			mod_delayed_work(system_unbound_wq, &twheel_rules_of_net(net)->find, 0);
+	rcu_read_unlock();
+}
+
+/**
+ * twheel_find_work - the work of a namespace: look for connections
+ * @work:	the work, in struct twheel_rules
+ *
+ * Context: process; may sleep.
+ */
+void twheel_find_work(struct work_struct *work)
+{
+	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, find);
+
+	if (twheel_find_all(ours->net))
+		twheel_find_later(ours->net, HZ);
 }

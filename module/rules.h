@@ -2,8 +2,9 @@
 /*
  * twheel: rules for idle connections
  *
- * rules.c has the rules, kick.c the watches of connections that they apply to, find.c
- * looks for connections that are there.
+ * rules.c has the rules, rules_ioctl.c what a program can do with them, match.c finds the one that
+ * applies to a connection, kick.c has the watches of connections that rules apply to, decide.c
+ * closes these, connections.c lists them, find.c looks for those that are there already.
  */
 #ifndef _TWHEEL_RULES_H
 #define _TWHEEL_RULES_H
@@ -15,6 +16,7 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
+#include <net/netns/generic.h>
 #include <net/sock.h>
 #include <uapi/linux/twheel_rules.h>
 
@@ -38,7 +40,7 @@ struct pid;
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
  * @dead:	it is not in the rules of its namespace any more, and its watches must find
  *		another one. Written once; read without a lock
- * @lock:	guards @turn. Taken in process context, inside of the locks of kick.c
+ * @lock:	guards @turn. Taken in process context, inside of twheel_kick_locks
  * @turn:	when the next connection may be closed, in nanoseconds
  * @users:	watches that have its @index, and those that are about to. While there are
  *		any, the rule is there
@@ -48,7 +50,6 @@ struct pid;
  * @spared:	likewise
  * @delayed:	likewise
  * @missed:	likewise
- * @rcu:	frees it
  */
 struct twheel_idle_rule {
 	struct list_head	list;
@@ -70,7 +71,6 @@ struct twheel_idle_rule {
 	atomic64_t		spared;
 	atomic64_t		delayed;
 	atomic64_t		missed;
-	struct rcu_head		rcu;
 };
 
 /**
@@ -104,19 +104,32 @@ struct twheel_found {
 
 #ifdef CONFIG_INET
 
+/* Where a network namespace has its rules. Constant once there are any. */
+extern unsigned int twheel_rules_net_id;
+
+static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
+{
+	return net_generic(net, twheel_rules_net_id);
+}
+
 /* rules.c */
 int twheel_rules_init(void);
 void twheel_rules_exit(void);
-long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user);
+int twheel_rules_add(struct net *net, struct twheel_rule *spec);
+int twheel_rules_remove(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
+struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
+
+/* rules_ioctl.c */
+long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user);
+
+/* match.c */
 struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
 					    const struct twheel_idle_rule *now);
 struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
 void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
 void twheel_rules_set_ports(struct net *net, u32 id, const unsigned long *ports);
-void twheel_rules_find_again(struct net *net, unsigned long delay);
-void twheel_rules_find_everywhere(void);
 
 /* kick.c */
 void twheel_kick_init(void);
@@ -125,15 +138,23 @@ void twheel_kick_put(void);
 int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
 void twheel_kick_settle(void);
 void twheel_kick_release(struct list_head *gone);
-u64 twheel_kick_cookie(struct sock *sk);
-void twheel_kick_addresses(const struct sock *sk, void *local, void *remote);
-bool twheel_kick_describe(struct sock *sk, u32 id, struct twheel_connection *connection);
+
+/* decide.c */
+bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
+
+/* connections.c */
+u64 twheel_connection_cookie(struct sock *sk);
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
+long twheel_connections_list(struct net *net, struct twheel_connections *list);
 
 /* find.c */
 void twheel_found_put(struct twheel_found *found);
 void twheel_found_free(struct twheel_found *found);
 int twheel_find_next(struct net *net, u32 *bucket, struct twheel_found *found);
 int twheel_find_all(struct net *net);
+void twheel_find_later(struct net *net, unsigned long delay);
+void twheel_find_everywhere(void);
+void twheel_find_work(struct work_struct *work);
 
 /* Is this a connection, or a listener, that rules are for? */
 static inline bool twheel_is_for_rules(const struct sock *sk)

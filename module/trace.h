@@ -278,11 +278,11 @@ TRACE_EVENT(twheel_kick,
 			     __field(u32, flags)
 			     __array(u8, local, sizeof(struct sockaddr_in6))
 			     __array(u8, remote, sizeof(struct sockaddr_in6))),
-	    TP_fast_assign(__entry->cookie = twheel_kick_cookie(sk);
+	    TP_fast_assign(__entry->cookie = twheel_connection_cookie(sk);
 			   __entry->idle = idle;
 			   __entry->rule = rule;
 			   __entry->flags = flags;
-			   twheel_kick_addresses(sk, __entry->local, __entry->remote);),
+			   twheel_connection_addresses(sk, __entry->local, __entry->remote);),
 	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d",
 		      __entry->rule, __entry->cookie, __entry->local, __entry->remote,
 		      __entry->idle,

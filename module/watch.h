@@ -2,8 +2,8 @@
 /*
  * twheel: TCP connections that are watched
  *
- * What timers of contexts (timers.c) and rules (rules.c) have in
- * common: watch.c knows sockets, they know limits.
+ * What timers of contexts (watched.c) and rules (kick.c) have in common: the sockets' side of it,
+ * in watch.c, changes.c, due.c and activity.c. They know limits.
  */
 #ifndef _TWHEEL_WATCH_H
 #define _TWHEEL_WATCH_H
@@ -177,12 +177,14 @@ static inline bool twheel_watch_accepted(const struct sock *sk)
 	return READ_ONCE(sk->sk_socket) || data_race(sock_flag(sk, SOCK_DEAD));
 }
 
+/* The workers'. There as long as the module is. */
+extern struct workqueue_struct *twheel_watch_queue;
+
+/* watch.c */
 int twheel_watch_init(void);
 void twheel_watch_exit(void);
-bool twheel_watch_available(void);
 int twheel_watch_kind_add(struct twheel_watch_kind *kind);
 void twheel_watch_kind_del(struct twheel_watch_kind *kind);
-void twheel_watch_flush(struct twheel_watch_kind *kind);
 struct sock *twheel_watch_socket(int fd);
 int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			struct sock *sk);
@@ -190,10 +192,25 @@ void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *o
 			  struct twheel_watch *watch);
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
+
+/* changes.c */
+int twheel_changes_init(void);
+void twheel_changes_exit(void);
+int twheel_changes_subscribe(struct twheel_watch_kind *kind);
+void twheel_changes_unsubscribe(struct twheel_watch_kind *kind);
+bool twheel_watch_available(void);
+void twheel_watch_show(struct seq_file *m);
+
+/* due.c */
+void twheel_watch_due_init(struct twheel_watch_kind *kind);
 void twheel_watch_due(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 bool twheel_watch_take_back(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 void twheel_watch_judged(struct twheel_watch_kind *kind, struct twheel_watch *watch);
-void twheel_watch_show(struct seq_file *m);
+void twheel_watch_flush(struct twheel_watch_kind *kind);
+void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
+
+/* activity.c */
+void twheel_watch_learn_jiffies(void);
 u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
 
 #else

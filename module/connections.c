@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: describes connections, and lists those that a rule applies to
+ *
+ * The cursor of a listing is a bucket of the kernel's table, and the cookie of the last connection
+ * of it that was told of. Within a bucket they are told of in the order of their cookies, so that
+ * none is left out when others come and go.
+ */
+#include <linux/cred.h>
+#include <linux/in6.h>
+#include <linux/minmax.h>
+#include <linux/sched/signal.h>
+#include <linux/sock_diag.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <net/inet_sock.h>
+
+#include "rules.h"
+
+/* What of a cookie the cursor has room for. */
+#define COOKIE_BITS	40
+#define COOKIE_MASK	GENMASK_ULL(COOKIE_BITS - 1, 0)
+
+/**
+ * twheel_connection_cookie - a socket's number, that ss -e shows
+ * @sk:		the socket
+ *
+ * Context: any.
+ * Return: the number.
+ */
+u64 twheel_connection_cookie(struct sock *sk)
+{
+	u32 halves[2];
+
+	sock_diag_save_cookie(sk, halves);
+	return (u64)halves[1] << 32 | halves[0];
+}
+
+static void set_address(struct sockaddr_in6 *address, const struct sock *sk, __be32 ipv4,
+			const struct in6_addr *ipv6, __be16 port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	memset(address, 0, sizeof(*address));
+	/* The port is at the same place in both. */
+	address->sin6_family = sk->sk_family;
+	address->sin6_port = port;
+	if (sk->sk_family == AF_INET6)
+		address->sin6_addr = *ipv6;
+	else
+		in->sin_addr.s_addr = ipv4;
+}
+
+/**
+ * twheel_connection_addresses - the addresses of a connection
+ * @sk:		its socket
+ * @local:	gets a struct sockaddr_in or, with zeros, a struct sockaddr_in6
+ * @remote:	likewise
+ *
+ * Context: any.
+ */
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote)
+{
+	const struct in6_addr *local6 = NULL, *remote6 = NULL;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	local6 = &sk->sk_v6_rcv_saddr;
+	remote6 = &sk->sk_v6_daddr;
+#endif
+	set_address(local, sk, sk->sk_rcv_saddr, local6, inet_sk(sk)->inet_sport);
+	set_address(remote, sk, sk->sk_daddr, remote6, inet_sk(sk)->inet_dport);
+}
+
+static void copy_address(u8 *to, const struct sockaddr_in6 *address)
+{
+	if (address->sin6_family == AF_INET6)
+		memcpy(to, &address->sin6_addr, sizeof(address->sin6_addr));
+	else
+		memcpy(to, &((struct sockaddr_in *)address)->sin_addr, sizeof(struct in_addr));
+}
+
+static void describe_addresses(const struct sock *sk, struct twheel_connection *connection)
+{
+	struct sockaddr_in6 local, remote;
+
+	twheel_connection_addresses(sk, &local, &remote);
+	connection->family = sk->sk_family;
+	connection->local_port = ntohs(local.sin6_port);
+	connection->remote_port = ntohs(remote.sin6_port);
+	copy_address(connection->local_address, &local);
+	copy_address(connection->remote_address, &remote);
+}
+
+/*
+ * Listing
+ */
+
+/* Tells of a connection. Returns whether the rule with this id applies to it. */
+static bool describe(struct sock *sk, u32 id, struct twheel_connection *connection)
+{
+	memset(connection, 0, sizeof(*connection));
+	if (!twheel_kick_describe(sk, id, connection))
+		return false;
+	connection->cookie = twheel_connection_cookie(sk);
+	connection->uid = from_kuid_munged(current_user_ns(), twheel_uid_of(sk));
+	describe_addresses(sk, connection);
+	return true;
+}
+
+static u64 order_of(const void *socks)
+{
+	return twheel_connection_cookie(*(struct sock **)socks) & COOKIE_MASK;
+}
+
+static int compare(const void *a, const void *b)
+{
+	u64 one = order_of(a), other = order_of(b);
+
+	return one < other ? -1 : one > other;
+}
+
+/* Writes a record. Returns 0 or -EFAULT. */
+static int write_record(void __user *user, const struct twheel_connection *connection, u32 size)
+{
+	const u32 known = min_t(u32, size, sizeof(*connection));
+
+	if (copy_to_user(user, connection, known) || clear_user(user + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/* Tells of the connections of a bucket. Returns of how many, or -EFAULT; moves the cursor. */
+static long list_bucket(struct twheel_connections *list, const struct twheel_found *found,
+			u32 bucket, void __user *user, u32 most)
+{
+	u64 last = list->cursor >> COOKIE_BITS == bucket ? list->cursor & COOKIE_MASK : 0, order;
+	struct twheel_connection connection;
+	long done = 0;
+	u32 i;
+
+	sort(found->socks, found->nr, sizeof(*found->socks), compare, NULL);
+	for (i = 0; i < found->nr; i++) {
+		order = order_of(&found->socks[i]);
+		if (order <= last || !describe(found->socks[i], list->id, &connection))
+			continue;
+		if (done == most)
+			return done;
+		if (write_record(user + (size_t)done * list->record_size, &connection,
+				 list->record_size))
+			return done ?: -EFAULT;
+		list->cursor = (u64)bucket << COOKIE_BITS | order;
+		done++;
+	}
+	list->cursor = (u64)(bucket + 1) << COOKIE_BITS;
+	return done;
+}
+
+/**
+ * twheel_connections_list - tell of connections that a rule applies to
+ * @net:	the rule's namespace
+ * @list:	what was asked for; its @cursor moves on behind those that were told of
+ *
+ * Context: process; may sleep.
+ * Return: of how many, 0 if there are no more; or
+ * * %-EFAULT	- their place cannot be written
+ * * %-EINTR	- a signal has killed the caller
+ * * %-ENOMEM	- no memory
+ */
+long twheel_connections_list(struct net *net, struct twheel_connections *list)
+{
+	void __user *user = u64_to_user_ptr(list->records);
+	u32 bucket = list->cursor >> COOKIE_BITS;
+	struct twheel_found found = { };
+	long done = 0, ret = 0;
+
+	while (done < list->nr_records) {
+		ret = fatal_signal_pending(current) ? -EINTR :
+						      twheel_find_next(net, &bucket, &found);
+		if (ret > 0)
+			ret = list_bucket(list, &found, bucket,
+					  user + (size_t)done * list->record_size,
+					  list->nr_records - done);
+		else if (!ret)
+			break;
+		if (ret < 0)
+			break;
+		twheel_found_put(&found);
+		done += ret;
+		bucket = list->cursor >> COOKIE_BITS;
+	}
+	twheel_found_free(&found);
+	return done ?: ret;
+}

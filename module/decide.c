@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: what becomes of a connection that a rule applies to
+ *
+ * The callback of its watch's timer compares the time of the last activity with the limits, in
+ * softirq context, and arms the timer for what is left, as a rule. Everything else is decide()'s,
+ * called by the worker. The two may meet:
+ *
+ *	softirq				worker
+ *	the timer leaves the wheel
+ *					lock; the watch ends; unlock
+ *	lock; no rule: return
+ *
+ * The memory of the watch is there until softirqs that were running are over, see
+ * twheel_kick_judge().
+ */
+#include <linux/jhash.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <net/inet_sock.h>
+
+#include "kick.h"
+#include "trace.h"
+
+/* When to look again whether a connection has come about. */
+#define CONNECT_NS	NSEC_PER_SEC
+
+/**
+ * enum verdict - what becomes of a watch
+ * @KEEP:	it goes on
+ * @DROP:	it ends
+ * @CLOSE:	it ends, and so does the connection
+ */
+enum verdict {
+	KEEP,
+	DROP,
+	CLOSE,
+};
+
+/*
+ * Limits
+ */
+
+/* A connection's own share of its rule's spread. */
+static u64 spread_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+{
+	if (!rule->spec.spread)
+		return 0;
+	return mul_u64_u32_shr(rule->spec.spread,
+			       jhash_2words((unsigned long)kick->watch.sk,
+					    kick->timer.node.generation, rule->seed), 32);
+}
+
+/* When a connection is to be closed if nothing happens, in nanoseconds. */
+static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule, u64 now)
+{
+	const u64 spread = spread_of(kick, rule);
+	u64 limit = U64_MAX, active;
+
+	if (rule->spec.idle) {
+		active = twheel_watch_active(kick->watch.sk, rule->spec.flags, now);
+		limit = active + min_t(u64, rule->spec.idle + spread, TWHEEL_TIME_MAX);
+	}
+	if (rule->spec.lifetime)
+		limit = min(limit, twheel_kick_first_seen(kick) +
+			    min_t(u64, rule->spec.lifetime + spread, TWHEEL_TIME_MAX));
+	return limit;
+}
+
+/*
+ * A token bucket that holds a tenth of a second's worth. Returns when a connection may be
+ * closed: it has a token for then.
+ */
+static u64 take_turn(struct twheel_idle_rule *rule, u64 now)
+{
+	const u64 rate = rule->spec.rate;
+	const u64 burst = max_t(u64, rate / 10, 1) - 1;
+	u64 turn;
+
+	spin_lock(&rule->lock);
+	turn = max(rule->turn, now - min(now, div64_u64(burst * NSEC_PER_SEC, rate)));
+	rule->turn = turn + div64_u64(NSEC_PER_SEC, rate);
+	spin_unlock(&rule->lock);
+	return turn;
+}
+
+/*
+ * Decisions. The lock of the watch's socket is held, and the RCU read lock.
+ */
+
+static void arm(struct twheel_kick *kick, u64 expires)
+{
+	twheel_rearm(&kick->timer, expires);
+}
+
+static void set_flag(struct twheel_kick *kick, u16 flag, bool on)
+{
+	struct twheel_watch *watch = &kick->watch;
+
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(watch->flags, on ? watch->flags | flag : watch->flags & ~flag);
+}
+
+static const struct pid *begun_by(const struct twheel_kick *kick,
+				  const struct twheel_idle_rule *rule)
+{
+	return kick->watch.flags & TWHEEL_KICK_OWN ? rule->pid : NULL;
+}
+
+/* The connection is over, or is only about to begin. */
+static enum verdict decide_over(struct twheel_kick *kick, u64 now)
+{
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+
+	if (!twheel_is_connecting(inet_sk_state_load(kick->watch.sk)) ||
+	    !(kick->watch.flags & TWHEEL_KICK_OWN))
+		return DROP;
+	rule = twheel_rules_of_pid(sock_net(kick->watch.sk), rule->pid);
+	if (!rule)
+		return DROP;
+	twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH);
+	twheel_kick_set_first_seen(kick, now);
+	arm(kick, now + CONNECT_NS);
+	return KEEP;
+}
+
+/*
+ * In how many nanoseconds to look again at a socket that a program is at work with; or that
+ * none has accepted, for which that is as long as it has been so.
+ */
+static u64 again(const struct twheel_kick *kick, u64 now)
+{
+	const u64 first = twheel_kick_first_seen(kick);
+
+	if (twheel_watch_accepted(kick->watch.sk))
+		return TICK_NSEC;
+	return clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC);
+}
+
+/* Which rule is it? */
+static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, bool busy,
+				u64 now)
+{
+	twheel_kick_change(kick, rule, busy ? TWHEEL_KICK_FRESH : 0);
+	arm(kick, busy ? now + TICK_NSEC : limit_of(kick, rule, now));
+	return KEEP;
+}
+
+/* Dry run: the connection has been counted. */
+static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+			      u64 now)
+{
+	set_flag(kick, TWHEEL_KICK_COUNTED, true);
+	arm(kick, rule->spec.idle ? now + rule->spec.idle : U64_MAX);
+}
+
+/* The limit is over, and the socket is locked. */
+static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 now)
+{
+	struct sock *sk = kick->watch.sk;
+	u64 turn;
+
+	if (kick->watch.flags & TWHEEL_KICK_COUNTED) {
+		wait_for_activity(kick, rule, now);
+		return KEEP;
+	}
+	if (!(kick->watch.flags & TWHEEL_KICK_WAITS)) {
+		turn = take_turn(rule, now);
+		if (turn > now) {
+			atomic64_inc(&rule->delayed);
+			set_flag(kick, TWHEEL_KICK_WAITS, true);
+			arm(kick, turn);
+			return KEEP;
+		}
+	}
+	atomic64_inc(&rule->closed);
+	trace_twheel_kick(sk, rule->spec.id, rule->spec.flags,
+			  now - twheel_watch_active(sk, rule->spec.flags, now));
+	if (!(rule->spec.flags & TWHEEL_RULE_DRY_RUN))
+		return CLOSE;
+	set_flag(kick, TWHEEL_KICK_WAITS, false);
+	wait_for_activity(kick, rule, now);
+	return KEEP;
+}
+
+static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding finding)
+{
+	const bool busy = finding == TWHEEL_FOUND_BUSY;
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick), *first;
+	const u64 now = ktime_get_ns();
+	const bool fresh = kick->watch.flags & TWHEEL_KICK_FRESH;
+	bool dead;
+	u64 limit;
+
+	if (finding == TWHEEL_FOUND_OVER)
+		return decide_over(kick, now);
+	/* Pairs with the store when it is removed. */
+	dead = READ_ONCE(rule->dead);
+	if (busy && fresh && !dead) {
+		/* It may be connecting, and not have its ports, or wait for who accepts it. */
+		arm(kick, now + again(kick, now));
+		return KEEP;
+	}
+	limit = limit_of(kick, rule, now);
+	if (fresh || limit <= now || dead) {
+		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
+					   fresh ? NULL : rule);
+		if (!first)
+			return DROP;
+		if (fresh || first != rule)
+			return decide_rule(kick, first, busy, now);
+	}
+	if (busy) {
+		set_flag(kick, TWHEEL_KICK_LOOK, true);
+		arm(kick, now + TICK_NSEC);
+		return KEEP;
+	}
+	if (limit > now) {
+		/* There was activity at the last moment. */
+		if (kick->watch.flags & TWHEEL_KICK_EXPIRED)
+			atomic64_inc(&rule->spared);
+		set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_WAITS | TWHEEL_KICK_COUNTED |
+			 TWHEEL_KICK_LOOK, false);
+		arm(kick, limit);
+		return KEEP;
+	}
+	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_LOOK, false);
+	return decide_expired(kick, rule, now);
+}
+
+/*
+ * The worker, the timer, and who asks
+ */
+
+/**
+ * twheel_kick_judge - the worker has found a watch
+ * @watch:	the watch
+ * @finding:	what it has found
+ *
+ * The watch's callback may be on its way in a softirq: that is over when an RCU grace period is,
+ * because softirqs are off in it.
+ *
+ * Context: process; see @judge of struct twheel_watch_kind.
+ * Return: whether the connection is to be closed.
+ */
+bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
+{
+	struct twheel_kick *kick = twheel_kick_of(watch);
+	struct sock *sk = watch->sk;
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	enum verdict verdict;
+
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	twheel_watch_judged(&twheel_kick_kind, watch);
+	verdict = decide(kick, finding);
+	if (verdict != KEEP) {
+		twheel_watch_remove(&twheel_kick_kind, watch);
+		twheel_kick_leave(kick, twheel_kick_rule_of(kick));
+	}
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+	if (verdict != KEEP) {
+		kfree_rcu(kick, rcu);
+		/* Not the last one: the worker has one, too. */
+		sock_put(sk);
+	}
+	return verdict == CLOSE;
+}
+
+/**
+ * twheel_kick_expire - the time of a connection has come
+ * @timer:	its watch's timer
+ *
+ * Context: softirq.
+ */
+void twheel_kick_expire(struct twheel_timer *timer)
+{
+	struct twheel_kick *kick = container_of(timer, struct twheel_kick, timer);
+	/* Pairs with the store when the watch ends. */
+	struct sock *sk = READ_ONCE(kick->watch.sk);
+	struct twheel_idle_rule *rule;
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	u64 now, limit = 0;
+
+	if (!sk)
+		return;
+	spin_lock(lock);
+	rcu_read_lock();
+	/* Who came first had the watch end, made it due, or armed it anew. */
+	if (!kick->watch.rule || READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE ||
+	    twheel_pending(timer))
+		goto out;
+	rule = twheel_kick_rule_of(kick);
+	now = ktime_get_ns();
+	if (!(kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK)))
+		limit = limit_of(kick, rule, now);
+	if (limit > now) {
+		if (kick->watch.flags & TWHEEL_KICK_WAITS)
+			atomic64_inc(&rule->spared);
+		set_flag(kick, TWHEEL_KICK_WAITS | TWHEEL_KICK_COUNTED, false);
+		arm(kick, limit);
+	} else if (limit && kick->watch.flags & TWHEEL_KICK_COUNTED &&
+		   limit <= timer->node.deadline + spread_of(kick, rule)) {
+		/* Nothing has come since it was armed, an idle timeout before its deadline. */
+		wait_for_activity(kick, rule, now);
+	} else {
+		set_flag(kick, TWHEEL_KICK_COUNTED, false);
+		if (limit)
+			set_flag(kick, TWHEEL_KICK_EXPIRED, true);
+		twheel_watch_due(&twheel_kick_kind, &kick->watch);
+	}
+out:
+	rcu_read_unlock();
+	spin_unlock(lock);
+}
+
+/* Does a watch belong to the rule with this id? With the socket's lock held. */
+static struct twheel_idle_rule *find_id(struct twheel_watch *watch, u32 id)
+{
+	struct twheel_idle_rule *rule;
+
+	if (!watch || watch->flags & TWHEEL_KICK_FRESH)
+		return NULL;
+	rule = twheel_kick_rule_of(twheel_kick_of(watch));
+	return rule->spec.id == id ? rule : NULL;
+}
+
+/**
+ * twheel_kick_describe - tell of a connection that a rule applies to
+ * @sk:		the socket
+ * @id:		the rule, which must be there
+ * @connection:	gets its @idle and @remaining
+ *
+ * Context: process.
+ * Return: true if so; false if the rule does not apply to it.
+ */
+bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection)
+{
+	const u64 now = ktime_get_ns();
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	struct twheel_idle_rule *rule = NULL;
+	struct twheel_watch *watch;
+	u64 limit;
+
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	/* As long as there is a rule, there is the table. */
+	if (twheel_rules_from(sock_net(sk), id)) {
+		watch = twheel_watch_find(&twheel_kick_kind, sk);
+		rule = find_id(watch, id);
+	}
+	if (rule) {
+		limit = limit_of(twheel_kick_of(watch), rule, now);
+		connection->remaining = limit - min(limit, now);
+		connection->idle = now - twheel_watch_active(sk, rule->spec.flags, now);
+	}
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+	return rule;
+}
