@@ -448,18 +448,24 @@ static inline unsigned int very_many(void)
 	return many ? strtoul(many, NULL, 0) : 100000;
 }
 
-/* The number in a file, or POISON. */
-static inline __u64 file_number(const char *path)
+/* The number that a file begins with, after what @format says; or POISON. */
+static inline __u64 file_scan(const char *path, const char *format)
 {
 	__u64 number = POISON;
 	FILE *file = fopen(path, "r");
 
 	if (!file)
 		return POISON;
-	if (fscanf(file, "%llu", &number) != 1)
+	if (fscanf(file, format, &number) != 1)
 		number = POISON;
 	fclose(file);
 	return number;
+}
+
+/* The number in a file, or POISON. */
+static inline __u64 file_number(const char *path)
+{
+	return file_scan(path, "%llu");
 }
 
 static inline int file_write(const char *path, __u64 number)

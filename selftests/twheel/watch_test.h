@@ -5,34 +5,11 @@
 #ifndef _TWHEEL_WATCH_TEST_H
 #define _TWHEEL_WATCH_TEST_H
 
-#include "twheel_test.h"
+#include "tcp_test.h"
 
-#include <arpa/inet.h>
-#include <limits.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #define USER_DATA	0x1234
-
-/* Has the process a network of its own, with nothing but "lo". */
-static inline int network(void)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd, ret;
-
-	if (unshare(CLONE_NEWNET))
-		return -errno;
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (fd < 0)
-		return -errno;
-	ret = ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
-	close(fd);
-	return ret;
-}
 
 /* The address of @family that is this machine. Returns its length. */
 static inline socklen_t loopback(int family, struct sockaddr_storage *address)
@@ -101,26 +78,21 @@ static inline int connection(int family, int *here, int *there)
 	return ret;
 }
 
+/* What says that a timer watches a socket, in both ways to add it. */
+#define WATCHES(sock_, idle_, flags_)				\
+	.time		= TWHEEL_TIME_NONE,			\
+	.user_data	= USER_DATA,				\
+	.flags		= TWHEEL_WATCHED | (flags_),		\
+	.clock		= CLOCK_MONOTONIC,			\
+	.idle		= (idle_),				\
+	.touch		= (sock_)
+
 /* A timer that watches @sock, to be added. */
 static inline struct twheel_timer_add watch_add(int sock, __u64 idle, __u32 flags)
 {
 	return (struct twheel_timer_add) {
-		.time		= TWHEEL_TIME_NONE,
-		.user_data	= USER_DATA,
-		.flags		= TWHEEL_WATCHED | flags,
-		.clock		= CLOCK_MONOTONIC,
-		.idle		= idle,
-		.touch		= sock,
+		WATCHES(sock, idle, flags),
 	};
-}
-
-/*
- * What the kernel takes for the time at least: should the CPU that keeps it be held up, then
- * jiffies stand still, and so does this clock.
- */
-static inline __u64 coarse_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 static inline __u64 jiffy_ns(void)
@@ -148,14 +120,6 @@ static inline int many_files(void)
 	return setrlimit(RLIMIT_NOFILE, &limit) ? -errno : 0;
 }
 
-/* Sends a byte, and sees it arrive. */
-static inline bool say(int from, int to)
-{
-	char byte = 'x';
-
-	return send(from, &byte, 1, MSG_NOSIGNAL) == 1 && recv(to, &byte, 1, 0) == 1;
-}
-
 static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle)
 {
 	struct twheel_timer_add add = watch_add(sock, idle, flags);
@@ -164,38 +128,6 @@ static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle
 	if (ret >= 0 && handle)
 		*handle = add.handle;
 	return ret;
-}
-
-static inline struct tcp_info tcp_info(int sock)
-{
-	struct tcp_info info = {};
-	socklen_t length = sizeof(info);
-
-	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &length);
-	return info;
-}
-
-/* The error that a socket has, which is then forgotten. */
-static inline int socket_error(int sock)
-{
-	socklen_t length = sizeof(int);
-	int error = -1;
-
-	getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &length);
-	return error;
-}
-
-/* Waits until a socket is in a state. Returns whether that came true. */
-static inline bool wait_tcp_state(int sock, int state)
-{
-	__u64 end = now_ns() + GUARD_MS * MSEC;
-
-	while (tcp_info(sock).tcpi_state != state) {
-		if (now_ns() > end)
-			return false;
-		sleep_ns(MSEC);
-	}
-	return true;
 }
 
 /* Waits until a context has @n timers. Returns whether that came true. */
@@ -224,5 +156,44 @@ static inline bool wait_for_last(int fd)
 	}
 	return false;
 }
+
+/* Waits for the one event that there is to be, and checks it. */
+static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 reason)
+{
+	struct twheel_event event[2];
+
+	if (!tw_wait(fd))
+		return "no event";
+	if (tw_read(fd, event, 2) != 1)
+		return "not one event";
+	if (event->handle != handle || event->user_data != USER_DATA)
+		return "another timer's event";
+	if (event->reason != reason)
+		return "wrong reason";
+	if (event->deadline < not_before)
+		return "before the limit";
+	if (event->fired < event->deadline || event->fired > now_ns())
+		return "wrong time";
+	return event->overruns ? "overruns" : NULL;
+}
+
+#define EXPECT_EXPIRY(handle, not_before, reason) do {			\
+	const char *__fault = expiry(self->fd, handle, not_before, reason); \
+									\
+	EXPECT_EQ(NULL, __fault) TH_LOG("%s", __fault);			\
+} while (0)
+
+/* The timer is gone, and there was no event. */
+#define EXPECT_ENDED(handle) do {					\
+	struct twheel_context_stats __stats;				\
+									\
+	EXPECT_TRUE(wait_timers(self->fd, 0));				\
+	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));			\
+	EXPECT_FALSE(tw_ready(self->fd));				\
+	ASSERT_EQ(0, tw_stats(self->fd, &__stats));			\
+	EXPECT_EQ(1, __stats.ended);					\
+	EXPECT_EQ(0, __stats.expiries);					\
+	EXPECT_EQ(0, __stats.cancels);					\
+} while (0)
 
 #endif /* _TWHEEL_WATCH_TEST_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the selftests of rules for idle connections: the calls, connections, and the
+ * fixture.
+ *
+ * Each test has a network namespace of its own. Connections are over its loopback, so both
+ * ends are in it: what is local to the server is remote to the client.
+ *
+ * No test fails because the machine is slow: what has to be open is closed late at most, and
+ * what has to be closed is waited for.
+ */
+#ifndef _TWHEEL_RULES_TEST_H
+#define _TWHEEL_RULES_TEST_H
+
+#include "tcp_test.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <linux/twheel_rules.h>
+
+#define LOCAL	TWHEEL_RULE_LOCAL_PORT
+#define REMOTE	TWHEEL_RULE_REMOTE_PORT
+#define ABORT	TWHEEL_WATCH_ABORT
+#define DRY	TWHEEL_RULE_DRY_RUN
+
+/* Seconds for a test, on a slow machine: to remove a rule takes grace periods of RCU. */
+#define TIMEOUT	300
+
+/* Somebody else's uid. */
+#define OTHER_UID	1234
+
+/* ---- the calls */
+
+/* Adds a rule: its id is written, and that only if there is no error. */
+static inline int add(int fd, struct twheel_rule *rule)
+{
+	struct twheel_rule copy;
+	int ret;
+
+	rule->id = 0xa5a5a5a5;
+	copy = *rule;
+	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, rule);
+	if (!ret && (!rule->id || rule->id == 0xa5a5a5a5))
+		return -EPROTO;
+	if (!ret)
+		copy.id = rule->id;
+	return memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
+}
+
+/* Adds a rule for a port with an idle timeout. Returns its id or -errno. */
+static inline int add_port(int fd, __u32 flags, __u16 port, __u64 idle)
+{
+	struct twheel_rule rule = {
+		.flags		= flags,
+		.local_port	= flags & LOCAL ? port : 0,
+		.remote_port	= flags & REMOTE ? port : 0,
+		.idle		= idle,
+	};
+
+	return add(fd, &rule) ?: (int)rule.id;
+}
+
+static inline int remove_rule(int fd, __u32 id)
+{
+	struct twheel_rule rule;
+
+	memset(&rule, 0xa5, sizeof(rule));
+	rule.id = id;
+	return tw_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+}
+
+/* Asks for the rule after @id. Nothing is written on an error. */
+static inline int next(int fd, __u32 id, struct twheel_rule *rule)
+{
+	struct twheel_rule copy;
+	int ret;
+
+	memset(rule, 0xa5, sizeof(*rule));
+	rule->id = id;
+	copy = *rule;
+	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
+	return ret && memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
+}
+
+/* What there is to know of a rule. Without one, all is POISON. */
+static inline struct twheel_rule look(int fd, __u32 id)
+{
+	struct twheel_rule rule;
+
+	if (next(fd, id - 1, &rule) || rule.id != id)
+		memset(&rule, 0xa5, sizeof(rule));
+	return rule;
+}
+
+/* Waits until a count of a rule has a value. Returns whether that came true. */
+#define wait_for(_fd, _id, _count, _value)				\
+	wait_for_count(_fd, _id, offsetof(struct twheel_rule, _count), _value)
+
+static inline bool wait_for_count(int fd, __u32 id, size_t offset, __u64 value)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, count;
+	struct twheel_rule rule;
+
+	do {
+		rule = look(fd, id);
+		memcpy(&count, (char *)&rule + offset, sizeof(count));
+	} while (count != value && now_ns() < end && (sleep_ns(MSEC), true));
+	return count == value;
+}
+
+static inline int list(int fd, __u32 id, void *records, __u32 nr, __u16 size, __u64 *cursor)
+{
+	struct twheel_connections connections = {
+		.records	= (uintptr_t)records,
+		.nr_records	= nr,
+		.record_size	= size,
+		.cursor		= *cursor,
+		.id		= id,
+	};
+	int ret = tw_ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &connections);
+
+	*cursor = connections.cursor;
+	return ret;
+}
+
+/* ---- connections */
+
+/**
+ * struct pair - a connection
+ * @client:	the end that has connected
+ * @server:	the end that was accepted
+ */
+struct pair {
+	int client;
+	int server;
+};
+
+static const struct in6_addr mapped = { .s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+
+static inline socklen_t address(int family, bool is_mapped, __u16 port, struct sockaddr_in6 *in6)
+{
+	struct sockaddr_in *in = (void *)in6;
+
+	memset(in6, 0, sizeof(*in6));
+	in6->sin6_family = family;
+	in6->sin6_port = htons(port);
+	if (family == AF_INET) {
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		return sizeof(*in);
+	}
+	in6->sin6_addr = is_mapped ? mapped : in6addr_loopback;
+	return sizeof(*in6);
+}
+
+static inline int serve(int family, bool is_mapped, __u16 port)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(family, is_mapped, port, &in6);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (void *)&in6, len) || listen(fd, 4096))
+		return -errno;
+	return fd;
+}
+
+static inline __u16 local_port(int fd)
+{
+	struct sockaddr_in6 in6 = { };
+	socklen_t len = sizeof(in6);
+
+	getsockname(fd, (void *)&in6, &len);
+	return ntohs(in6.sin6_port);
+}
+
+static inline int reach(int family, bool is_mapped, __u16 port)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 in6;
+	socklen_t len = address(family, is_mapped, port, &in6);
+
+	return connect(fd, (void *)&in6, len) ? -errno : fd;
+}
+
+/* Connects to what listens at @listener. Returns whether that worked. */
+static inline bool connect_pair(int listener, struct pair *pair)
+{
+	pair->client = reach(AF_INET, false, local_port(listener));
+	pair->server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	return pair->client >= 0 && pair->server >= 0;
+}
+
+static inline void close_pair(struct pair *pair)
+{
+	close(pair->client);
+	close(pair->server);
+}
+
+static inline bool is_open(const struct pair *pair)
+{
+	return tcp_info(pair->client).tcpi_state == TCP_ESTABLISHED &&
+	       tcp_info(pair->server).tcpi_state == TCP_ESTABLISHED;
+}
+
+/* Waits until a connection is no more. Returns the error that its end has, or -ETIME. */
+static inline int error_of(int fd)
+{
+	return wait_tcp_state(fd, TCP_CLOSE) ? socket_error(fd) : -ETIME;
+}
+
+/*
+ * Is a connection reset by its server's end? Its client's may see that it ends first: before
+ * 6.5 there is a FIN before the reset.
+ */
+static inline bool is_reset(int client)
+{
+	int error = error_of(client);
+
+	return error == ECONNRESET || error == EPIPE;
+}
+
+/* Sockets of this namespace that are open, or that somebody has a reference to. */
+static inline __u64 nr_sockets(void)
+{
+	return file_scan("/proc/self/net/sockstat", "sockets: used %llu");
+}
+
+/* Waits until there are @n: who closes one does not wait for it. Returns whether that came true. */
+static inline bool wait_sockets(__u64 n)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (nr_sockets() != n)
+		if (sleep_ns(MSEC), now_ns() > end)
+			return false;
+	return true;
+}
+
+/* ---- processes */
+
+/* Runs a function in a child. Its result is what it is to be told of. */
+static inline pid_t spawn(void (*function)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	/* Should the test not come to an end, this does. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	function(arg);
+	_exit(0);
+}
+
+static inline int reap(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- a test */
+
+FIXTURE(rules) {
+	int fd;
+	int listener;
+	__u16 port;
+};
+
+FIXTURE_SETUP(rules)
+{
+	self->fd = tw_open(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, network());
+	self->listener = serve(AF_INET, false, 0);
+	ASSERT_LE(0, self->listener);
+	self->port = local_port(self->listener);
+}
+
+FIXTURE_TEARDOWN(rules)
+{
+	close(self->listener);
+	close(self->fd);
+}
+
+#endif /* _TWHEEL_RULES_TEST_H */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the selftests of TCP connections, watched by timers or under rules.
+ */
+#ifndef _TWHEEL_TCP_TEST_H
+#define _TWHEEL_TCP_TEST_H
+
+#include "twheel_test.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+/* Has the process a network of its own, with nothing but "lo". */
+static inline int network(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, ret;
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (fd < 0)
+		return -errno;
+	ret = ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/*
+ * What the kernel takes for the time at least: should the CPU that keeps it be held up, then
+ * jiffies stand still, and so does this clock.
+ */
+static inline __u64 coarse_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* Sends a byte, and sees it arrive. */
+static inline bool say(int from, int to)
+{
+	char byte = 'x';
+
+	return send(from, &byte, 1, MSG_NOSIGNAL) == 1 && recv(to, &byte, 1, 0) == 1;
+}
+
+/* Waits for something to read, or for the end. Returns what recv() does, or -errno. */
+static inline int hear(int sock)
+{
+	struct pollfd pollfd = { .fd = sock, .events = POLLIN };
+	char byte;
+	int ret;
+
+	if (poll(&pollfd, 1, GUARD_MS) != 1)
+		return -ETIME;
+	ret = recv(sock, &byte, 1, MSG_DONTWAIT);
+	return ret < 0 ? -errno : ret;
+}
+
+static inline struct tcp_info tcp_info(int sock)
+{
+	struct tcp_info info = {};
+	socklen_t length = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &length);
+	return info;
+}
+
+/* The error that a socket has, which is then forgotten. */
+static inline int socket_error(int sock)
+{
+	socklen_t length = sizeof(int);
+	int error = -1;
+
+	getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error;
+}
+
+/* Waits until a socket is in a state. Returns whether that came true. */
+static inline bool wait_tcp_state(int sock, int state)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (tcp_info(sock).tcpi_state != state) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC);
+	}
+	return true;
+}
+
+#endif /* _TWHEEL_TCP_TEST_H */
