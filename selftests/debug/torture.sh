@@ -3,16 +3,24 @@
 #
 # twheel_torture.ko with delays at all injection points, at each of them, with yields
 # instead, with none, and with no memory for chunks.
-# TORTURE_SECONDS is how long the first takes; each of the others takes a tenth of it.
+# TORTURE_SECONDS is how long the first takes; each of the others takes a thirtieth of it.
 
 cd "$(dirname "$0")/../twheel" || exit
 . ./tap.sh
 
 SECONDS_LONG=${TORTURE_SECONDS:-30}
-SECONDS_SHORT=$(((SECONDS_LONG + 9) / 10))
+SECONDS_SHORT=$(((SECONDS_LONG + 29) / 30))
 POINTS=9
 MODULES=/twheel/inject
-operations=0
+all_operations=0
+
+# The account of the last torture.
+operations=
+armings=
+fired=
+cancelled=
+cpus_taken_off=
+errors=
 
 # The modules built with injection points take the place of the others.
 load_injectable() {
@@ -26,8 +34,11 @@ set_points() {
 		echo "$2" > /sys/module/twheel/parameters/inject_yield
 }
 
-result() {
-	cat "/sys/module/twheel_torture/parameters/$1"
+# results NAME...: each is what the variable of this name becomes.
+results() {
+	for name; do
+		read -r "${name?}" < "/sys/module/twheel_torture/parameters/$name" || return
+	done
 }
 
 # torture SECONDS POINTS YIELD [PARAMETER...]: loading the module fails if its account is
@@ -37,20 +48,19 @@ torture() {
 	seconds=$1
 	shift 3
 	insmod $MODULES/twheel_torture.ko seconds="$seconds" "$@" || return
-	operations=$((operations + $(result operations)))
-	echo "# $(result operations) operations, $(result armings) armings:" \
-	     "$(result fired) fired, $(result cancelled) cancelled;" \
-	     "CPUs off $(result cpus_taken_off) times"
-	[ "$(result errors)" = 0 ] && [ "$(result fired)" -gt 0 ] &&
-		[ "$(result cancelled)" -gt 0 ] && [ "$(result cpus_taken_off)" -gt 0 ] &&
-		[ "$(total pending)" = 0 ]
+	results operations armings fired cancelled cpus_taken_off errors || return
+	all_operations=$((all_operations + operations))
+	echo "# $operations operations, $armings armings: $fired fired, $cancelled cancelled;" \
+	     "CPUs off $cpus_taken_off times"
+	[ "$errors" = 0 ] && [ "$fired" -gt 0 ] && [ "$cancelled" -gt 0 ] &&
+		[ "$cpus_taken_off" -gt 0 ] && [ "$(total pending)" = 0 ]
 	passed=$?
 	rmmod twheel_torture && return $passed
 }
 
 # Has every point that timers without a device pass been hit?
 all_hit() {
-	hits=$(cat /sys/module/twheel/parameters/inject_hits)
+	read -r hits < /sys/module/twheel/parameters/inject_hits
 	echo "# delays at each point: $hits"
 	for n in ${hits% *}; do
 		[ "$n" -gt 0 ] || return
@@ -85,5 +95,5 @@ tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
 tap "stopped while they expire" torture_stops
 tap "no memory for chunks" torture_spilled
 unload
-echo "# $operations operations tortured"
+echo "# $all_operations operations tortured"
 tap_end

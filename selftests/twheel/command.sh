@@ -2,7 +2,8 @@
 # shellcheck shell=sh
 #
 # Sourced by the scripts that test twctl, after tap.sh: what a command says.
-# Its output goes to the file $OUT, its errors to $ERR.
+# Its output goes to the file $OUT, its errors to $ERR. What is asked for each command takes no
+# process, and the rest as few as it can.
 
 # good COMMAND...: it succeeds and has nothing to complain of.
 good() {
@@ -10,12 +11,40 @@ good() {
 	[ ! -s "$ERR" ] || wrong "$*: $(cat "$ERR")"
 }
 
-# says PATTERN: is there such a line in the output?
+# says PATTERN...: is there such a line in the output for each?
 says() {
-	grep -Eq -e "$1" "$OUT" || wrong "no '$1' in: $(cat "$OUT")"
+	awk '
+	BEGIN {
+		for (; ARGC > 2; ARGC--)
+			missing[ARGV[ARGC - 1]]
+	}
+	{
+		for (pattern in missing)
+			if ($0 ~ pattern)
+				delete missing[pattern]
+	}
+	END {
+		for (pattern in missing) {
+			print "# no " pattern
+			failed = 1
+		}
+		exit failed
+	}' "$OUT" "$@" || wrong "in: $(cat "$OUT")"
 }
 
-# complaint STATUS PATTERN COMMAND...: it fails with this status and one line.
+# one_line FILE: it is $LINE, and no other.
+one_line() {
+	more=
+	{ IFS= read -r LINE && ! IFS= read -r more && [ -z "$more" ]; } < "$1"
+}
+
+# prints TEXT: is this line the output?
+prints() {
+	{ one_line "$OUT" && [ "$LINE" = "$1" ]; } || wrong "not '$1', but: $(cat "$OUT")"
+}
+
+# complaint STATUS PATTERN COMMAND...: it fails with this status and one line. The pattern is
+# the shell's; a $ at its end is the end of the line.
 complaint() {
 	status=$1
 	pattern=$2
@@ -24,22 +53,54 @@ complaint() {
 	got=$?
 	[ $got = "$status" ] || wrong "$*: status $got" || return
 	[ ! -s "$OUT" ] || wrong "$*: printed $(cat "$OUT")" || return
-	[ "$(wc -l < "$ERR")" = 1 ] || wrong "$*: not one line: $(cat "$ERR")" || return
-	grep -Eq "^twctl: .*$pattern" "$ERR" || wrong "$*: $(cat "$ERR")"
+	one_line "$ERR" || wrong "$*: not one line: $(cat "$ERR")" || return
+	# shellcheck disable=SC2254 # it is a pattern
+	case $LINE\$ in
+	"twctl: "*$pattern*) ;;
+	*) wrong "$*: $LINE" ;;
+	esac
 }
 
 # json COMMAND...: prints JSON
 json() {
 	good "$@" --json || return
-	./json.sh "$OUT" > "$ERR" || wrong "$*: $(cat "$ERR") in $(cat "$OUT")"
+	(set -- "$OUT" && . ./json.sh) > "$ERR" || wrong "$*: $(cat "$ERR") in $(cat "$OUT")"
 }
 
-# member NAME: its value; the last one's, if there are several.
-member() {
-	sed -n "s/.*\"$1\": \\([^],}]*\\).*/\\1/p" "$OUT"
+# has NAME VALUE...: the members of these names; the last of each, if there are several.
+has() {
+	awk '
+	BEGIN {
+		for (; ARGC > 2; ARGC -= 2)
+			wanted[ARGV[ARGC - 2]] = ARGV[ARGC - 1]
+	}
+	{
+		for (name in wanted)
+			if (match($0, ".*\"" name "\": [^],}]*")) {
+				got[name] = substr($0, RSTART, RLENGTH)
+				sub(/.*": /, "", got[name])
+			}
+	}
+	END {
+		for (name in wanted)
+			if (got[name] "" != wanted[name] "") {
+				print "# " name " is " got[name] ", not " wanted[name]
+				failed = 1
+			}
+		exit failed
+	}' "$OUT" "$@" || wrong "in: $(cat "$OUT")"
 }
 
 # same WHAT A B
 same() {
 	[ "$2" = "$3" ] || wrong "$1: '$2', not '$3'"
+}
+
+# lines NUMBER: so many are in the output.
+lines() {
+	nr_lines=0
+	while read -r _; do
+		nr_lines=$((nr_lines + 1))
+	done < "$OUT"
+	same lines $nr_lines "$1"
 }

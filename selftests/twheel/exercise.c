@@ -8,6 +8,7 @@
  *	exercise hold N		arm N timers, print "holding", and stay until killed
  *	exercise rule N		have a rule watch N connections, close the device, print
  *				"holding", and stay until killed
+ *	exercise rules		add rules until there are too many, print how many
  *	exercise info		print "TICK_NS MAX_TIMERS"
  *	exercise fill		print how many timers the context takes
  */
@@ -166,6 +167,25 @@ static int fill(int fd)
 	return 0;
 }
 
+/* Adds rules until there are too many. */
+static int rules(int fd)
+{
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.local_port	= 1,
+		.idle		= HOUR,
+	};
+	unsigned int n = 0;
+	int ret;
+
+	while (!(ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule)))
+		n++;
+	if (ret != -ENOSPC)
+		return fail("rule", ret);
+	printf("%u\n", n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? atoi(argv[2]) : 0;
@@ -183,11 +203,13 @@ int main(int argc, char **argv)
 		return hold(fd, n);
 	if (!strcmp(what, "rule"))
 		return rule(fd, n);
+	if (!strcmp(what, "rules"))
+		return rules(fd);
 	if (!strcmp(what, "fill"))
 		return fill(fd);
 	if (!strcmp(what, "info") && !tw_info(fd, &info)) {
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}
-	return fail("usage: exercise use|across|hold|rule|info|fill", argc);
+	return fail("usage: exercise use|across|hold|rule|rules|info|fill", argc);
 }

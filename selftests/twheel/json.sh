@@ -14,8 +14,9 @@ function skip(n) {
 		rest = rest "," piece[next_piece++]
 }
 
+# A look at the first byte is cheaper than a pattern.
 function blanks() {
-	if (match(rest, /^[ \t\r\n]+/))
+	if (index(" \t\r\n", substr(rest, 1, 1)) && match(rest, /^[ \t\r\n]+/))
 		skip(RLENGTH)
 }
 
@@ -34,19 +35,25 @@ function take(text) {
 	return 1
 }
 
-# Sets word.
-function token(pattern) {
-	blanks()
-	if (!match(rest, pattern))
-		return 0
+# What the last match() found is word.
+function matched() {
 	word = substr(rest, 1, RLENGTH)
 	skip(RLENGTH)
 	return 1
 }
 
-# mawk has no repetitions in braces.
+# Most strings are plain, and a pattern that does not change is compiled but once. mawk has no
+# repetitions in braces.
 function string() {
-	return token("^\"([^\"\\\\" control "]|\\\\[\"\\\\/bfnrt]|\\\\u" hex hex hex hex ")*\"")
+	blanks()
+	if (match(rest, /^"[0-9A-Za-z_ .-]*"/) ||
+	    match(rest, "^\"([^\"\\\\" control "]|\\\\[\"\\\\/bfnrt]|\\\\u" hex hex hex hex ")*\""))
+		return matched()
+	return 0
+}
+
+function number() {
+	return match(rest, /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?/) && matched()
 }
 
 function members(depth,    names, first) {
@@ -81,8 +88,7 @@ function value(depth) {
 		return members(depth + 1)
 	if (take("["))
 		return elements(depth + 1)
-	if (string() || take("true") || take("false") || take("null") ||
-	    token("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?"))
+	if (number() || string() || take("true") || take("false") || take("null"))
 		return 1
 	return wrong("no value")
 }

@@ -21,8 +21,10 @@ begin() {
 # these go up and down by megabytes and do not count as available.
 available() {
 	echo 3 > /proc/sys/vm/drop_caches
-	kept=$(awk '$1 == "count:" { sum += $2 } END { print sum * 4 }' /proc/zoneinfo)
-	echo $(($(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) + kept))
+	awk '
+		$1 == "count:" { sum += $2 * 4 }
+		$1 == "MemAvailable:" { sum += $2 }
+		END { print sum }' /proc/zoneinfo /proc/meminfo
 }
 
 round() {
@@ -59,21 +61,10 @@ again_and_again() {
 	fi
 }
 
-# Runs what holds something until it is killed; $holder is the process.
-start_holder() {
-	rm -f /tmp/holding
-	./exercise "$@" > /tmp/holding &
-	holder=$!
-	while ! grep -q holding /tmp/holding; do
-		kill -0 $holder 2> /dev/null || return
-		sleep 0.1
-	done
-}
-
 unload_while_open() {
 	load || return
 	# With timers armed and expired.
-	start_holder hold 1000 || wrong "cannot hold" || return
+	held ./exercise hold 1000 || wrong "cannot hold" || return
 	if unload; then
 		wrong "unloaded while open"
 		return
@@ -86,8 +77,7 @@ unload_while_open() {
 		wrong "unloaded while open, the second time"
 		return
 	fi
-	kill -9 $holder
-	wait $holder 2> /dev/null
+	release
 	[ "$(total contexts)" = 0 ] || wrong "contexts: $(total contexts)" || return
 	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
 	unload || wrong "does not unload" || return
@@ -97,15 +87,14 @@ unload_while_open() {
 # Rules stay when the device is closed; they go with the module, and connections stay.
 unload_with_rules() {
 	load || return
-	start_holder rule 300 || wrong "cannot hold" || return
+	held ./exercise rule 300 || wrong "cannot hold" || return
 	[ "$(total pending)" = 300 ] || wrong "pending: $(total pending)" || return
 	unload || wrong "does not unload" || return
 	is_gone || return
 	load || return
 	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
-	kill -0 $holder || return
-	kill -9 $holder
-	wait $holder 2> /dev/null
+	kill -0 "$HOLDER" || return
+	release
 	unload
 }
 

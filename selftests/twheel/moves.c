@@ -113,12 +113,26 @@ static void model_event(struct __test_metadata *_metadata, FIXTURE_DATA(moves) *
 	self->latest = late > self->latest ? late : self->latest;
 }
 
-/* Reads the events of all timers, which have to come tick by tick. */
+/* The softirq was held up: for some time from here on, there need not be an order. */
+static bool held_up(FIXTURE_DATA(moves) * self, const struct twheel_event *event,
+		    __u64 last_fired)
+{
+	/* Half of what it takes. */
+	__u64 much = 8 * self->tick;
+
+	return event->fired > event->deadline + much || event->fired > last_fired + much;
+}
+
+/*
+ * Reads the events of all timers, which have to come tick by tick, but for those that are due
+ * when the softirq has been held up.
+ */
 static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(moves) * self,
 			    size_t left)
 {
 	struct twheel_event events[64];
-	__u64 tick = 0;
+	__u64 tick = 0, fired = 0, exempt = 0;
+	size_t checked = 0;
 	int i, n;
 
 	while (left) {
@@ -126,11 +140,18 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 		n = tw_read(self->fd, events, 64);
 		for (i = 0; i < n; i++) {
 			model_event(_metadata, self, &events[i]);
+			if (held_up(self, &events[i], fired))
+				exempt = events[i].fired + 32 * self->tick;
+			fired = events[i].fired;
+			if (events[i].deadline < exempt)
+				continue;
 			EXPECT_LE(tick, tick_of(self, events[i].deadline));
 			tick = tick_of(self, events[i].deadline);
+			checked++;
 		}
 		left -= n;
 	}
+	printf("# %zu of them came when nothing was held up\n", checked);
 	/* Nothing comes twice. */
 	sleep_ns(3 * self->tick);
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, events, 1));

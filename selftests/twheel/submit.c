@@ -620,7 +620,7 @@ TEST_F(submit, signals)
 /* One that kills ends it: with the same operations again and again it would take long. */
 TEST_F_TIMEOUT(submit, a_fatal_signal, 120)
 {
-	enum { LENGTH = 120, REPEAT = 4000 };
+	enum { LENGTH = 120, REPEAT = 1000 };
 	const size_t bytes = LENGTH * PAGE;
 	int status, memfd = memfd_create("ops", MFD_CLOEXEC);
 	unsigned char *map;

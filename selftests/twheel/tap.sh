@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Sourced by the scripts of this directory: TAP, and the module.
+# Sourced by the scripts of this directory: TAP, and the module. A process takes a tenth of a
+# second on a slow kernel: what is asked often is asked with what the shell has built in.
 
 tap_number=0
 tap_failed=0
 DEBUGFS=/sys/kernel/debug
+HOLDING=/tmp/holding
 
 tap_plan() {
 	echo "TAP version 13"
@@ -51,7 +53,10 @@ unload() {
 }
 
 is_loaded() {
-	grep -q '^twheel ' /proc/modules
+	while read -r module _; do
+		[ "$module" != twheel ] || return 0
+	done < /proc/modules
+	return 1
 }
 
 # Is all of the module there, or all of it gone?
@@ -73,9 +78,27 @@ is_gone() {
 
 # A number of debugfs's totals.
 total() {
-	sed -n "s/^$1: //p" "$DEBUGFS/twheel/totals"
+	while IFS=': ' read -r key value; do
+		[ "$key" != "$1" ] || echo "$value"
+	done < "$DEBUGFS/twheel/totals"
 }
 
 parameter() {
-	cat "/sys/module/twheel/parameters/$1"
+	read -r value < "/sys/module/twheel/parameters/$1" && echo "$value"
+}
+
+# held COMMAND...: starts what says "holding" when it holds something, and does until it is
+# killed. $HOLDER is the process.
+held() {
+	[ -p "$HOLDING" ] || mkfifo "$HOLDING"
+	"$@" > "$HOLDING" &
+	HOLDER=$!
+	# Ends with the line, or with the process.
+	read -r line < "$HOLDING" && [ "$line" = holding ]
+}
+
+release() {
+	kill -9 "$HOLDER"
+	wait "$HOLDER" 2> /dev/null
+	true
 }

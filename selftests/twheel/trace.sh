@@ -28,30 +28,30 @@ fields() {
 	EOT
 }
 
-has_fields() {
-	format=$TRACING/events/twheel/$1/format
-	[ -r "$format" ] || wrong "no event $1" || return
-	shift
-	for field; do
-		grep -q "field:.*[ *]$field;" "$format" || wrong "no field $field" || return
-	done
-}
-
 all_events() {
-	fields | while read -r event names; do
-		# shellcheck disable=SC2086 # words
-		has_fields "$event" $names || wrong "$event" || exit
-	done || return
+	fields | awk -v events=$TRACING/events/twheel '
+		function fields_of(event,    format, line) {
+			format = events "/" event "/format"
+			delete has
+			while ((getline line < format) > 0)
+				if (sub(/^\tfield:/, "", line)) {
+					sub(/;.*/, "", line)
+					sub(/.*[ *]/, "", line)
+					has[line]
+				}
+			close(format)
+		}
+		{
+			fields_of($1)
+			for (i = 2; i <= NF; i++)
+				if (!($i in has)) {
+					print "# " $1 " has no field " $i
+					failed = 1
+				}
+		}
+		END { exit failed }' || return
 	set -- $TRACING/events/twheel/*/
 	[ $# = "$(fields | wc -l)" ] || wrong "other events: $*"
-}
-
-COUNTED='adds rearms cancels remote_cancels expiries cascades ticks'
-
-counts() {
-	for key in $COUNTED; do
-		echo "$key $(total "$key")"
-	done
 }
 
 # Does everything there is, traced. /tmp/trace has the events, /tmp/before and /tmp/after
@@ -60,32 +60,98 @@ record() {
 	echo 16384 > $TRACING/buffer_size_kb || return
 	echo nop > $TRACING/current_tracer
 	echo > $TRACING/trace
-	counts > /tmp/before
+	cat "$DEBUGFS/twheel/totals" > /tmp/before
 	echo 1 > $TRACING/events/twheel/enable || return
 	./exercise use $N && ./exercise across $N
 	status=$?
 	# The hrtimer may come once more for what is gone.
 	sleep 0.1
 	echo 0 > $TRACING/events/twheel/enable
-	counts > /tmp/after
+	cat "$DEBUGFS/twheel/totals" > /tmp/after
 	grep -v '^#' $TRACING/trace > /tmp/trace
 	cat $TRACING/per_cpu/cpu*/stats | awk '/^(overrun|dropped events): [^0]/ { exit 1 }' ||
 		wrong "events were lost" || return
 	return $status
 }
 
-# Lines of the trace are:	task-pid [cpu] flags time: event: name=value...
+# The trace is gone through but once, which takes long enough. Its lines are:
+#	task-pid [cpu] flags time: event: name=value...
+# Complaints are lines of the check and of what is wrong, and there is one more line "end".
 cat > /tmp/trace.awk <<'EOT'
-function bad(why) {
-	print "# " why ": " $0
-	failed = 1
+function bad(check, why) {
+	print check, why ": " $0
 }
+
+function total(key) {
+	return after[key] - before[key]
+}
+
+# As often as debugfs counts it.
+function counted(key, number, what) {
+	if (!number)
+		print "counted no " what
+	if (number != total(key))
+		print "counted " number + 0 " times " what ", but " total(key) " " key
+}
+
+# A deadline is the one of the last event that set it.
+function check_deadline() {
+	if (event == "timer_add" || event == "timer_rearm")
+		deadline[is["timer"]] = is["deadline"]
+	else if (deadline[is["timer"]] != is["deadline"])
+		bad("deadlines", "armed for " deadline[is["timer"]])
+}
+
+# A slot lies ahead, and not after the tick to which the deadline is rounded up (or the next
+# one, if it has passed).
+function check_slot(    last) {
+	if (is["slot"] % after["tick_ns"])
+		bad("slots", "not a tick")
+	last = is["deadline"] > is["now"] + 0 ? is["deadline"] : is["now"]
+	if (is["slot"] + 0 >= last + 2 * after["tick_ns"])
+		bad("slots", "too late")
+	if (is["level"] + 0 > 8)
+		bad("slots", "level")
+	levels[is["level"]]++
+}
+
+# On a CPU the callbacks of a tick come one after the other.
+function check_entry() {
+	if (is["now"] + 0 < is["deadline"] + 0)
+		bad("early", "early")
+	if (is["function"] !~ /^twheel_/)
+		bad("early", "function")
+	if (timer[is["cpu"]])
+		bad("pairs", "the one before has not returned")
+	# A string: some addresses look like numbers.
+	timer[is["cpu"]] = "" is["timer"]
+}
+
+function check_exit() {
+	if (timer[is["cpu"]] != "" is["timer"])
+		bad("pairs", "not the one that was called")
+	timer[is["cpu"]] = ""
+}
+
+FILENAME ~ /before$/ {
+	sub(/:/, "", $1)
+	before[$1] = $2
+	next
+}
+
+FILENAME ~ /after$/ {
+	sub(/:/, "", $1)
+	after[$1] = $2
+	next
+}
+
 {
-	for (i = 1; $i !~ /^twheel_[a-z_]+:$/; i++)
-		if (i > NF) {
-			bad("no event")
-			next
-		}
+	for (i = 1; i <= NF && $i !~ /^twheel_[a-z_]+:$/; i++)
+		;
+	if (i > NF) {
+		bad("events", "no event")
+		next
+	}
 	event = substr($i, 8, length($i) - 8)
 	seen[event]++
 	delete is
@@ -94,111 +160,67 @@ function bad(why) {
 		is[part[1]] = part[2]
 	}
 }
+
+event == "timer_init" && is["function"] !~ /^twheel_/ { bad("initialised", "function") }
+
+event == "timer_add" || event == "timer_rearm" || event == "timer_cascade" {
+	check_deadline()
+	check_slot()
+}
+
+event == "timer_rearm" && is["remote"] + 0 { moved++ }
+
+event == "timer_cancel" && is["pending"] + 0 {
+	check_deadline()
+	cancels++
+	if (is["remote"] + 0)
+		remote_cancels++
+}
+
+event == "timer_expire_entry" {
+	check_deadline()
+	check_entry()
+}
+
+event == "timer_expire_exit" { check_exit() }
+
+event == "tick_entry" && ticking[is["cpu"]]++ { bad("pairs", "within another") }
+
+event == "tick_exit" && --ticking[is["cpu"]] { bad("pairs", "no entry") }
+
+END {
+	counted("adds", seen["timer_add"], "timer_add")
+	counted("rearms", seen["timer_rearm"], "timer_rearm")
+	counted("cancels", cancels, "timer_cancel")
+	counted("remote_cancels", remote_cancels, "timer_cancel of another CPU")
+	counted("expiries", seen["timer_expire_entry"], "timer_expire_entry")
+	counted("expiries", seen["timer_expire_exit"], "timer_expire_exit")
+	counted("cascades", seen["timer_cascade"], "timer_cascade")
+	counted("ticks", seen["tick_entry"], "tick_entry")
+	counted("ticks", seen["tick_exit"], "tick_exit")
+	if (!seen["timer_init"])
+		print "initialised no timer_init"
+	if (length(levels) < 2)
+		print "slots all on one level"
+	if (remote_cancels < n / 4)
+		print "across " remote_cancels + 0 " cancels from another CPU"
+	if (moved < n / 4)
+		print "across " moved + 0 " re-arms from another CPU"
+	print "end"
+}
 EOT
 
-# events_are PROGRAM: goes through the trace with awk. A condition that does not hold calls
-# bad().
-events_are() {
-	{ cat /tmp/trace.awk; echo "$1"; echo 'END { exit failed }'; } > /tmp/program.awk
-	awk -f /tmp/program.awk /tmp/trace > /tmp/complaints && return
-	head -n 5 /tmp/complaints
-	return 1
+read_trace() {
+	awk -v n=$N -f /tmp/trace.awk /tmp/before /tmp/after /tmp/trace > /tmp/complaints &&
+		holds events
 }
 
-# As often as debugfs counts it.
-count_of() {
-	before=$(sed -n "s/^$1 //p" /tmp/before)
-	after=$(sed -n "s/^$1 //p" /tmp/after)
-	count=$(grep -c " twheel_$2: .*$3" /tmp/trace)
-	[ "$count" != 0 ] || wrong "no $2 $3" || return
-	[ "$count" = $((after - before)) ] ||
-		wrong "$count times $2 $3, but $((after - before)) $1"
-}
-
-counted() {
-	count_of adds timer_add && count_of rearms timer_rearm &&
-		count_of cancels timer_cancel pending=1 &&
-		count_of remote_cancels timer_cancel 'pending=1 remote=1' &&
-		count_of expiries timer_expire_entry && count_of expiries timer_expire_exit &&
-		count_of cascades timer_cascade &&
-		count_of ticks tick_entry && count_of ticks tick_exit
-}
-
-initialised() {
-	events_are 'event == "timer_init" && is["function"] !~ /^twheel_/ { bad("function") }
-		END { if (!seen["timer_init"]) bad("no timer_init") }'
-}
-
-never_early() {
-	# shellcheck disable=SC2016 # awk's
-	events_are '
-	event == "timer_expire_entry" && is["now"] + 0 < is["deadline"] + 0 { bad("early") }
-	event == "timer_expire_entry" && is["function"] !~ /^twheel_/ { bad("function") }'
-}
-
-# On a CPU the callbacks of a tick come one after the other.
-in_pairs() {
-	events_are '
-	event == "timer_expire_entry" {
-		if (timer[is["cpu"]])
-			bad("the one before has not returned")
-		# A string: some addresses look like numbers.
-		timer[is["cpu"]] = "" is["timer"]
-	}
-	event == "timer_expire_exit" {
-		if (timer[is["cpu"]] != "" is["timer"])
-			bad("not the one that was called")
-		timer[is["cpu"]] = ""
-	}
-	event == "tick_entry" {
-		if (ticking[is["cpu"]]++)
-			bad("within another")
-	}
-	event == "tick_exit" && --ticking[is["cpu"]] { bad("no entry") }'
-}
-
-# A deadline is the one of the last event that set it.
-deadlines() {
-	events_are '
-	event == "timer_add" || event == "timer_rearm" { deadline[is["timer"]] = is["deadline"] }
-	event == "timer_expire_entry" || event == "timer_cascade" ||
-	event == "timer_cancel" && is["pending"] + 0 {
-		if (deadline[is["timer"]] != is["deadline"])
-			bad("armed for " deadline[is["timer"]])
-	}'
-}
-
-# A slot lies ahead, and not after the tick to which the deadline is rounded up (or the next
-# one, if it has passed).
-slots() {
-	tick=$(total tick_ns)
-	events_are '
-	event == "timer_cascade" || event == "timer_add" || event == "timer_rearm" {
-		if (is["slot"] % '"$tick"')
-			bad("not a tick")
-		last = is["deadline"] > is["now"] + 0 ? is["deadline"] : is["now"]
-		if (is["slot"] + 0 >= last + 2 * '"$tick"')
-			bad("too late")
-		if (is["level"] + 0 > 8)
-			bad("level")
-		levels[is["level"]]++
-	}
-	END {
-		if (length(levels) < 2)
-			bad("all on one level")
-	}'
-}
-
-across_cpus() {
-	events_are '
-	event == "timer_cancel" && is["remote"] + 0 && is["pending"] + 0 { cancels++ }
-	event == "timer_rearm" && is["remote"] + 0 { rearms++ }
-	END {
-		if (cancels < '$((N / 4))')
-			bad(cancels + 0 " cancels from another CPU")
-		if (rearms < '$((N / 4))')
-			bad(rearms + 0 " re-arms from another CPU")
-	}'
+# holds CHECK: nothing in the trace is against it.
+holds() {
+	awk -v check="$1" '
+		$1 == check && ++n <= 5 { sub(/[a-z]* /, "# "); print }
+		{ last = $0 }
+		END { exit n || last != "end" }' /tmp/complaints
 }
 
 # With the events off again, nothing is traced.
@@ -218,16 +240,17 @@ unload_enabled() {
 
 is_loaded || load
 mount -t tracefs tracefs $TRACING 2> /dev/null
-tap_plan 11
+tap_plan 12
 tap "every event is there, with its fields" all_events
 tap "timers are used, and traced" record
-tap "as many events as debugfs counts" counted
-tap "timers are initialised" initialised
-tap "never early" never_early
-tap "entries and exits come in pairs" in_pairs
-tap "deadlines are those that were set" deadlines
-tap "slots are ahead, and in time" slots
-tap "cancelled and moved from another CPU" across_cpus
+tap "every line of the trace is an event" read_trace
+tap "as many events as debugfs counts" holds counted
+tap "timers are initialised" holds initialised
+tap "never early" holds early
+tap "entries and exits come in pairs" holds pairs
+tap "deadlines are those that were set" holds deadlines
+tap "slots are ahead, and in time" holds slots
+tap "cancelled and moved from another CPU" holds across
 tap "silent when off" silent
 tap "unloads with its events enabled" unload_enabled
 tap_end

@@ -10,61 +10,81 @@ cd "$(dirname "$0")" || exit
 
 OUT=/tmp/twctl.out
 ERR=/tmp/twctl.err
+nr_asides=0
+asides=
 
-# Nanoseconds of CLOCK_MONOTONIC.
+# now: nanoseconds of CLOCK_MONOTONIC are $now.
 now() {
-	sed -n 's/^now at \([0-9]*\) nsecs/\1/p' /proc/timer_list
+	while read -r now at nsecs _; do
+		if [ "$now $at" = "now at" ]; then
+			now=$nsecs
+			return
+		fi
+	done < /proc/timer_list
+	wrong "no time in /proc/timer_list"
 }
 
-# Hundredths of a second of CLOCK_BOOTTIME, which is ahead once the system has slept.
+# boottime: seconds of CLOCK_BOOTTIME, which is ahead once the system has slept, are $boottime.
 boottime() {
-	sed 's/^\([0-9]*\)\.\([0-9][0-9]\) .*/\1\2/' /proc/uptime
+	read -r boottime _ < /proc/uptime
+	boottime=${boottime%.*}
 }
 
 # hold N: another process has N timers, half of them expired.
 hold() {
-	rm -f /tmp/holding
-	./exercise hold "$1" > /tmp/holding &
-	holder=$!
-	while ! grep -q holding /tmp/holding; do
-		kill -0 $holder 2> /dev/null || return
-		sleep 0.1
+	held ./exercise hold "$1"
+}
+
+own_files() {
+	OUT=$OUT.$nr_asides
+	ERR=$ERR.$nr_asides
+	"$@"
+}
+
+# aside COMMAND...: runs it beside others, with files of its own.
+aside() {
+	nr_asides=$((nr_asides + 1))
+	own_files "$@" &
+	asides="$asides $!"
+}
+
+# Have all of them passed?
+asides_pass() {
+	result=0
+	for aside in $asides; do
+		wait "$aside" || result=1
 	done
+	asides=
+	return $result
 }
 
-release() {
-	kill "$holder"
-	wait "$holder" 2> /dev/null
-	true
-}
-
-# What twctl sees of the file $1 must be what is in it.
+# What twctl sees of the totals must be what is in their file.
 compare_totals() {
+	set --
 	while IFS=': ' read -r key value; do
-		same "$key" "$(member "$key")" "$value" || return
+		set -- "$@" "$key" "$value"
 	done < "$DEBUGFS/twheel/totals"
+	has "$@"
 }
 
 status_agrees() {
-	good twctl status || return
-	says "^module +twheel $(cat /sys/module/twheel/version)$" || return
+	read -r version < /sys/module/twheel/version
+	set -- "^module +twheel $version$" "^features .* periodic" \
+		"^pending +$(total pending)$"
 	for file in /sys/module/twheel/parameters/*; do
-		says "^parameter +${file##*/}=$(cat "$file")$" || return
+		read -r value < "$file"
+		set -- "$@" "^parameter +${file##*/}=$value$"
 	done
-	says "^features .* periodic" || return
-	says "^pending +$(total pending)$" || return
+	good twctl status && says "$@" || return
 	json twctl status || return
-	same version "$(member version)" "\"$(cat /sys/module/twheel/version)\"" || return
-	same budget "$(member budget)" "$(parameter budget)" || return
-	same problem "$(member problem)" null || return
+	has version "\"$version\"" budget "$(parameter budget)" problem null || return
 	compare_totals
 }
 
 # Looking is not to be seen: the device is opened for it.
 status_with_contexts() {
 	hold 100 || return
-	json twctl status && same contexts "$(member contexts)" 1 &&
-		same pending "$(member pending)" 50 && compare_totals
+	json twctl status && has contexts 1 pending 50 && compare_totals
 	result=$?
 	release
 	return $result
@@ -72,11 +92,9 @@ status_with_contexts() {
 
 info_agrees() {
 	good twctl info || return
-	says "^max_timers +$(parameter max_timers)$" || return
-	says "^features +[a-z]+( [a-z]+)*$" || return
+	says "^max_timers +$(parameter max_timers)$" "^features +[a-z]+( [a-z]+)*$" || return
 	json twctl info || return
-	same tick_ns "$(member tick_ns)" "$(parameter tick_ns)" || return
-	same max_timers "$(member max_timers)" "$(parameter max_timers)"
+	has tick_ns "$(parameter tick_ns)" max_timers "$(parameter max_timers)"
 }
 
 watch_shows_rates() {
@@ -86,7 +104,7 @@ watch_shows_rates() {
 	result=$?
 	kill $periodic
 	[ $result = 0 ] || return
-	same lines "$(wc -l < $OUT)" 4 || return
+	lines 4 || return
 	# The rate is the change of the total by the time between.
 	sed 's/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*"expiries": \([0-9.]*\).*/\1 \2 \3/
 		1s/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*/\1 \2 0/' $OUT | awk '
@@ -104,8 +122,7 @@ watch_shows_rates() {
 watch_is_plain() {
 	good twctl watch --count 2 100ms || return
 	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
-	says '^adds +[0-9]+$' || return
-	says '^adds +[0-9]+ +-?[0-9.]+/s$' || return
+	says '^adds +[0-9]+$' '^adds +[0-9]+ +-?[0-9.]+/s$' || return
 	if grep -q "$(printf '\033')" $OUT; then
 		wrong "an escape sequence in a file"
 	fi
@@ -130,27 +147,24 @@ histogram_agrees() {
 	json twctl histogram || return
 	same timers "$(sed 's/.*{"timers": \([0-9]*\), "buckets.*/\1/' $OUT)" \
 		"$(total expiries)" || return
-	same 50 "$(member 50)" "$(percentile 500)" || return
-	same 99.9 "$(member 99.9)" "$(percentile 999)" || return
-	same 100 "$(member 100)" "$(percentile 1000)" || return
+	has 50 "$(percentile 500)" 99.9 "$(percentile 999)" 100 "$(percentile 1000)" || return
 	good twctl histogram || return
-	says '^ 50.0 % less than [0-9.]+ [mu]?s$' || return
+	says '^ 50.0 % less than [0-9.]+ [mu]?s$' '#{40}$' || return
 	same "timers in bars" "$(awk '/^ .*[0-9] +[0-9.]+ *#*$/ && NR > 1 { n += $3 }
-		END { print n }' $OUT)" "$(total expiries)" || return
-	says '#{40}$'
+		END { print n }' $OUT)" "$(total expiries)"
 }
 
 # A module that has just been loaded has none.
 empty_histogram() {
 	unload && load || return
 	json twctl histogram || return
-	same timers "$(member timers)" 0 || return
+	has timers 0 || return
 	good twctl histogram && says '^no timer has expired yet$'
 }
 
 list_finds() {
 	json twctl list || return
-	same "nothing" "$(cat $OUT)" "[]" || return
+	prints "[]" || return
 	hold 10 || return
 	list_holder
 	result=$?
@@ -160,14 +174,12 @@ list_finds() {
 
 list_holder() {
 	good twctl list || return
-	same lines "$(wc -l < $OUT)" 2 || return
-	says "^ *$holder +exercise +3 +10 +$(parameter max_timers) +5 +[1-9][0-9]* +0 +0$" || return
-	json twctl list "$holder" || return
-	same pid "$(member pid)" "$holder" || return
-	same nr_timers "$(member nr_timers)" 10 || return
-	same nr_events "$(member nr_events)" 5 || return
-	json twctl list $$ || return
-	same "of another process" "$(cat $OUT)" "[]"
+	lines 2 || return
+	says "^ *$HOLDER +exercise +3 +10 +$(parameter max_timers) +5 +[1-9][0-9]* +0 +0$" || return
+	json twctl list "$HOLDER" || return
+	has pid "$HOLDER" nr_timers 10 nr_events 5 || return
+	# Of another process.
+	json twctl list $$ && prints "[]"
 }
 
 list_shows_timers() {
@@ -179,15 +191,19 @@ list_shows_timers() {
 }
 
 list_timers() {
-	good twctl list --timers "$holder" || return
+	good twctl list --timers "$HOLDER" || return
 	same "timers" "$(grep -Ec ' (pending|expired) ' $OUT)" 1024 || return
-	says '^ +[0-9a-f]{16} pending +(60|59\.[0-9]+) m monotonic +- - +0x1$' || return
-	says '^ +[0-9a-f]{16} expired +0 ns monotonic +- - +0x0$' || return
-	says '^ +and 1976 more$' || return
-	json twctl list --timers || return
-	same "not shown" "$(member timers_not_shown)" 1976 || return
-	same pending "$(grep -o '"state": "pending"' $OUT | wc -l)" 512 || return
-	same handles "$(grep -o '"handle": "0x[0-9a-f]*"' $OUT | sort -u | wc -l)" 1024
+	says '^ +[0-9a-f]{16} pending +(60|59\.[0-9]+) m monotonic +- - +0x1$' \
+		'^ +[0-9a-f]{16} expired +0 ns monotonic +- - +0x0$' '^ +and 1976 more$' || return
+	json twctl list --timers && has timers_not_shown 1976 || return
+	awk -v RS='{' '
+		/"state": "pending"/ { pending++ }
+		match($0, /"handle": "0x[0-9a-f]*"/) { handle[substr($0, RSTART, RLENGTH)] }
+		END {
+			for (one in handle)
+				handles++
+			exit pending != 512 || handles != 1024
+		}' $OUT || wrong "not 512 pending, or not 1024 handles: $(cat $OUT)"
 }
 
 # Names of processes are whatever their owners like.
@@ -195,10 +211,9 @@ list_quotes() {
 	program="/tmp/a\"b\\c$(printf '\n\t\303')"
 	cp "$(command -v twctl)" "$program" || return
 	"$program" add 1h --period 90m &
-	holder=$!
+	HOLDER=$!
 	sleep 0.5
-	json twctl list --timers && same command "$(member command)" '"a\"b\\c???"' &&
-		same period_ns "$(member period_ns)" 5400000000000
+	json twctl list --timers && has command '"a\"b\\c???"' period_ns 5400000000000
 	result=$?
 	release
 	rm "$program"
@@ -209,52 +224,70 @@ list_quotes() {
 sleeps() {
 	least=$1
 	shift
-	begin=$(now)
-	good twctl sleep "$@" || return
-	took=$(($(now) - begin))
+	now && begin=$now
+	good twctl sleep "$@" && now || return
+	took=$((now - begin))
 	[ $took -ge "$least" ] || wrong "sleep $*: $took ns"
 }
 
 sleep_is_never_early() {
-	sleeps 0 0 && sleeps 300000000 300ms && sleeps 1200000000 1.2s &&
-		sleeps 300000000 .3 && sleeps 1000000000 1 && sleeps 300000 300us &&
-		sleeps 60000000 0.001m && sleeps 300000000 300ms --clock boottime &&
-		sleeps 300000000 --clock realtime 300ms
+	aside sleeps 0 0
+	aside sleeps 300000000 300ms
+	aside sleeps 1200000000 1.2s
+	aside sleeps 300000000 .3
+	aside sleeps 1000000000 1
+	aside sleeps 300000 300us
+	aside sleeps 60000000 0.001m
+	aside sleeps 300000000 300ms --clock boottime
+	aside sleeps 300000000 --clock realtime 300ms
+	asides_pass
 }
 
-# until FORMAT: some seconds from now, or else it would be tomorrow.
+until_monotonic() {
+	now && seconds=$((now / 1000000000 + 2))
+	good twctl sleep --until "@$seconds" --clock monotonic && now || return
+	[ "$now" -ge "${seconds}000000000" ] || wrong "monotonic: early"
+}
+
+until_boottime() {
+	boottime && seconds=$((boottime + 2))
+	good twctl sleep --until "@$seconds" --clock boottime && boottime || return
+	[ "$boottime" -ge "$seconds" ] || wrong "boottime: early"
+}
+
+# until_date TIME SECONDS: that is the same time.
 until_date() {
-	seconds=$(($(date +%s) + 4))
-	time=$(date -d @$seconds "+$1")
-	good twctl sleep --until "$time" || return
-	[ "$(date +%s)" -ge $seconds ] || wrong "until $time: early"
+	good twctl sleep --until "$1" || return
+	[ "$(date +%s)" -ge "$2" ] || wrong "until $1: early"
 }
 
 sleep_until() {
-	seconds=$(($(now) / 1000000000 + 2))
-	good twctl sleep --until @$seconds --clock monotonic || return
-	[ "$(now)" -ge ${seconds}000000000 ] || wrong "monotonic: early" || return
-	seconds=$(($(boottime) / 100 + 2))
-	good twctl sleep --until @$seconds --clock boottime || return
-	[ "$(boottime)" -ge ${seconds}00 ] || wrong "boottime: early" || return
-	until_date @%s && until_date '%Y-%m-%d %H:%M:%S' && until_date %H:%M:%S || return
+	aside until_monotonic
+	aside until_boottime
+	# Some seconds from now, or else it would be tomorrow.
+	seconds=$(($(date +%s) + 8))
+	date -d @$seconds '+@%s%n%Y-%m-%d %H:%M:%S%n%H:%M:%S' > /tmp/times || return
+	while read -r time; do
+		aside until_date "$time" $seconds
+	done < /tmp/times
+	asides_pass || return
 	# The past has an end.
 	good twctl sleep --until '2026-01-01 00:00'
 }
 
 add_prints() {
-	begin=$(now)
-	good twctl add 300ms || return
+	now && begin=$now
+	good twctl add 300ms && now || return
 	says '^event 0: deadline [0-9]+ ns, [0-9.]+ [num]?s late, 0 overruns$' || return
-	deadline=$(sed 's/.*deadline \([0-9]*\) .*/\1/' $OUT)
+	one_line $OUT && deadline=${LINE#*deadline } && deadline=${deadline%% *}
 	[ "$deadline" -ge $((begin + 300000000)) ] || wrong "deadline $deadline" || return
-	[ "$(now)" -ge "$deadline" ] || wrong "early"
+	[ "$now" -ge "$deadline" ] || wrong "early"
 }
 
 # Periods are counted from the deadline, not from the event.
 add_periodic() {
 	good twctl add 100ms --period 50ms --count 4 --slack 0 --spread 0 || return
-	same lines "$(wc -l < $OUT)" 4 || return
+	lines 4 || return
 	sed 's/^event \(.*\): deadline \([0-9]*\) ns.*, \([0-9]*\) overruns/\1 \2 \3/' $OUT |
 		awk '{
 			if ($1 != NR - 1)
@@ -325,11 +358,12 @@ bad_command_lines() {
 		complaint 2 "--count '$number' is not a number" twctl watch -n "$number" || return
 	done
 	complaint 2 "PID 'x' is not a number" twctl list x || return
-	for time in x 1x "" . s 1.5.5 -- 1e3 "1 s" 9223372037 9223372036854775808ns \
+	for time in x 1x "" . s 1.5.5 1e3 "1 s" 9223372037 9223372036854775808ns \
 		0.00000000000000000000000001; do
-		complaint 2 "(DURATION|give a)" twctl sleep "$time" || return
+		complaint 2 "DURATION '$time' is not" twctl sleep "$time" || return
 	done
 	complaint 2 "give a DURATION or --until, one" twctl sleep || return
+	complaint 2 "give a DURATION or --until, one" twctl sleep -- || return
 	complaint 2 "give a DURATION or --until, one" twctl sleep 1 --until @1 || return
 	complaint 2 "no clock 'tai', but monotonic, " twctl sleep 1 --clock tai || return
 	for time in x 12 25:00 12:60 2026-02 "2026-13-01 00:00" "9999-01-01 00:00" @ @x; do
@@ -345,7 +379,7 @@ bad_command_lines() {
 no_room() {
 	twctl status > /dev/full 2> $ERR
 	same status $? 1 || return
-	same message "$(cat $ERR)" "twctl: standard output: No space left on device"
+	one_line $ERR && same message "$LINE" "twctl: standard output: No space left on device"
 }
 
 # as_user PATTERN COMMAND: what happens to one who is not root
@@ -362,12 +396,11 @@ not_permitted() {
 	complaint 1 "no process 4194304; 'twctl list' shows" twctl list 4194304 || return
 	# The status is that there are problems.
 	good su user -c "twctl status" || return
-	says "^device +/dev/twheel: Permission denied; run" || return
-	says "^totals +/sys/kernel/debug is for root" || return
+	says "^device +/dev/twheel: Permission denied; run" \
+		"^totals +/sys/kernel/debug is for root" || return
 	# shellcheck disable=SC2016 # for the shell that is run
 	json sh -c 'su user -c "twctl status $1"' sh || return
-	same problem "$(member problem)" \
-		'"/sys/kernel/debug is for root only; run this as root"' || return
+	has problem '"/sys/kernel/debug is for root only; run this as root"' || return
 	su user -c "twctl list" > $OUT 2> $ERR || return
 	grep -q '^twctl: [0-9]* processes may not be looked at; run' $ERR
 }
