@@ -127,5 +127,9 @@ expect_race "a race in the buffer of what both of us trace" no \
 	ring_buffer_unlock_commit 'trace_event_raw_event_twheel_timer_init+0x79 [twheel]'
 expect_race "a race in what we trace" yes \
 	'trace_event_raw_event_twheel_tick_entry+0x44 [twheel]' twheel_tick memset softirq
+expect_race "a race inside of a lock that both of us take" no \
+	osq_lock 'f [twheel]' osq_unlock 'g [twheel]'
+expect_race "a lock that one of us sets up while the other takes it" yes \
+	__mutex_init 'f [twheel]' osq_lock 'g [twheel]'
 expect_race "a race of the kernel" no pollwake softirq poll sys_poll
 echo "1..$number"
