@@ -410,17 +410,6 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 	return enter(wheel, node, READ_ONCE(node->deadline));
 }
 
-/* Empties a cell of the owner's. Returns whether its chunk is to be dropped now. */
-static bool clear(struct twheel_node **cell)
-{
-	struct twheel_chunk *chunk = chunk_of(cell);
-
-	/* Pairs with the READ_ONCE() in chunk_empty(). */
-	WRITE_ONCE(*cell, NULL);
-	/* One that is being worked off is in no chain. */
-	return chunk_empty(chunk) && chunk->pprev;
-}
-
 /**
  * twheel_settle - clear the cells of the nodes that were removed last
  * @wheel:	the wheel; by its owner
@@ -429,28 +418,35 @@ static bool clear(struct twheel_node **cell)
  * removals after it is known, when its cache line has come. At once, the store would be one
  * to an address that is not known before the node's line is there; processors that let no
  * load pass such a store (some never do; where speculative store bypass is switched
- * off, none does) then wait for the misses of each removal before those of the next.
+ * off, none does) then wait for the misses of each removal before those of the next. And
+ * the fence, without which the owner and another CPU that empty the last two cells of a
+ * chunk might each see the other's node in it still, is one for all of them.
  */
 void twheel_settle(struct twheel *wheel)
 {
 	struct twheel_chunk *chunk, *dropped[TWHEEL_REMOVED];
 	unsigned int i, nr = 0;
 
+	/* Pairs with the READ_ONCE() in cells_empty(). */
+	for (i = 0; i < wheel->nr_removed; i++)
+		WRITE_ONCE(*wheel->removed[i], NULL);
+	/* Pairs with the cmpxchg() in twheel_try_take(). */
+	smp_mb();
 	for (i = 0; i < wheel->nr_removed; i++) {
-		if (likely(!clear(wheel->removed[i])))
-			continue;
 		chunk = chunk_of(wheel->removed[i]);
-		/*
-		 * None of its cells is still to be cleared, so it is here but once. Its neighbours
-		 * are fetched all at the same time.
-		 */
+		/* One that is being worked off is in no chain. */
+		if (likely(!chunk_empty(chunk) || !chunk->pprev))
+			continue;
+		/* Its neighbours are fetched all at the same time. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
 		dropped[nr++] = chunk;
 	}
 	wheel->nr_removed = 0;
 	for (i = 0; i < nr; i++)
-		drop_chunk(wheel, dropped[i]);
+		/* It is here once for each of its cells that was cleared. */
+		if (dropped[i]->pprev)
+			drop_chunk(wheel, dropped[i]);
 }
 
 /**

@@ -82,6 +82,15 @@ static inline void meet(void)
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 
+/* ThreadSanitizer knows no fences; what makes processors wait will do. */
+#ifdef __SANITIZE_THREAD__
+#define smp_mb() ({							\
+	int _fence = 0;							\
+	(void)__atomic_fetch_add(&_fence, 1, __ATOMIC_SEQ_CST); })
+#else
+#define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
 /* What was written before the release is seen after the acquire. */
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel's one race, with threads: the owner lets time pass while others take nodes
- * away. Every arming has to end once, as fired, removed or taken.
+ * The wheel's races, with threads: the owner lets time pass while others take nodes away.
+ * Every arming has to end once, as fired, removed or taken; and when the owner and another
+ * take the last two nodes of a chunk at the same time, one of them sees that it is empty.
  *
  * Prints TAP. Built with -DSTRESS, for the delays of meet().
  */
@@ -41,6 +42,7 @@ static struct shared timers[TIMERS];
 static pthread_mutex_t returned_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared *returned;
 
+static int test = 1;
 static u64 seed;
 static u64 now;
 static unsigned long again;
@@ -49,8 +51,8 @@ static pthread_barrier_t quiet;
 
 void check_failed(const char *file, int line, const char *what)
 {
-	printf("# %s:%d: %s\n# seed %llu\nnot ok 1 - owner and others\n",
-	       file, line, what, seed);
+	printf("# %s:%d: %s\n# seed %llu\nnot ok %d - owner and others\n",
+	       file, line, what, seed, test);
 	fflush(stdout);
 	abort();
 }
@@ -322,6 +324,73 @@ static void report(void)
 	CHECK(wheel.stats.cascades && wheel.stats.spilled);
 }
 
+/*
+ * A wheel with two nodes, in one chunk. @begun and @ended count the rounds: the owner has
+ * filed both, and the other has taken the second. There are no more when @begun is 0.
+ */
+static struct {
+	struct twheel wheel;
+	struct twheel_page page __aligned(TWHEEL_PAGE_BYTES);
+	struct twheel_node node[2];
+	unsigned long begun, ended;
+} two;
+
+/* Until another thread has changed a count; that one may have no processor. */
+static unsigned long await(const unsigned long *count, unsigned long old)
+{
+	unsigned long new;
+	unsigned int i;
+
+	for (i = 1; (new = smp_load_acquire(count)) == old; i++)
+		if (i % 1024 == 0)
+			sched_yield();
+	return new;
+}
+
+static void *take_second(void *arg __attribute__((unused)))
+{
+	unsigned long round = 0;
+
+	while ((round = await(&two.begun, round))) {
+		CHECK(twheel_try_take(&two.wheel, &two.node[1]) == 1);
+		smp_store_release(&two.ended, round);
+	}
+	return NULL;
+}
+
+/* Returns how many times. */
+static unsigned long last_two(unsigned int seconds)
+{
+	time_t end = time(NULL) + seconds;
+	unsigned long round = 0;
+	u64 deadline = 1 << 20;
+	pthread_t thread;
+	unsigned int i;
+
+	twheel_init(&two.wheel, 1, 0, 0);
+	twheel_supply(&two.wheel, &two.page);
+	if (pthread_create(&thread, NULL, take_second, NULL)) {
+		perror("stress-wheel: a thread");
+		exit(2);
+	}
+	do {
+		for (i = 0; i < 2; i++) {
+			two.node[i].deadline = deadline;
+			twheel_file(&two.wheel, &two.node[i], deadline);
+		}
+		smp_store_release(&two.begun, ++round);
+		for (i = round % 512; i; i--)
+			__asm__ volatile("" ::: "memory");
+		twheel_remove(&two.wheel, &two.node[0]);
+		twheel_settle(&two.wheel);
+		await(&two.ended, round - 1);
+		check_wheel(&two.wheel, 0);
+	} while (round % 1024 || time(NULL) < end);
+	smp_store_release(&two.begun, 0);
+	pthread_join(thread, NULL);
+	return round;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int seconds = 3, i;
@@ -336,7 +405,7 @@ int main(int argc, char **argv)
 	}
 	seed = time(NULL);
 	random_state = seed;
-	printf("TAP version 13\n1..1\n");
+	printf("TAP version 13\n1..2\n");
 	fflush(stdout);
 	twheel_init(&wheel, 2, 0, 0);
 	twheel_supply(&wheel, &page);
@@ -349,5 +418,9 @@ int main(int argc, char **argv)
 	stress(seconds);
 	report();
 	printf("ok 1 the owner and others, for %u s\n", seconds);
+	fflush(stdout);
+	test++;
+	printf("# %lu times\n", last_two(seconds));
+	printf("ok 2 the last two nodes of a chunk, for %u s\n", seconds);
 	return 0;
 }
