@@ -424,15 +424,15 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
  */
 void twheel_settle(struct twheel *wheel)
 {
-	struct twheel_chunk *chunk, *dropped[TWHEEL_REMOVED];
-	unsigned int i, nr = 0;
+	unsigned int removed = wheel->nr_removed, dropped = 0, i;
+	struct twheel_chunk *chunk;
 
 	/* Pairs with the READ_ONCE() in cells_empty(). */
-	for (i = 0; i < wheel->nr_removed; i++)
+	for (i = 0; i < removed; i++)
 		WRITE_ONCE(*wheel->removed[i], NULL);
 	/* Pairs with the cmpxchg() in twheel_try_take(). */
 	smp_mb();
-	for (i = 0; i < wheel->nr_removed; i++) {
+	for (i = 0; i < removed; i++) {
 		chunk = chunk_of(wheel->removed[i]);
 		/* One that is being worked off is in no chain. */
 		if (likely(!chunk_empty(chunk) || !chunk->pprev))
@@ -440,13 +440,15 @@ void twheel_settle(struct twheel *wheel)
 		/* Its neighbours are fetched all at the same time. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
-		dropped[nr++] = chunk;
+		wheel->removed[dropped++] = wheel->removed[i];
 	}
 	wheel->nr_removed = 0;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < dropped; i++) {
+		chunk = chunk_of(wheel->removed[i]);
 		/* It is here once for each of its cells that was cleared. */
-		if (dropped[i]->pprev)
-			drop_chunk(wheel, dropped[i]);
+		if (chunk->pprev)
+			drop_chunk(wheel, chunk);
+	}
 }
 
 /**
