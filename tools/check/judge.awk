@@ -8,10 +8,17 @@
 #	#@ fault PROGRAM LINE		(if the kernel complained meanwhile)
 #	#@ end PROGRAM STATUS [SECONDS]
 #
+# or instead of the last, if it is run once more and the above follows another time,
+#
+#	#@ again PROGRAM STATUS [SECONDS]
+#
+# which is for what goes by the clock, after nothing but tests that failed.
+#
 # Variables:
 #	guest		where the tests ran
 #	expected	names of the programs that have to be in the log
 #	allowed		file with allowed skips, lines of "GUEST PROGRAM PATTERN"
+#	repeatable	file with the programs that may be run once more
 #	counts		file that gets a line "PASSED FAILED SKIPPED"
 
 BEGIN {
@@ -19,6 +26,8 @@ BEGIN {
 	while (allowed != "" && (getline line < allowed) > 0)
 		if (line !~ /^[ \t]*(#|$)/)
 			allow(line)
+	while (repeatable != "" && (getline line < repeatable) > 0)
+		may_repeat[line] = 1
 }
 
 /^#@ begin / {
@@ -31,6 +40,19 @@ BEGIN {
 /^#@ fault / && program != "" {
 	sub(/^#@ fault [^ ]* */, "")
 	problem("kernel: " $0)
+	next
+}
+
+/^#@ again / && $3 == program {
+	seconds = $5
+	end_document()
+	if ($4 != "1" || !not_ok || nr_problems || !(program in may_repeat) ||
+	    program in repeated) {
+		problem("is not to be run once more")
+		report()
+	} else {
+		again()
+	}
 	next
 }
 
@@ -176,7 +198,16 @@ function explain(why,    status) {
 	return ""
 }
 
-function report(    i, bad) {
+# What has failed does not count, but is told.
+function again() {
+	printf "again %-8s %-28s %d failed in %s s\n", guest, program, not_ok, seconds
+	explain_failure()
+	repeated[program] = 1
+	delete seen[program]
+	program = ""
+}
+
+function report(    bad) {
 	bad = not_ok + nr_problems
 	passed += ok
 	failed += bad
@@ -185,15 +216,18 @@ function report(    i, bad) {
 		program, ok, bad ? ", " bad " failed" : "",
 		skips ? ", " skips " skipped" : "",
 		seconds == "" ? "" : " in " seconds " s"
-	if (bad) {
-		for (i = 0; i < nr_output; i++)
-			if (output[i] !~ /^(ok|$)|^# +(RUN|OK) /)
-				print "      | " output[i]
-		for (i = 1; i <= not_ok; i++)
-			print "      " failures[i]
-		for (i = 0; i < nr_problems; i++)
-			print "      " problems[i]
-	}
-	fflush()
+	if (bad)
+		explain_failure()
 	program = ""
+}
+
+function explain_failure(    i) {
+	for (i = 0; i < nr_output; i++)
+		if (output[i] !~ /^(ok|$)|^# +(RUN|OK) /)
+			print "      | " output[i]
+	for (i = 1; i <= not_ok; i++)
+		print "      " failures[i]
+	for (i = 0; i < nr_problems; i++)
+		print "      " problems[i]
+	fflush()
 }

@@ -11,6 +11,7 @@ mkdir -p "$BUILD"
 tmp=$(mktemp -d "$BUILD/judge.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 echo 'g p may be skipped' > "$tmp/allowed"
+echo p > "$tmp/repeatable"
 number=0
 
 # A program's log, of lines and an exit status.
@@ -28,7 +29,8 @@ expect() {
 	[ $# = 0 ] || log "$@" > "$tmp/log"
 	: > "$tmp/counts"
 	awk -f "$TOP/tools/check/judge.awk" -v guest=g -v counts="$tmp/counts" \
-		-v allowed="$tmp/allowed" -v expected="$programs" \
+		-v allowed="$tmp/allowed" -v repeatable="$tmp/repeatable" \
+		-v expected="$programs" \
 		"$tmp/log" > "$tmp/report"
 	got=$(cat "$tmp/counts")
 	number=$((number + 1))
@@ -91,6 +93,45 @@ expect "a program twice" "2 1 0"
 cp "$tmp/whole" "$tmp/log"
 programs='p q'
 expect "a program missing" "1 1 0"
+
+# A program that is run once more, after a run with these lines.
+again() {
+	echo "#@ begin p"
+	printf '%s\n' "${@:1:$#-1}"
+	echo "#@ again p ${!#} 3"
+	cat "$tmp/whole"
+} > "$tmp/log"
+
+programs=p
+again "$tap" 1..2 'ok 1 a' 'not ok 2 b' 1
+expect "passed when run once more" "1 0 0"
+grep -q '^again g .* 1 failed in 3 s' "$tmp/report" && grep -q ' not ok 2 b' "$tmp/report"
+told=$?
+number=$((number + 1))
+[ "$told" = 0 ] || printf 'not '
+echo "ok $number what failed before is told"
+again "$tap" 1..1 'not ok 1 a' 1
+sed -i 's/^ok 1 a$/not ok 1 a/; s/^#@ end p 0/#@ end p 1/' "$tmp/log"
+expect "failed when run once more" "0 1 0"
+again "$tap" 1..1 'not ok 1 a' '#@ fault p BUG: x' 1
+expect "run once more after a kernel fault" "1 4 0"
+again "$tap" 1..1 'not ok 1 a' 139
+expect "run once more after a signal" "1 3 0"
+again "$tap" 1..2 'not ok 1 a' 1
+expect "run once more after a test without a result" "1 4 0"
+again "$tap" 1..1 'ok 1 a' 0
+expect "run once more after it passed" "2 2 0"
+again "$tap" 1..1 'not ok 1 a' 1
+head -n 5 "$tmp/log" > "$tmp/twice"
+cat "$tmp/log" >> "$tmp/twice"
+mv "$tmp/twice" "$tmp/log"
+expect "run once more, twice" "1 3 0"
+again "$tap" 1..1 'not ok 1 a' 1
+head -n 5 "$tmp/log" > "$tmp/cut" && mv "$tmp/cut" "$tmp/log"
+expect "to be run once more, and was not" "0 1 0"
+echo q > "$tmp/repeatable"
+again "$tap" 1..1 'not ok 1 a' 1
+expect "run once more what does not go by the clock" "1 3 0"
 
 # How KCSAN reports a race between two functions, each with its caller.
 race() {

@@ -72,17 +72,25 @@ any_machine uml 'echo 1 > /proc/sys/vm/panic_on_oom
 # shellcheck disable=SC2016 # the guest's shell expands these
 expect "warning while a test runs" 125 -- '
 	mkdir selftests/own
-	for name in good bad; do
+	for name in good bad late slow; do
 		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
 			> selftests/own/$name
 		echo own/$name
 	done > selftests/list
 	echo "echo \"<4>WARNING: CPU: 0 PID: 1 at nowhere\" > /dev/kmsg" >> selftests/own/bad
+	for name in bad late slow; do
+		echo "[ -e /tmp/$name ] || ! : > /tmp/$name" >> selftests/own/$name
+	done
+	printf "%s\n" own/bad own/late > selftests/by-the-clock
 	chmod +x selftests/own/*
 	selftests/run-in-guest.sh own'
 grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
 	! grep -q '^#@ fault own/good' "$tmp/output"
 ok "it is charged to that test"
+[ "$(grep -c '^#@ again' "$tmp/output")" = 1 ] &&
+	grep -q '^#@ again own/late 1 ' "$tmp/output" &&
+	grep -q '^#@ end own/late 0 ' "$tmp/output"
+ok "only what goes by the clock is run once more, and not after a warning"
 # More of its time than the run may take of ours.
 expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
 BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
