@@ -97,7 +97,8 @@ TEST_F_TIMEOUT(idle, cancelled_timers_cost_one_tick, 36000)
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle[i]));
 	sleep_ns(period() + N * MSEC);
-	EXPECT_LE(total("ticks") - self->ticks, 1);
+	/* One more if a slot of a far level began while these were added and cancelled. */
+	EXPECT_LE(total("ticks") - self->ticks, total("cascades") == self->cascades ? 1 : 2);
 }
 
 TEST_HARNESS_MAIN
