@@ -102,14 +102,14 @@ static void env_create(struct env *env)
 {
 	int i;
 
-	env->fd = tw_open(O_NONBLOCK);
-	env->other = tw_open(0);
+	env->fd = wh_open(O_NONBLOCK);
+	env->other = wh_open(0);
 	if (env->fd < 0 || env->other < 0)
 		ksft_exit_fail_msg("open: %s\n", strerror(-env->fd));
 	for (i = 0; i < NR_EXPIRED; i++)
-		if (tw_add(env->fd, 0, 0, i, &env->expired))
+		if (wh_add(env->fd, 0, 0, i, &env->expired))
 			ksft_exit_fail_msg("cannot add a timer\n");
-	if (tw_add(env->fd, HOUR, 0, 99, &env->pending) || !tw_wait_events(env->fd, NR_EXPIRED))
+	if (wh_add(env->fd, HOUR, 0, 99, &env->pending) || !wh_wait_events(env->fd, NR_EXPIRED))
 		ksft_exit_fail_msg("cannot set up timers\n");
 }
 
@@ -134,7 +134,7 @@ static int unload(void)
 
 static long call_open(struct env *env)
 {
-	env->new = tw_open(0);
+	env->new = wh_open(0);
 	return (int)env->new < 0 ? (int)env->new : 0;
 }
 
@@ -147,7 +147,7 @@ static long call_info(struct env *env)
 {
 	struct twheel_info info;
 
-	return tw_info(env->fd, &info);
+	return wh_info(env->fd, &info);
 }
 
 static bool undo_nothing(struct env *env __attribute__((unused)), long ret)
@@ -157,26 +157,26 @@ static bool undo_nothing(struct env *env __attribute__((unused)), long ret)
 
 static long call_add(struct env *env)
 {
-	return tw_add(env->fd, HOUR, 0, 7, &env->new);
+	return wh_add(env->fd, HOUR, 0, 7, &env->new);
 }
 
 static bool undo_add(struct env *env, long ret)
 {
-	return ret == 0 && tw_state(env->fd, env->new) == TWHEEL_STATE_PENDING &&
-	       tw_cancel(env->fd, env->new) == TWHEEL_WAS_PENDING;
+	return ret == 0 && wh_state(env->fd, env->new) == TWHEEL_STATE_PENDING &&
+	       wh_cancel(env->fd, env->new) == TWHEEL_WAS_PENDING;
 }
 
 /* The first add of a context allocates memory for its timers. */
 static long call_first_add(struct env *env)
 {
-	return tw_add(env->other, HOUR, 0, 7, &env->new);
+	return wh_add(env->other, HOUR, 0, 7, &env->new);
 }
 
 static bool undo_first_add(struct env *env, long ret)
 {
-	if (ret || tw_nr_timers(env->other) != 1 || close(env->other))
+	if (ret || wh_nr_timers(env->other) != 1 || close(env->other))
 		return false;
-	env->other = tw_open(0);
+	env->other = wh_open(0);
 	return env->other >= 0;
 }
 
@@ -184,28 +184,28 @@ static bool undo_first_add(struct env *env, long ret)
 static bool fill_other(struct env *env)
 {
 	__u64 first, handle, i;
-	int probe = tw_open(0);
+	int probe = wh_open(0);
 
-	if (tw_add(probe, HOUR, 0, 7, &first))
+	if (wh_add(probe, HOUR, 0, 7, &first))
 		return false;
 	env->in_other = 0;
 	do {
 		env->in_other++;
-		if (tw_add(probe, HOUR, 0, 7, &handle))
+		if (wh_add(probe, HOUR, 0, 7, &handle))
 			return false;
 	} while (handle == first + env->in_other);
 	close(probe);
 	for (i = 0; i < env->in_other; i++)
-		if (tw_add(env->other, HOUR, 0, 7, NULL))
+		if (wh_add(env->other, HOUR, 0, 7, NULL))
 			return false;
 	return true;
 }
 
 static bool undo_growing_add(struct env *env, long ret)
 {
-	if (ret || tw_nr_timers(env->other) != env->in_other + 1 || close(env->other))
+	if (ret || wh_nr_timers(env->other) != env->in_other + 1 || close(env->other))
 		return false;
-	env->other = tw_open(0);
+	env->other = wh_open(0);
 	return fill_other(env);
 }
 
@@ -214,7 +214,7 @@ static long call_add_like(struct env *env, struct twheel_timer_add add)
 	long ret;
 
 	add.clock = CLOCK_MONOTONIC;
-	ret = tw_add_timer(env->other, &add);
+	ret = wh_add_timer(env->other, &add);
 	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
 }
 
@@ -254,13 +254,13 @@ static long call_more_keys(struct env *env)
 
 	be_urgent(true);
 	for (i = 0; i < NR_KEYS && ret == TWHEEL_WAS_ABSENT; i++)
-		ret = tw_set(env->other, i, HOUR, 0, i, NULL);
+		ret = wh_set(env->other, i, HOUR, 0, i, NULL);
 	be_urgent(false);
 	if (ret != TWHEEL_WAS_ABSENT)
 		i--;
-	timers = tw_nr_timers(env->other);
+	timers = wh_nr_timers(env->other);
 	for (k = 0; k < i; k++)
-		if (tw_cancel_key(env->other, k) != TWHEEL_WAS_PENDING)
+		if (wh_cancel_key(env->other, k) != TWHEEL_WAS_PENDING)
 			return -EPROTO;
 	if (timers != env->in_other + i)
 		return -EPROTO;
@@ -269,7 +269,7 @@ static long call_more_keys(struct env *env)
 
 static bool undo_more_keys(struct env *env, long ret)
 {
-	return ret == 0 && tw_nr_timers(env->other) == env->in_other;
+	return ret == 0 && wh_nr_timers(env->other) == env->in_other;
 }
 
 static long call_first_limits(struct env *env)
@@ -288,7 +288,7 @@ static long call_first_watch(struct env *env)
 
 	if (ret < 0) {
 		close(env->other);
-		env->other = tw_open(0);
+		env->other = wh_open(0);
 	}
 	return ret;
 }
@@ -303,27 +303,27 @@ static long call_other_kind(struct env *env)
 		.key	= 5,
 		.period	= HOUR,
 	};
-	long ret = tw_set(env->other, 5, HOUR, 0, 1, NULL);
+	long ret = wh_set(env->other, 5, HOUR, 0, 1, NULL);
 	int cancelled;
 
 	if (ret < 0) {
 		/* If only the handle could not be told, it is there: it has a key. */
-		tw_cancel_key(env->other, 5);
+		wh_cancel_key(env->other, 5);
 		return ret;
 	}
-	ret = tw_add_timer(env->other, &add);
+	ret = wh_add_timer(env->other, &add);
 	/* If it is not the new one, it is the old one. There is one fault at most. */
-	cancelled = tw_cancel_key(env->other, 5);
+	cancelled = wh_cancel_key(env->other, 5);
 	if (cancelled == -EFAULT)
-		cancelled = tw_cancel_key(env->other, 5);
+		cancelled = wh_cancel_key(env->other, 5);
 	return cancelled == TWHEEL_WAS_PENDING ? ret : -EPROTO;
 }
 
 static bool undo_other_kind(struct env *env, long ret)
 {
-	if (ret != TWHEEL_WAS_PENDING || tw_nr_timers(env->other) || close(env->other))
+	if (ret != TWHEEL_WAS_PENDING || wh_nr_timers(env->other) || close(env->other))
 		return false;
-	env->other = tw_open(0);
+	env->other = wh_open(0);
 	return env->other >= 0;
 }
 
@@ -331,7 +331,7 @@ static __u64 drain_all(int fd)
 {
 	__u64 cursor = 0;
 
-	return tw_drain(fd, NULL, 10 * NR_OPS, sizeof(struct twheel_timer_query), &cursor);
+	return wh_drain(fd, NULL, 10 * NR_OPS, sizeof(struct twheel_timer_query), &cursor);
 }
 
 static long call_submit(struct env *env)
@@ -344,7 +344,7 @@ static long call_submit(struct env *env)
 		ops[i].time = HOUR;
 		ops[i].clock = CLOCK_MONOTONIC;
 	}
-	i = tw_submit(env->other, ops, NR_OPS, sizeof(ops[0]), 0);
+	i = wh_submit(env->other, ops, NR_OPS, sizeof(ops[0]), 0);
 	/* One that could not be added has its own error, and did not stop the others. */
 	if (i > 0 && ops[0].result < 0) {
 		drain_all(env->other);
@@ -356,12 +356,12 @@ static long call_submit(struct env *env)
 /* A fault in the middle ends it; what it has told is there, and nothing else. */
 static bool undo_submit(struct env *env, long ret)
 {
-	__u64 timers = tw_nr_timers(env->other);
+	__u64 timers = wh_nr_timers(env->other);
 
 	if (ret < 1 || timers > (__u64)ret || drain_all(env->other) != timers ||
 	    close(env->other))
 		return false;
-	env->other = tw_open(0);
+	env->other = wh_open(0);
 	return env->other >= 0;
 }
 
@@ -373,29 +373,29 @@ static long call_drain(struct env *env)
 	int i;
 
 	for (i = 0; i < 3 && !ret; i++)
-		ret = tw_add(env->other, HOUR, 0, i, NULL);
+		ret = wh_add(env->other, HOUR, 0, i, NULL);
 	if (!ret)
-		ret = tw_drain(env->other, records, 3, sizeof(records[0]), &cursor);
+		ret = wh_drain(env->other, records, 3, sizeof(records[0]), &cursor);
 	drain_all(env->other);
 	return ret;
 }
 
 static bool undo_drain(struct env *env, long ret)
 {
-	return ret == 3 && !tw_nr_timers(env->other);
+	return ret == 3 && !wh_nr_timers(env->other);
 }
 
 static long call_stats(struct env *env)
 {
 	struct twheel_context_stats stats;
 
-	return tw_stats(env->fd, &stats);
+	return wh_stats(env->fd, &stats);
 }
 
 static long next_rule(struct env *env, struct twheel_rule *rule)
 {
 	rule->id = 0;
-	return tw_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, rule);
+	return wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, rule);
 }
 
 /* A rule for the connection. If it cannot be added, there is none. */
@@ -409,7 +409,7 @@ static long add_rule(struct env *env, struct twheel_rule *rule)
 		.pid		= getpid(),
 		.idle		= HOUR,
 	};
-	ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, rule);
+	ret = wh_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, rule);
 	return ret && next_rule(env, rule) != -ENOENT ? -EPROTO : ret;
 }
 
@@ -428,13 +428,13 @@ static long call_rule(struct env *env)
 	if (ret)
 		return ret;
 	list.id = rule.id;
-	ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
+	ret = wh_ioctl(env->fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
 	if (ret >= 0)
 		ret = next_rule(env, &rule);
 	if (!ret)
-		ret = tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+		ret = wh_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 	/* There is one fault at most. */
-	if (ret && (next_rule(env, &rule) || tw_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule)))
+	if (ret && (next_rule(env, &rule) || wh_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule)))
 		return -EPROTO;
 	return ret;
 }
@@ -447,12 +447,12 @@ static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
 		.touch_words	= touch_words,
 	};
 	volatile __u32 *map;
-	int fd = tw_open(0);
+	int fd = wh_open(0);
 	long ret;
 
 	if (fd < 0)
 		return fd;
-	ret = tw_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+	ret = wh_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
 	if (!ret) {
 		map = mmap(NULL, setup.ring_bytes + setup.touch_bytes, PROT_READ | PROT_WRITE,
 			   MAP_SHARED, fd, offset);
@@ -479,38 +479,38 @@ static long call_map_touch(struct env *env __attribute__((unused)))
 
 static long call_cancel(struct env *env)
 {
-	return tw_cancel(env->fd, env->pending);
+	return wh_cancel(env->fd, env->pending);
 }
 
 static bool undo_cancel(struct env *env, long ret)
 {
-	return ret == TWHEEL_WAS_PENDING && tw_state(env->fd, env->pending) == -ENOENT &&
-	       tw_add(env->fd, HOUR, 0, 99, &env->pending) == 0;
+	return ret == TWHEEL_WAS_PENDING && wh_state(env->fd, env->pending) == -ENOENT &&
+	       wh_add(env->fd, HOUR, 0, 99, &env->pending) == 0;
 }
 
 static long call_rearm(struct env *env)
 {
-	return tw_rearm(env->fd, env->pending, 2 * HOUR, 0);
+	return wh_rearm(env->fd, env->pending, 2 * HOUR, 0);
 }
 
 static bool undo_rearm(struct env *env, long ret)
 {
 	return ret == TWHEEL_WAS_PENDING &&
-	       tw_rearm(env->fd, env->pending, HOUR, 0) == TWHEEL_WAS_PENDING;
+	       wh_rearm(env->fd, env->pending, HOUR, 0) == TWHEEL_WAS_PENDING;
 }
 
 static long call_query(struct env *env)
 {
 	struct twheel_timer_query query;
 
-	return tw_query(env->fd, env->pending, &query);
+	return wh_query(env->fd, env->pending, &query);
 }
 
 static long call_read(struct env *env)
 {
 	struct twheel_event events[NR_EXPIRED];
 
-	return tw_read(env->fd, events, NR_EXPIRED);
+	return wh_read(env->fd, events, NR_EXPIRED);
 }
 
 /* A fault in the middle makes a short read: what it did not give is still there. */
@@ -518,12 +518,12 @@ static bool undo_read(struct env *env, long ret)
 {
 	int i;
 
-	if (ret < 1 || tw_nr_events(env->fd) != (__u64)(NR_EXPIRED - ret))
+	if (ret < 1 || wh_nr_events(env->fd) != (__u64)(NR_EXPIRED - ret))
 		return false;
 	for (i = 0; i < ret; i++)
-		if (tw_add(env->fd, 0, 0, i, &env->expired))
+		if (wh_add(env->fd, 0, 0, i, &env->expired))
 			return false;
-	return tw_wait_events(env->fd, NR_EXPIRED);
+	return wh_wait_events(env->fd, NR_EXPIRED);
 }
 
 static long call_poll(struct env *env)
@@ -617,14 +617,14 @@ static void filter_function(const char *function)
 }
 
 /* Is nothing changed by a call that failed? */
-static bool unchanged(const struct op *op, struct env *env, const struct tw_view *before)
+static bool unchanged(const struct op *op, struct env *env, const struct wh_view *before)
 {
-	struct tw_view after;
+	struct wh_view after;
 
 	if (op->unloaded)
 		return access(DEVICE, F_OK) && access(DEBUGFS "/twheel", F_OK);
-	if (tw_look(env->fd, env->pending, env->expired, &after) ||
-	    tw_nr_timers(env->other) != env->in_other)
+	if (wh_look(env->fd, env->pending, env->expired, &after) ||
+	    wh_nr_timers(env->other) != env->in_other)
 		return false;
 	return !memcmp(before, &after, sizeof(after));
 }
@@ -659,12 +659,12 @@ static bool inject_end(const struct op *op, int n)
 /* Fails the nth point of a call. Returns 1 if there was one, 0 if not, -1 if wrong. */
 static int fail_once(const struct op *op, struct env *env, int n)
 {
-	struct tw_view before;
+	struct wh_view before;
 	bool injected;
 	long ret;
 
 	memset(&before, 0, sizeof(before));
-	if (!op->unloaded && tw_look(env->fd, env->pending, env->expired, &before))
+	if (!op->unloaded && wh_look(env->fd, env->pending, env->expired, &before))
 		return -1;
 	inject(op, n);
 	ret = op->call(env);

@@ -24,7 +24,7 @@ FIXTURE_SETUP(generations)
 	ASSERT_NE(POISON, first);
 	self->lives = (1ULL << 32) - first;
 	ASSERT_GE(10, self->lives) TH_LOG("takes a high inject_generation");
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->nr_handles = 0;
 	self->handles = calloc((self->lives + 1) * N, sizeof(*self->handles));
@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(generations)
 static void add(struct __test_metadata *_metadata, FIXTURE_DATA(generations) * self,
 		__u64 time)
 {
-	ASSERT_EQ(0, tw_add(self->fd, time, 0, self->nr_handles,
+	ASSERT_EQ(0, wh_add(self->fd, time, 0, self->nr_handles,
 			    &self->handles[self->nr_handles]));
 	self->nr_handles++;
 }
@@ -74,13 +74,13 @@ static void expect_used_up(struct __test_metadata *_metadata,
 	int error;
 	const __u64 *handles = self->handles;
 
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	for (i = 0; i < self->nr_handles; i++) {
 		error = delivered && i / N % 3 == 1 ? EALREADY : ENOENT;
-		EXPECT_EQ(-error, tw_state(self->fd, handles[i]));
+		EXPECT_EQ(-error, wh_state(self->fd, handles[i]));
 		/* What a generation that has wrapped would look like. */
-		EXPECT_EQ(-ENOENT, tw_state(self->fd, number(handles[i])));
-		EXPECT_EQ(-ENOENT, tw_cancel(self->fd, number(handles[i])));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, number(handles[i])));
+		EXPECT_EQ(-ENOENT, wh_cancel(self->fd, number(handles[i])));
 	}
 	qsort(self->handles, self->nr_handles, sizeof(*handles), compare);
 	for (i = 0; i < self->nr_handles; i++) {
@@ -103,8 +103,8 @@ TEST_F(generations, of_one_timer_after_another)
 
 	for (i = 0; i < self->lives * N; i++) {
 		add(_metadata, self, HOUR);
-		ASSERT_EQ(1, tw_nr_timers(self->fd));
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, self->handles[i]));
+		ASSERT_EQ(1, wh_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
 	}
 	expect_used_up(_metadata, self, false);
 }
@@ -119,16 +119,16 @@ TEST_F(generations, of_all_timers_at_once)
 		first = self->nr_handles;
 		for (i = 0; i < N; i++)
 			add(_metadata, self, life % 3 ? 0 : HOUR);
-		ASSERT_EQ(N, tw_nr_timers(self->fd));
+		ASSERT_EQ(N, wh_nr_timers(self->fd));
 		if (life % 3)
-			ASSERT_EQ(true, tw_wait_events(self->fd, N));
+			ASSERT_EQ(true, wh_wait_events(self->fd, N));
 		if (life % 3 == 1) {
-			ASSERT_EQ(N, tw_read(self->fd, events, N));
+			ASSERT_EQ(N, wh_read(self->fd, events, N));
 			continue;
 		}
 		for (i = 0; i < N; i++)
 			ASSERT_EQ(life % 3 ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
-				  tw_cancel(self->fd, self->handles[first + i]));
+				  wh_cancel(self->fd, self->handles[first + i]));
 	}
 	expect_used_up(_metadata, self, true);
 }

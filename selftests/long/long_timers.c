@@ -29,7 +29,7 @@ static __u64 most_late(int fd)
 {
 	struct twheel_info info;
 
-	return tw_info(fd, &info) ? 0 : info.tick_ns + setting("TWHEEL_SLACK", 0);
+	return wh_info(fd, &info) ? 0 : info.tick_ns + setting("TWHEEL_SLACK", 0);
 }
 
 /* The next of a row that begins with a minute and ends with the longest; 0: no more. */
@@ -49,7 +49,7 @@ FIXTURE(long_timers)
 
 FIXTURE_SETUP(long_timers)
 {
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -64,9 +64,9 @@ TEST_F_TIMEOUT(long_timers, each_on_its_tick, AGES)
 	struct twheel_event event;
 
 	for (distance = MINUTE; distance; distance = next_distance(distance, 4), n++)
-		ASSERT_EQ(0, tw_add(self->fd, start + distance, ABS, distance, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, start + distance, ABS, distance, NULL));
 	for (distance = MINUTE; distance; distance = next_distance(distance, 4)) {
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(distance, event.user_data);
 		EXPECT_EQ(start + distance, event.deadline);
@@ -86,8 +86,8 @@ TEST_F_TIMEOUT(long_timers, a_wake_up_per_level, AGES)
 
 	for (distance = MINUTE; distance; distance = next_distance(distance, SLOTS)) {
 		ticks = total("ticks");
-		ASSERT_EQ(0, tw_add(self->fd, distance, 0, distance, NULL));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(0, wh_add(self->fd, distance, 0, distance, NULL));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(distance, event.user_data);
 		EXPECT_LT(event.fired - event.deadline, most_late(self->fd));
@@ -104,13 +104,13 @@ TEST_F_TIMEOUT(long_timers, heartbeats_for_an_hour, AGES)
 	__u64 handle, last = 0;
 	int i;
 
-	ASSERT_EQ(0, tw_add(self->fd, 30 * SEC, 0, 5, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, 30 * SEC, 0, 5, &handle));
 	for (i = 0; i < 360; i++) {
 		sleep_ns(10 * SEC);
 		last = now_ns();
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 30 * SEC, 0));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 30 * SEC, 0));
 	}
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_GE(event.deadline, last + 30 * SEC);
 	EXPECT_LT(event.fired - event.deadline, most_late(self->fd));
@@ -136,9 +136,9 @@ TEST_F_TIMEOUT(long_timers, a_thousand_over_a_minute, AGES)
 	int i;
 
 	for (i = 1; i <= 1000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i * 60 * MSEC, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, i * 60 * MSEC, 0, i, NULL));
 	for (i = 1; i <= 1000; i++) {
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ((__u64)i, event.user_data);
 		EXPECT_LT(event.fired - event.deadline, most_late(self->fd));
 	}

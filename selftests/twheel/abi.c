@@ -97,7 +97,7 @@ FIXTURE_TEARDOWN(abi)
 static int undo(struct sample *sample, unsigned int cmd, const union argument *argument)
 {
 	if (cmd == TWHEEL_IOC_TIMER_ADD)
-		return tw_cancel(sample->fd, argument->add.handle);
+		return wh_cancel(sample->fd, argument->add.handle);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static int undo_good(struct sample *sample, unsigned int cmd,
 		     const union argument *argument)
 {
 	if (cmd == TWHEEL_IOC_TIMER_CANCEL)
-		return tw_cancel(sample->fd, argument->cancel.handle);
+		return wh_cancel(sample->fd, argument->cancel.handle);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ TEST_F(abi, sizes)
 		/* What lies behind is not the kernel's business. */
 		memset(argument.bytes + size, 0xa5, sizeof(argument) - size);
 		copy = argument;
-		EXPECT_EQ(0, tw_ioctl(self->sample.fd, resized(variant->cmd, size), &argument))
+		EXPECT_EQ(0, wh_ioctl(self->sample.fd, resized(variant->cmd, size), &argument))
 			TH_LOG("size %u", size);
 		EXPECT_EQ(0, memcmp(argument.bytes + shared, copy.bytes + shared,
 				    sizeof(argument) - shared));
@@ -197,7 +197,7 @@ TEST_F(abi, other_numbers)
 static void expect_fault(struct __test_metadata *_metadata, FIXTURE_DATA(abi) * self,
 			 unsigned int cmd, void *at)
 {
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->sample.fd, cmd, at)) TH_LOG("cmd %x at %p", cmd, at);
+	EXPECT_EQ(-EFAULT, wh_ioctl(self->sample.fd, cmd, at)) TH_LOG("cmd %x at %p", cmd, at);
 	expect_unchanged(_metadata, &self->sample);
 }
 
@@ -217,7 +217,7 @@ TEST_F(abi, bad_pointers)
 
 	/* The last byte, or all but the first, is missing. */
 	ASSERT_EQ(0, good(&self->sample, cmd, &argument));
-	self->sample.before.info.nr_timers = tw_nr_timers(self->sample.fd);
+	self->sample.before.info.nr_timers = wh_nr_timers(self->sample.fd);
 	memcpy(hole - size + 1, &argument, size - 1);
 	expect_fault(_metadata, self, cmd, hole - size + 1);
 	memcpy(hole - 1, &argument, 1);
@@ -232,7 +232,7 @@ TEST_F(abi, bad_pointers)
 	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_READ | PROT_WRITE));
 
 	/* And at the very end of the mapping all is well. */
-	EXPECT_EQ(0, tw_ioctl(self->sample.fd, cmd, hole - size));
+	EXPECT_EQ(0, wh_ioctl(self->sample.fd, cmd, hole - size));
 	memcpy(&argument, hole - size, size);
 	EXPECT_EQ(0, undo(&self->sample, cmd, &argument));
 	EXPECT_EQ(pending, total("pending"));
@@ -255,7 +255,7 @@ TEST_F(abi, memory_that_cannot_be_written)
 			expect_fault(_metadata, self, cmd, border);
 		} else {
 			/* There is nothing to write. */
-			EXPECT_EQ(0, tw_ioctl(self->sample.fd, cmd, border));
+			EXPECT_EQ(0, wh_ioctl(self->sample.fd, cmd, border));
 			expect_unchanged(_metadata, &self->sample);
 		}
 		EXPECT_EQ(0, memcmp(border, &argument, size));
@@ -301,7 +301,7 @@ TEST_F(abi, flags_and_reserved_fields)
 	case TWHEEL_IOC_INFO:
 		/* All of it is ignored on the way in. */
 		memset(&argument.info, 0xff, sizeof(argument.info));
-		EXPECT_EQ(0, tw_ioctl(self->sample.fd, variant->cmd, &argument));
+		EXPECT_EQ(0, wh_ioctl(self->sample.fd, variant->cmd, &argument));
 		EXPECT_EQ(0, memcmp(&argument.info, &self->sample.before.info,
 				    sizeof(argument.info)));
 		break;
@@ -346,7 +346,7 @@ TEST_F(abi, flags_and_reserved_fields)
 		break;
 	case TWHEEL_IOC_STATS:
 		memset(&argument.stats, 0xff, sizeof(argument.stats));
-		EXPECT_EQ(0, tw_ioctl(self->sample.fd, variant->cmd, &argument));
+		EXPECT_EQ(0, wh_ioctl(self->sample.fd, variant->cmd, &argument));
 		EXPECT_EQ(self->sample.before.info.nr_timers, argument.stats.nr_timers);
 		break;
 	case TWHEEL_IOC_SETUP:
@@ -481,7 +481,7 @@ TEST_F(abi_once, from_a_32_bit_program)
 	memset(low, 0, sizeof(*low));
 	low->argument.rearm.handle = handle;
 	ASSERT_EQ(TWHEEL_WAS_PENDING, call_32(IA32_IOCTL, fd, TWHEEL_IOC_TIMER_REARM, address));
-	ASSERT_EQ(true, tw_wait_events(fd, 2));
+	ASSERT_EQ(true, wh_wait_events(fd, 2));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, call_32(IA32_IOCTL, fd, TWHEEL_IOC_TIMER_CANCEL, address));
 	ASSERT_EQ(-ENOENT, call_32(IA32_IOCTL, fd, TWHEEL_IOC_TIMER_CANCEL, address));
 

@@ -39,7 +39,7 @@ struct sample {
 	int		fd;
 	__u64		pending;
 	__u64		expired;
-	struct tw_view	before;
+	struct wh_view	before;
 };
 
 /* Makes a sample. Returns 0 or an errno. */
@@ -47,23 +47,23 @@ static inline int sample_open(struct sample *sample)
 {
 	int ret;
 
-	sample->fd = tw_open(O_NONBLOCK);
+	sample->fd = wh_open(O_NONBLOCK);
 	if (sample->fd < 0)
 		return sample->fd;
-	ret = tw_add(sample->fd, 1, ABS, 100, &sample->expired);
+	ret = wh_add(sample->fd, 1, ABS, 100, &sample->expired);
 	if (ret)
 		return ret;
-	if (!tw_wait_events(sample->fd, 1))
+	if (!wh_wait_events(sample->fd, 1))
 		return -ETIME;
-	ret = tw_add(sample->fd, HOUR, 0, 200, &sample->pending);
-	return ret ?: tw_look(sample->fd, sample->pending, sample->expired, &sample->before);
+	ret = wh_add(sample->fd, HOUR, 0, 200, &sample->pending);
+	return ret ?: wh_look(sample->fd, sample->pending, sample->expired, &sample->before);
 }
 
 static inline void expect_unchanged(struct __test_metadata *_metadata, struct sample *sample)
 {
-	struct tw_view after;
+	struct wh_view after;
 
-	ASSERT_EQ(0, tw_look(sample->fd, sample->pending, sample->expired, &after));
+	ASSERT_EQ(0, wh_look(sample->fd, sample->pending, sample->expired, &after));
 	EXPECT_EQ(0, memcmp(&sample->before, &after, sizeof(after)));
 }
 
@@ -81,7 +81,7 @@ static inline int good(struct sample *sample, unsigned int cmd, union argument *
 		argument->add.clock = CLOCK_MONOTONIC;
 		return 0;
 	case TWHEEL_IOC_TIMER_CANCEL:
-		return tw_add(sample->fd, HOUR, 0, 400, &argument->cancel.handle);
+		return wh_add(sample->fd, HOUR, 0, 400, &argument->cancel.handle);
 	case TWHEEL_IOC_TIMER_REARM:
 		argument->rearm.handle = sample->pending;
 		/* As it is, so that nothing changes if it is accepted. */
@@ -111,7 +111,7 @@ static inline void expect_error(struct __test_metadata *_metadata, struct sample
 {
 	union argument copy = *argument;
 
-	EXPECT_EQ(-error, tw_ioctl(sample->fd, cmd, &copy))
+	EXPECT_EQ(-error, wh_ioctl(sample->fd, cmd, &copy))
 		TH_LOG("cmd %x size %u", cmd, _IOC_SIZE(cmd));
 	EXPECT_EQ(0, memcmp(&copy, argument, sizeof(copy)));
 }

@@ -17,7 +17,7 @@ FIXTURE(basic)
 
 FIXTURE_SETUP(basic)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -32,26 +32,26 @@ static bool is_empty(int fd)
 	struct twheel_event event;
 	struct twheel_info info;
 
-	return !tw_info(fd, &info) && !info.nr_timers && !info.nr_events && !tw_ready(fd) &&
-	       tw_read(fd, &event, 1) == -EAGAIN;
+	return !wh_info(fd, &info) && !info.nr_timers && !info.nr_events && !wh_ready(fd) &&
+	       wh_read(fd, &event, 1) == -EAGAIN;
 }
 
 /* Adds a timer that has expired when this returns. */
 static int add_expired(int fd, __u64 user_data, __u64 *handle)
 {
-	__u64 before = tw_nr_events(fd);
-	int ret = tw_add(fd, 0, 0, user_data, handle);
+	__u64 before = wh_nr_events(fd);
+	int ret = wh_add(fd, 0, 0, user_data, handle);
 
 	if (ret)
 		return ret;
-	return tw_wait_events(fd, before + 1) ? 0 : -ETIMEDOUT;
+	return wh_wait_events(fd, before + 1) ? 0 : -ETIMEDOUT;
 }
 
 TEST_F(basic, info_of_a_new_context)
 {
 	struct twheel_info info;
 
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	EXPECT_EQ(FEATURES, info.features);
 	EXPECT_GT(info.tick_ns, 0);
 	EXPECT_EQ(0, info.tick_ns & (info.tick_ns - 1));
@@ -69,13 +69,13 @@ TEST_F(basic, relative_timer_expires)
 	struct twheel_event event;
 
 	before = now_ns();
-	ASSERT_EQ(0, tw_add(self->fd, distance, 0, 0x123456789abcdef0, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, distance, 0, 0x123456789abcdef0, &handle));
 	after = now_ns();
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
-	EXPECT_EQ(1, tw_nr_events(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_events(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(0x123456789abcdef0, event.user_data);
@@ -90,10 +90,10 @@ TEST_F(basic, absolute_timer_expires)
 	__u64 handle, deadline = now_ns() + 20 * MSEC + 12345;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, ~0ULL, &handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, ~0ULL, &handle));
+	ASSERT_EQ(true, wh_wait(self->fd));
 	EXPECT_LE(deadline, now_ns());
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(~0ULL, event.user_data);
@@ -110,18 +110,18 @@ TEST_F(basic, past_deadlines_expire)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(past); i++) {
-		ASSERT_EQ(0, tw_add(self->fd, past[i], ABS, i, &handle));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(0, wh_add(self->fd, past[i], ABS, i, &handle));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(handle, event.handle);
 		EXPECT_EQ(i, event.user_data);
 		EXPECT_EQ(past[i], event.deadline);
 		EXPECT_EQ(i, event.seq);
 	}
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 99, &handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 99, &handle));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(true, is_empty(self->fd));
@@ -133,9 +133,9 @@ TEST_F(basic, query_tells_all)
 	struct twheel_timer_query query;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, 0xfedcba9876543210, &pending));
+	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, 0xfedcba9876543210, &pending));
 	before = now_ns();
-	ASSERT_EQ(0, tw_query(self->fd, pending, &query));
+	ASSERT_EQ(0, wh_query(self->fd, pending, &query));
 	after = now_ns();
 	EXPECT_EQ(deadline, query.deadline);
 	EXPECT_GE(deadline - before, query.remaining);
@@ -143,23 +143,23 @@ TEST_F(basic, query_tells_all)
 	EXPECT_EQ(0xfedcba9876543210, query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 
-	ASSERT_EQ(0, tw_add(self->fd, 5, ABS, 77, &expired));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(0, tw_query(self->fd, expired, &query));
+	ASSERT_EQ(0, wh_add(self->fd, 5, ABS, 77, &expired));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(0, wh_query(self->fd, expired, &query));
 	EXPECT_EQ(5, query.deadline);
 	EXPECT_EQ(0, query.remaining);
 	EXPECT_EQ(77, query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, query.state);
 
 	/* It only looks. */
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
-	EXPECT_EQ(1, tw_nr_events(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_events(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(expired, event.handle);
-	EXPECT_EQ(-EALREADY, tw_query(self->fd, expired, &query));
-	EXPECT_EQ(-EALREADY, tw_rearm(self->fd, expired, HOUR, 0));
-	EXPECT_EQ(-EALREADY, tw_cancel(self->fd, expired));
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, pending));
+	EXPECT_EQ(-EALREADY, wh_query(self->fd, expired, &query));
+	EXPECT_EQ(-EALREADY, wh_rearm(self->fd, expired, HOUR, 0));
+	EXPECT_EQ(-EALREADY, wh_cancel(self->fd, expired));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, pending));
 }
 
 TEST_F(basic, cancel_of_a_pending_timer)
@@ -167,15 +167,15 @@ TEST_F(basic, cancel_of_a_pending_timer)
 	__u64 handle, witness;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, 300 * MSEC, 0, 1, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+	ASSERT_EQ(0, wh_add(self->fd, 300 * MSEC, 0, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 	EXPECT_EQ(true, is_empty(self->fd));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));
 
 	/* No event comes of it: one armed for later is the first. */
-	ASSERT_EQ(0, tw_add(self->fd, 600 * MSEC, 0, 2, &witness));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 600 * MSEC, 0, 2, &witness));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(witness, event.handle);
 	EXPECT_EQ(0, event.seq);
 	EXPECT_EQ(true, is_empty(self->fd));
@@ -189,23 +189,23 @@ TEST_F(basic, cancel_takes_an_unread_event_back)
 	ASSERT_EQ(0, add_expired(self->fd, 1, &first));
 	ASSERT_EQ(0, add_expired(self->fd, 2, &second));
 	ASSERT_EQ(0, add_expired(self->fd, 3, &third));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, second));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
-	EXPECT_EQ(2, tw_nr_events(self->fd));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, second));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, second));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
+	EXPECT_EQ(2, wh_nr_events(self->fd));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, second));
 
 	/* What was taken back leaves no gap in the numbers. */
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(first, event.handle);
 	EXPECT_EQ(0, event.seq);
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(third, event.handle);
 	EXPECT_EQ(1, event.seq);
 	EXPECT_EQ(true, is_empty(self->fd));
 
 	/* Taking the only one back leaves nothing to poll for. */
 	ASSERT_EQ(0, add_expired(self->fd, 4, &first));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, first));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, first));
 	EXPECT_EQ(true, is_empty(self->fd));
 }
 
@@ -214,18 +214,18 @@ TEST_F(basic, rearm_later)
 	__u64 handle, witness, deadline = now_ns() + 600 * MSEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, deadline - 300 * MSEC, ABS, 7, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_add(self->fd, deadline - 200 * MSEC, ABS, 8, &witness));
+	ASSERT_EQ(0, wh_add(self->fd, deadline - 300 * MSEC, ABS, 7, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_add(self->fd, deadline - 200 * MSEC, ABS, 8, &witness));
 	/* The witness stands between the old deadline and the new one. */
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(witness, event.handle);
-	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(true, wh_wait(self->fd));
 	EXPECT_LE(deadline, now_ns());
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(7, event.user_data);
@@ -239,10 +239,10 @@ TEST_F(basic, rearm_earlier)
 	__u64 handle, deadline = now_ns() + 20 * MSEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 7, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 7, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(7, event.user_data);
@@ -255,11 +255,11 @@ TEST_F(basic, rearm_by_a_relative_time)
 	struct twheel_timer_query query;
 	__u64 handle, before, after;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 7, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 7, &handle));
 	before = now_ns();
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 2 * HOUR, 0));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 2 * HOUR, 0));
 	after = now_ns();
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_LE(before + 2 * HOUR, query.deadline);
 	EXPECT_GE(after + 2 * HOUR, query.deadline);
 	EXPECT_EQ(7, query.user_data);
@@ -272,10 +272,10 @@ TEST_F(basic, rearm_takes_an_unread_event_back)
 
 	ASSERT_EQ(0, add_expired(self->fd, 5, &handle));
 	deadline = now_ns() + 200 * MSEC;
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handle, deadline, ABS));
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, handle, deadline, ABS));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(5, event.user_data);
@@ -285,10 +285,10 @@ TEST_F(basic, rearm_takes_an_unread_event_back)
 
 	/* And again, so that it stays with us: expired, armed, cancelled. */
 	ASSERT_EQ(0, add_expired(self->fd, 6, &handle));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handle, HOUR, 0));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
-	EXPECT_EQ(false, tw_ready(self->fd));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, handle, HOUR, 0));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
+	EXPECT_EQ(false, wh_ready(self->fd));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 	EXPECT_EQ(true, is_empty(self->fd));
 }
 
@@ -297,10 +297,10 @@ TEST_F(basic, rearm_to_the_past_expires)
 	struct twheel_event event;
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 0, ABS));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 0, ABS));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(0, event.deadline);
@@ -311,23 +311,23 @@ TEST_F(basic, the_largest_times)
 	struct twheel_timer_query query;
 	__u64 absolute, relative, moved;
 
-	ASSERT_EQ(0, tw_add(self->fd, TWHEEL_TIME_MAX, ABS, 1, &absolute));
-	ASSERT_EQ(0, tw_query(self->fd, absolute, &query));
+	ASSERT_EQ(0, wh_add(self->fd, TWHEEL_TIME_MAX, ABS, 1, &absolute));
+	ASSERT_EQ(0, wh_query(self->fd, absolute, &query));
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
 	/* A relative time that ends after the maximum ends there. */
-	ASSERT_EQ(0, tw_add(self->fd, TWHEEL_TIME_MAX, 0, 2, &relative));
-	ASSERT_EQ(0, tw_query(self->fd, relative, &query));
+	ASSERT_EQ(0, wh_add(self->fd, TWHEEL_TIME_MAX, 0, 2, &relative));
+	ASSERT_EQ(0, wh_query(self->fd, relative, &query));
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 3, &moved));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, moved, TWHEEL_TIME_MAX, 0));
-	ASSERT_EQ(0, tw_query(self->fd, moved, &query));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 3, &moved));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, moved, TWHEEL_TIME_MAX, 0));
+	ASSERT_EQ(0, wh_query(self->fd, moved, &query));
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
 
 	sleep_ns(20 * MSEC);
-	EXPECT_EQ(0, tw_nr_events(self->fd));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, absolute));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, relative));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, moved));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, absolute));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, relative));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, moved));
 	EXPECT_EQ(true, is_empty(self->fd));
 }
 
@@ -342,24 +342,24 @@ TEST_F(basic, long_and_short_timers_together)
 		deadline[i] = now_ns() + HOUR;
 		if (deadline[i] < 1ULL << i)
 			deadline[i] = 1ULL << i;
-		ASSERT_EQ(0, tw_add(self->fd, deadline[i], ABS, i, &far[i]));
-		ASSERT_EQ(0, tw_add(self->fd, 3 * MSEC, 0, 1000 + i, &near));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(0, wh_add(self->fd, deadline[i], ABS, i, &far[i]));
+		ASSERT_EQ(0, wh_add(self->fd, 3 * MSEC, 0, 1000 + i, &near));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(near, event.handle);
 		EXPECT_EQ(1000 + i, event.user_data);
 		EXPECT_EQ(i, event.seq);
 	}
-	EXPECT_EQ(ARRAY_SIZE(far), tw_nr_timers(self->fd));
+	EXPECT_EQ(ARRAY_SIZE(far), wh_nr_timers(self->fd));
 	for (i = 0; i < ARRAY_SIZE(far); i++) {
-		ASSERT_EQ(0, tw_query(self->fd, far[i], &query));
+		ASSERT_EQ(0, wh_query(self->fd, far[i], &query));
 		EXPECT_EQ(deadline[i], query.deadline);
 		EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 		/* And each of them can still be brought near. */
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, far[i], MSEC, 0));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, far[i], MSEC, 0));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(far[i], event.handle);
 		EXPECT_EQ(i, event.user_data);
@@ -369,17 +369,17 @@ TEST_F(basic, long_and_short_timers_together)
 
 TEST_F(basic, opens_are_separate)
 {
-	int other = tw_open(O_NONBLOCK);
+	int other = wh_open(O_NONBLOCK);
 	struct twheel_event event;
 	__u64 handle;
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &handle));
+	ASSERT_EQ(true, wh_wait(self->fd));
 	EXPECT_EQ(true, is_empty(other));
-	EXPECT_EQ(-EAGAIN, tw_read(other, &event, 1));
+	EXPECT_EQ(-EAGAIN, wh_read(other, &event, 1));
 	EXPECT_EQ(0, close(other));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 }
 
@@ -393,7 +393,7 @@ TEST_F(basic, open_modes)
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		fd = open(DEVICE, modes[i] | O_CLOEXEC);
 		ASSERT_GE(fd, 0);
-		EXPECT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(0, wh_info(fd, &info));
 		EXPECT_EQ(0, close(fd));
 	}
 	/* A stream has no position. */

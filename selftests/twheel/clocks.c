@@ -21,9 +21,9 @@ FIXTURE_SETUP(clocks)
 {
 	struct twheel_info info;
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	self->offset = clock_ns(CLOCK_REALTIME) - now_ns();
 	random_seed();
@@ -53,7 +53,7 @@ static int add_on(int fd, clockid_t clock, __u64 time, __u32 flags, __u64 user_d
 		.flags		= flags,
 		.clock		= clock,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	*handle = add.handle;
 	return ret;
@@ -65,8 +65,8 @@ static void expect_event(struct __test_metadata *_metadata, int fd, clockid_t cl
 {
 	struct twheel_event event;
 
-	ASSERT_EQ(true, tw_wait(fd));
-	ASSERT_EQ(1, tw_read(fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(fd));
+	ASSERT_EQ(1, wh_read(fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(deadline, event.deadline);
 	EXPECT_LE(deadline, event.fired);
@@ -89,7 +89,7 @@ TEST_F(clocks, each_counts_on_its_own)
 		deadline = clock_ns(clocks[i]) + HOUR;
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], deadline, ABS, i, &handle));
 		before = clock_ns(clocks[i]);
-		ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+		ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 		after = clock_ns(clocks[i]);
 		EXPECT_EQ(clocks[i], query.clock);
 		EXPECT_EQ(deadline, query.deadline);
@@ -98,7 +98,7 @@ TEST_F(clocks, each_counts_on_its_own)
 
 		/* A re-arm is on the clock that the timer has. */
 		deadline = clock_ns(clocks[i]) + 10 * MSEC;
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
 		expect_event(_metadata, self->fd, clocks[i], handle, deadline);
 
 		/* In the past of that clock. */
@@ -116,17 +116,17 @@ TEST_F(clocks, set_forward)
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, deadline + HOUR, ABS, 2, &later));
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_MONOTONIC, HOUR / 2, 0, 3, &monotonic));
 	sleep_ns(10 * MSEC);
-	EXPECT_EQ(0, tw_nr_events(self->fd));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
 	ASSERT_EQ(0, set_clock(self, HOUR + SEC));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, due, deadline);
-	ASSERT_EQ(0, tw_query(self->fd, later, &query));
+	ASSERT_EQ(0, wh_query(self->fd, later, &query));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_EQ(deadline + HOUR, query.deadline);
 	EXPECT_GT(HOUR, query.remaining);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, monotonic));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, monotonic));
 	ASSERT_EQ(0, set_clock(self, 3 * HOUR));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, later, deadline + HOUR);
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 /* What was armed before a clock went back waits until it has come there again. */
@@ -138,10 +138,10 @@ TEST_F(clocks, set_back)
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, deadline, ABS, 1, &handle));
 	ASSERT_EQ(0, set_clock(self, -(__s64)HOUR));
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_MONOTONIC, 300 * MSEC, 0, 2, &witness));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, witness));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, witness));
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, witness));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, witness));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_EQ(deadline, query.deadline);
 	EXPECT_LT(HOUR - SEC, query.remaining);
@@ -165,8 +165,8 @@ TEST_F_TIMEOUT(clocks, set_again_and_again, 60)
 			sleep_ns(2 * self->tick);
 		if (i & 1)
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
-				  tw_rearm(self->fd, handle, deadline, ABS));
-		ASSERT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
+				  wh_rearm(self->fd, handle, deadline, ABS));
+		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
 	}
 	ASSERT_EQ(0, set_clock(self, deadline - self->offset - now_ns()));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, handle, deadline);
@@ -187,7 +187,7 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 		for (k = 0; k < ARRAY_SIZE(settings); k++) {
 			ASSERT_EQ(0, set_clock(self, settings[k]));
 			sleep_ns(2 * self->tick);
-			ASSERT_EQ(0, tw_query(self->fd, far[i], &query));
+			ASSERT_EQ(0, wh_query(self->fd, far[i], &query));
 			EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 			EXPECT_LE(begin + HOUR - now_ns(), query.remaining);
 			EXPECT_GE(HOUR, query.remaining);
@@ -200,8 +200,8 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 	}
 	ASSERT_EQ(0, set_clock(self, -(__s64)HOUR));
 	for (k = 0; k < 3; k++) {
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		ASSERT_GT(3, event.user_data);
 		EXPECT_EQ(near[event.user_data], event.handle);
 		EXPECT_LE(monotonic[event.user_data], now_ns());
@@ -212,7 +212,7 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 				    &near[i]));
 		ASSERT_EQ(0, set_clock(self, 2 * HOUR));
 		sleep_ns(2 * self->tick);
-		EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, near[i]));
+		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, near[i]));
 		ASSERT_EQ(0, set_clock(self, 0));
 	}
 }
@@ -226,20 +226,20 @@ TEST_F(clocks, rearmed_otherwise_than_added)
 	/* Added with a point in time, armed anew with a distance: that does not jump. */
 	deadline = clock_ns(CLOCK_REALTIME) + HOUR;
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, deadline, ABS, 1, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 2 * HOUR, 0));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 2 * HOUR, 0));
 	ASSERT_EQ(0, set_clock(self, 10 * HOUR));
 	sleep_ns(3 * self->tick);
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_LT(2 * HOUR - 10 * SEC, query.remaining);
 	ASSERT_EQ(0, set_clock(self, 0));
-	ASSERT_LE(0, tw_cancel(self->fd, handle));
+	ASSERT_LE(0, wh_cancel(self->fd, handle));
 
 	/* And the other way round. */
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, HOUR, 0, 1, &handle));
 	deadline = clock_ns(CLOCK_REALTIME) + HOUR;
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, deadline, ABS));
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_GE(HOUR, query.remaining);
 	ASSERT_EQ(0, set_clock(self, 2 * HOUR));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, handle, deadline);
@@ -263,8 +263,8 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 	}
 	ASSERT_EQ(0, set_clock(self, base + 5 * HOUR - self->offset - now_ns()));
 	while (seen < due) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%llu of %llu", seen, due);
-		n = tw_read(self->fd, events, N);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%llu of %llu", seen, due);
+		n = wh_read(self->fd, events, N);
 		for (i = 0; i < n; i++) {
 			ASSERT_GT(N, events[i].user_data);
 			ASSERT_EQ(handles[events[i].user_data], events[i].handle);
@@ -279,13 +279,13 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 		if (read[i])
 			continue;
 		/* It may have come due since. */
-		n = tw_cancel(self->fd, handles[i]);
+		n = wh_cancel(self->fd, handles[i]);
 		ASSERT_LE(TWHEEL_WAS_PENDING, n);
 		ASSERT_GE(TWHEEL_WAS_EXPIRED, n);
 		if (deadlines[i] > clock_ns(CLOCK_REALTIME))
 			ASSERT_EQ(TWHEEL_WAS_PENDING, n);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* A clock that goes on by several periods has missed these, and they are counted. */
@@ -301,21 +301,21 @@ TEST_F(clocks, a_period_when_the_clock_is_set)
 
 	first = clock_ns(CLOCK_REALTIME) + 20 * MSEC;
 	add.time = first;
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, add.handle, first);
 	ASSERT_EQ(0, set_clock(self, HOUR));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(first + add.period, event.deadline);
 	EXPECT_LE(HOUR / add.period - 2, event.overruns);
 	EXPECT_GE(clock_ns(CLOCK_REALTIME), event.deadline + event.overruns * add.period);
 	/* The next one is in the phase of the first, on this clock. */
 	ASSERT_EQ(0, set_clock(self, HOUR + 20 * SEC));
 	first = event.deadline + (event.overruns + 1) * add.period;
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(first, event.deadline);
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, add.handle));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, add.handle));
 }
 
 /* Set while timers are added and cancelled, by another thread. */
@@ -344,11 +344,11 @@ TEST_F_TIMEOUT(clocks, set_while_they_are_used, 60)
 		/* Between the two times that the clock alternates between. */
 		ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, base, ABS, 1, &handle));
 		if (calls & 1)
-			ASSERT_LE(0, tw_rearm(self->fd, handle, base, ABS));
+			ASSERT_LE(0, wh_rearm(self->fd, handle, base, ABS));
 		if (calls & 2)
 			sched_yield();
-		ret = tw_cancel(self->fd, handle);
-		read = tw_read(self->fd, &event, 1);
+		ret = wh_cancel(self->fd, handle);
+		read = wh_read(self->fd, &event, 1);
 		/* It is either read or cancelled. */
 		ASSERT_EQ(-EAGAIN, read);
 		ASSERT_LE(0, ret);
@@ -357,7 +357,7 @@ TEST_F_TIMEOUT(clocks, set_while_they_are_used, 60)
 	ASSERT_EQ(0, pthread_join(thread, &wrong));
 	EXPECT_EQ(NULL, wrong);
 	printf("# %llu timers\n", calls);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* Suspends for some seconds. Returns whether the kernel can. */
@@ -402,8 +402,8 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	/* The clock that counts a sleep has whole seconds, and the delay is no exact one. */
 	ASSERT_LT(2 * SEC, slept);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		if (event.user_data == 2)
 			break;
 		ASSERT_GT(2, event.user_data);
@@ -413,12 +413,12 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	/* Unless the machine is very slow, those come first which have not slept. */
 	if (now_ns() < begin + 2 * SEC) {
 		EXPECT_EQ(2, i);
-		EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[2]));
+		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[2]));
 	}
-	ASSERT_EQ(0, tw_query(self->fd, relative, &query));
+	ASSERT_EQ(0, wh_query(self->fd, relative, &query));
 	EXPECT_GT(HOUR - slept, query.remaining);
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	if (i == 2) {
 		EXPECT_EQ(handles[2], event.handle);
 		EXPECT_EVENT_OK(&event);

@@ -16,7 +16,7 @@ FIXTURE(cpus)
 
 FIXTURE_SETUP(cpus)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->n = cpus(self->cpu, MAX_CPUS);
 	ASSERT_LT(0, self->n);
@@ -34,13 +34,13 @@ static void expect_event(struct __test_metadata *_metadata, int fd, __u64 handle
 {
 	struct twheel_event event;
 
-	ASSERT_EQ(true, tw_wait(fd));
-	ASSERT_EQ(1, tw_read(fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(fd));
+	ASSERT_EQ(1, wh_read(fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(deadline, event.deadline);
 	EXPECT_EQ(user_data, event.user_data);
-	EXPECT_EQ(0, tw_nr_timers(fd));
+	EXPECT_EQ(0, wh_nr_timers(fd));
 }
 
 TEST_F_TIMEOUT(cpus, from_one_to_another, 90)
@@ -52,37 +52,37 @@ TEST_F_TIMEOUT(cpus, from_one_to_another, 90)
 		for (b = 0; b < self->n; b++) {
 			/* Cancelled from there. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
-			ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
-			ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
-			EXPECT_EQ(0, tw_nr_timers(self->fd));
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
+			EXPECT_EQ(0, wh_nr_timers(self->fd));
 
 			/* Moved to earlier from there. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
-			ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 2, &handle));
+			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 2, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
 			deadline = now_ns() + 5 * MSEC;
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
-				  tw_rearm(self->fd, handle, deadline, ABS));
+				  wh_rearm(self->fd, handle, deadline, ABS));
 			expect_event(_metadata, self->fd, handle, deadline, 2);
 
 			/* Moved to later from there. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
 			deadline = now_ns() + 10 * MSEC;
-			ASSERT_EQ(0, tw_add(self->fd, deadline - 5 * MSEC, ABS, 3, &handle));
+			ASSERT_EQ(0, wh_add(self->fd, deadline - 5 * MSEC, ABS, 3, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
 			/* Too late on a slow machine; then it is taken back. */
-			ASSERT_LE(0, tw_rearm(self->fd, handle, deadline, ABS));
+			ASSERT_LE(0, wh_rearm(self->fd, handle, deadline, ABS));
 			expect_event(_metadata, self->fd, handle, deadline, 3);
 
 			/* Taken back there after it has expired here, armed anew. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
-			ASSERT_EQ(0, tw_add(self->fd, 0, 0, 4, &handle));
-			ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+			ASSERT_EQ(0, wh_add(self->fd, 0, 0, 4, &handle));
+			ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 			ASSERT_EQ(0, pin(self->cpu[b]));
 			deadline = now_ns() + 3 * MSEC;
 			ASSERT_EQ(TWHEEL_WAS_EXPIRED,
-				  tw_rearm(self->fd, handle, deadline, ABS));
+				  wh_rearm(self->fd, handle, deadline, ABS));
 			expect_event(_metadata, self->fd, handle, deadline, 4);
 		}
 	}
@@ -104,12 +104,12 @@ TEST_F_TIMEOUT(cpus, timers_of_all, 90)
 		ASSERT_EQ(0, pin(self->cpu[c]));
 		for (i = 0; i < PER_CPU; i++, n++) {
 			deadlines[n] = now_ns() + random_below(300 * MSEC);
-			ASSERT_EQ(0, tw_add(self->fd, deadlines[n], ABS, n, NULL));
+			ASSERT_EQ(0, wh_add(self->fd, deadlines[n], ABS, n, NULL));
 		}
 	}
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(true, tw_wait(self->fd));
-		read = tw_read(self->fd, &event, 1);
+		ASSERT_EQ(true, wh_wait(self->fd));
+		read = wh_read(self->fd, &event, 1);
 		ASSERT_EQ(1, read);
 		EXPECT_EVENT_OK(&event);
 		ASSERT_GT(n, event.user_data);
@@ -117,7 +117,7 @@ TEST_F_TIMEOUT(cpus, timers_of_all, 90)
 		ASSERT_EQ(0, seen[event.user_data]++);
 		ASSERT_EQ(i, event.seq);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	free(deadlines);
 	free(seen);
 }
@@ -189,7 +189,7 @@ static void hammer_add(struct hammer *hammer, unsigned int slot)
 	if (id >= RECORDS)
 		return;
 	record->least = now_ns() + distance;
-	if (tw_add(account->fd, distance, 0, id, &record->handle)) {
+	if (wh_add(account->fd, distance, 0, id, &record->handle)) {
 		count(&account->faults);
 		return;
 	}
@@ -200,7 +200,7 @@ static void hammer_add(struct hammer *hammer, unsigned int slot)
 
 static void hammer_rearm(struct account *account, unsigned int id, __u64 distance)
 {
-	switch (tw_rearm(account->fd, account->records[id].handle, distance, 0)) {
+	switch (wh_rearm(account->fd, account->records[id].handle, distance, 0)) {
 	case TWHEEL_WAS_PENDING:
 		count(&account->rearmed_pending);
 		break;
@@ -218,7 +218,7 @@ static void hammer_rearm(struct account *account, unsigned int id, __u64 distanc
 
 static void hammer_cancel(struct account *account, unsigned int id)
 {
-	switch (tw_cancel(account->fd, account->records[id].handle)) {
+	switch (wh_cancel(account->fd, account->records[id].handle)) {
 	case TWHEEL_WAS_PENDING:
 		count(&account->cancelled_pending);
 		end_record(account, id);
@@ -239,10 +239,10 @@ static void hammer_cancel(struct account *account, unsigned int id)
 static void hammer_read(struct account *account)
 {
 	struct twheel_event events[16];
-	int i, n = tw_read(account->fd, events, ARRAY_SIZE(events));
+	int i, n = wh_read(account->fd, events, ARRAY_SIZE(events));
 
 	for (i = 0; i < n; i++) {
-		if (tw_event_fault(&events[i]) || events[i].user_data >= RECORDS) {
+		if (wh_event_fault(&events[i]) || events[i].user_data >= RECORDS) {
 			count(&account->faults);
 			continue;
 		}
@@ -330,9 +330,9 @@ TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 	ends = total("expiries") + total("cancels") + total("pending");
 	run_hammers(_metadata, self, &account, hammer_thread, 2 * SEC);
 	/* All that is left fires soon. */
-	while (tw_nr_timers(self->fd)) {
+	while (wh_nr_timers(self->fd)) {
 		ASSERT_GT(end, now_ns()) TH_LOG("%llu timers never fire",
-						tw_nr_timers(self->fd));
+						wh_nr_timers(self->fd));
 		hammer_read(&account);
 	}
 	printf("# %llu added, %llu + %llu re-armed, %llu + %llu cancelled, %llu read, %llu stale\n",
@@ -367,21 +367,21 @@ TEST_F_TIMEOUT(cpus, one_timer_from_all, 90)
 	ASSERT_NE(NULL, account.records);
 	account.slots[0] = 1;
 	for (round = 0; round < 5; round++) {
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 		account.records[1].handle = handle;
 		account.records[1].ended = 0;
 		run_hammers(_metadata, self, &account, rearm_thread, 200 * MSEC);
 		EXPECT_EQ(0, account.faults);
 		EXPECT_EQ(0, account.stale);
 		deadline = now_ns() + MSEC;
-		ASSERT_LE(0, tw_rearm(self->fd, handle, deadline, ABS));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_LE(0, wh_rearm(self->fd, handle, deadline, ABS));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(handle, event.handle);
 		EXPECT_EQ(deadline, event.deadline);
 		EXPECT_EQ(round, event.seq);
-		EXPECT_EQ(0, tw_nr_timers(self->fd));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
 	}
 	printf("# re-armed %llu pending, %llu expired\n", account.rearmed_pending,
 	       account.rearmed_expired);

@@ -41,7 +41,7 @@ FIXTURE(debugfs)
 
 FIXTURE_SETUP(debugfs)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->n = cpus(self->cpu, 64);
 	ASSERT_LT(0, self->n);
@@ -106,29 +106,29 @@ TEST_F(debugfs, counts_of_what_was_done)
 		/* From all CPUs: the totals are their sum. */
 		if (!(i % 100))
 			ASSERT_EQ(0, pin(self->cpu[i / 100 % self->n]));
-		ASSERT_EQ(0, tw_add(self->fd, HOUR + i, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR + i, 0, i, &handles[i]));
 	}
 	expect_since(_metadata, self, N, N, 0, 0, 0);
 	/* To later and to earlier, from another CPU than before. */
 	for (i = 0; i < 300; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm(self->fd, handles[i], i & 1 ? 2 * HOUR : HOUR / 2, 0));
+			  wh_rearm(self->fd, handles[i], i & 1 ? 2 * HOUR : HOUR / 2, 0));
 	expect_since(_metadata, self, N, N, 0, 300, 0);
 	for (i = 0; i < 400; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
 	expect_since(_metadata, self, N - 400, N, 400, 300, 0);
 	for (i = 0; i < 200; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i * 20 * USEC, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 200));
+		ASSERT_EQ(0, wh_add(self->fd, i * 20 * USEC, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 200));
 	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
 	/* What is refused counts for nothing. */
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handles[0]));
-	EXPECT_EQ(-EINVAL, tw_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
+	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, handles[0]));
+	EXPECT_EQ(-EINVAL, wh_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
 	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
 	/* Close is a cancel of the rest. */
 	ASSERT_EQ(0, close(self->fd));
 	expect_since(_metadata, self, 0, N + 200, N, 300, 200);
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -161,9 +161,9 @@ TEST_F(debugfs, cpus_add_up_to_totals)
 
 	for (i = 0; i < self->n * 20; i++) {
 		ASSERT_EQ(0, pin(self->cpu[i % self->n]));
-		ASSERT_EQ(0, tw_add(self->fd, i & 1 ? HOUR : 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, i & 1 ? HOUR : 0, 0, i, NULL));
 	}
-	ASSERT_EQ(true, tw_wait_events(self->fd, self->n * 10));
+	ASSERT_EQ(true, wh_wait_events(self->fd, self->n * 10));
 	file = fopen(DEBUGFS "/twheel/cpus", "r");
 	ASSERT_NE(NULL, file);
 	ASSERT_NE(NULL, fgets(heading, sizeof(heading), file));
@@ -202,13 +202,13 @@ TEST_F(debugfs, cancels_from_another_cpu)
 
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 	for (i = 0; i < N / 4; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
 	EXPECT_EQ(before, total("remote_cancels"));
 	ASSERT_EQ(0, pin(self->cpu[self->n - 1]));
 	for (; i < N; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
 	EXPECT_EQ(before + (self->n > 1 ? N - N / 4 : 0), total("remote_cancels"));
 	expect_since(_metadata, self, 0, N, N, 0, 0);
 }
@@ -219,12 +219,12 @@ TEST_F(debugfs, share_of_cancels)
 	int i;
 
 	for (i = 0; i < 900; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 	for (i = 0; i < 900; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
 	for (i = 0; i < 100; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 100));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 100));
 	cancels = total("cancels");
 	expiries = total("expiries");
 	EXPECT_EQ(1000 * cancels / (cancels + expiries), total("cancelled_permille"));
@@ -270,7 +270,7 @@ TEST_F(debugfs, levels_of_all_cpus)
 
 	for (i = 0; i < self->n * N; i++) {
 		ASSERT_EQ(0, pin(self->cpu[i / N]));
-		ASSERT_EQ(0, tw_add(self->fd, times[i % 4], 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, times[i % 4], 0, i, NULL));
 	}
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	lines = read_levels(levels, MOST);
@@ -292,7 +292,7 @@ TEST_F(debugfs, levels_of_all_cpus)
 	EXPECT_LE(4 * self->n, lines);
 	ASSERT_EQ(0, close(self->fd));
 	EXPECT_EQ(0, read_levels(levels, MOST));
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -306,7 +306,7 @@ TEST_F_TIMEOUT(debugfs, a_long_slot, 120)
 
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, i, NULL));
 	ASSERT_EQ(1, read_levels(levels, ARRAY_SIZE(levels)));
 	EXPECT_LE(1, levels[0].slots);
 	EXPECT_LE(4096, levels[0].chunks);
@@ -322,8 +322,8 @@ TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i * 10 * USEC, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1000));
+		ASSERT_EQ(0, wh_add(self->fd, i * 10 * USEC, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1000));
 	expiries = total("expiries");
 	EXPECT_EQ(1000, expiries - self->before.expiries);
 	file = fopen(DEBUGFS "/twheel/lateness", "r");
@@ -355,9 +355,9 @@ TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
 	ASSERT_LT(0, budget);
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, i, NULL));
 	ticks = total("ticks");
-	ASSERT_EQ(true, tw_wait_events(self->fd, N));
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
 	EXPECT_EQ(N, total("expiries") - self->before.expiries);
 	/* What is looked at is whole chunks of six. */
 	budget = (budget + 5) / 6 * 6;

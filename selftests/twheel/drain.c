@@ -15,7 +15,7 @@ FIXTURE(drain)
 
 FIXTURE_SETUP(drain)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	random_seed();
 }
@@ -30,7 +30,7 @@ static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_
 		      struct twheel_timer_query *records)
 {
 	struct twheel_timer_add add;
-	__u64 before = tw_nr_events(fd);
+	__u64 before = wh_nr_events(fd);
 	size_t i;
 
 	for (i = 0; i < n; i++) {
@@ -46,12 +46,12 @@ static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_
 			add.period = HOUR;
 		else if (i % 7 != 1 && i % 5 == 2)
 			add.lifetime = 2 * HOUR;
-		ASSERT_LE(0, tw_add_timer(fd, &add));
+		ASSERT_LE(0, wh_add_timer(fd, &add));
 		records[i].handle = add.handle;
 	}
-	ASSERT_EQ(true, tw_wait_events(fd, before + expired));
+	ASSERT_EQ(true, wh_wait_events(fd, before + expired));
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_query(fd, records[i].handle, &records[i]));
+		ASSERT_EQ(0, wh_query(fd, records[i].handle, &records[i]));
 }
 
 /* Is this what a query told, but for the time that has passed? */
@@ -76,7 +76,7 @@ TEST_F(drain, as_a_query_would_have_told)
 		add_mixed(_metadata, self->fd, N, EXPIRED, before);
 		for (cursor = seen = 0;; seen += n) {
 			memset(records, 0xa5, sizeof(records));
-			n = tw_drain(self->fd, records, most, RECORD, &cursor);
+			n = wh_drain(self->fd, records, most, RECORD, &cursor);
 			ASSERT_LE(0, n);
 			ASSERT_GE(most, (size_t)n);
 			if (!n)
@@ -89,15 +89,15 @@ TEST_F(drain, as_a_query_would_have_told)
 				/* Never twice. */
 				before[records[i].user_data].handle = 0;
 			}
-			EXPECT_EQ(N - seen - n, tw_nr_timers(self->fd));
+			EXPECT_EQ(N - seen - n, wh_nr_timers(self->fd));
 		}
 		EXPECT_EQ(N, seen);
-		EXPECT_EQ(0, tw_nr_timers(self->fd));
-		EXPECT_EQ(0, tw_nr_events(self->fd));
-		EXPECT_EQ(false, tw_ready(self->fd));
-		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
+		EXPECT_EQ(0, wh_nr_events(self->fd));
+		EXPECT_EQ(false, wh_ready(self->fd));
+		EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 		for (i = 0; i < N; i++)
-			EXPECT_EQ(-ENOENT, tw_cancel_key(self->fd, ~i));
+			EXPECT_EQ(-ENOENT, wh_cancel_key(self->fd, ~i));
 	}
 }
 
@@ -110,20 +110,20 @@ TEST_F(drain, without_a_word)
 	int n;
 
 	add_mixed(_metadata, self->fd, N, N / 10, before);
-	ASSERT_EQ(300, tw_drain(self->fd, NULL, 300, RECORD, &cursor));
-	EXPECT_EQ(N - 300, tw_nr_timers(self->fd));
-	n = tw_drain(self->fd, NULL, 0x7fffffff, RECORD, &cursor);
+	ASSERT_EQ(300, wh_drain(self->fd, NULL, 300, RECORD, &cursor));
+	EXPECT_EQ(N - 300, wh_nr_timers(self->fd));
+	n = wh_drain(self->fd, NULL, 0x7fffffff, RECORD, &cursor);
 	EXPECT_EQ(N - 300, n);
-	EXPECT_EQ(0, tw_drain(self->fd, NULL, 0x7fffffff, RECORD, &cursor));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_drain(self->fd, NULL, 0x7fffffff, RECORD, &cursor));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	for (i = 0; i < N; i++)
-		EXPECT_EQ(-ENOENT, tw_state(self->fd, before[i].handle));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, before[i].handle));
 	/* It begins anew from 0; an empty context is drained at once. */
 	cursor = 0;
-	EXPECT_EQ(0, tw_drain(self->fd, NULL, 10, RECORD, &cursor));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, NULL));
+	EXPECT_EQ(0, wh_drain(self->fd, NULL, 10, RECORD, &cursor));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, NULL));
 	cursor = 0;
-	EXPECT_EQ(1, tw_drain(self->fd, NULL, 10, RECORD, &cursor));
+	EXPECT_EQ(1, wh_drain(self->fd, NULL, 10, RECORD, &cursor));
 }
 
 /* A program may know less of a record than the kernel, or more. */
@@ -143,7 +143,7 @@ TEST_F(drain, records_of_other_sizes)
 		add_mixed(_metadata, self->fd, N, 5, before);
 		memset(bytes, 0xa5, sizeof(bytes));
 		cursor = 0;
-		ASSERT_EQ(N, tw_drain(self->fd, bytes, N, size, &cursor));
+		ASSERT_EQ(N, wh_drain(self->fd, bytes, N, size, &cursor));
 		for (i = 0; i < N; i++) {
 			memcpy(&record, bytes + i * size, known);
 			ASSERT_GT(N, record.user_data);
@@ -156,7 +156,7 @@ TEST_F(drain, records_of_other_sizes)
 		/* Behind the last record nothing is written. */
 		for (i = N * size; i < sizeof(bytes); i++)
 			ASSERT_EQ(0xa5, bytes[i]);
-		EXPECT_EQ(0, tw_drain(self->fd, bytes, N, size, &cursor));
+		EXPECT_EQ(0, wh_drain(self->fd, bytes, N, size, &cursor));
 	}
 }
 
@@ -177,18 +177,18 @@ TEST_F(drain, bad_memory_loses_nothing)
 	add_mixed(_metadata, self->fd, N, N / 4, before);
 	for (k = 0; k < 2; k++) {
 		ASSERT_EQ(0, mprotect(page, PAGE, protections[k]));
-		EXPECT_EQ(-EFAULT, tw_drain(self->fd, page, N, RECORD, &cursor));
+		EXPECT_EQ(-EFAULT, wh_drain(self->fd, page, N, RECORD, &cursor));
 		EXPECT_EQ(0, cursor);
-		EXPECT_EQ(-EFAULT, tw_drain(self->fd, (void *)8, N, RECORD, &cursor));
-		EXPECT_EQ(-EFAULT, tw_drain(self->fd, page - RECORD + 8, 1, RECORD, &cursor));
-		EXPECT_EQ(N, tw_nr_timers(self->fd));
-		EXPECT_EQ(N / 4, tw_nr_events(self->fd));
+		EXPECT_EQ(-EFAULT, wh_drain(self->fd, (void *)8, N, RECORD, &cursor));
+		EXPECT_EQ(-EFAULT, wh_drain(self->fd, page - RECORD + 8, 1, RECORD, &cursor));
+		EXPECT_EQ(N, wh_nr_timers(self->fd));
+		EXPECT_EQ(N / 4, wh_nr_events(self->fd));
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	}
 	for (total = 0, fit = 1; fit < 100 && total < N; fit += 13) {
 		records = (struct twheel_timer_query *)page - fit;
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_NONE));
-		n = tw_drain(self->fd, records, 100, RECORD, &cursor);
+		n = wh_drain(self->fd, records, 100, RECORD, &cursor);
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 		/* It may give back fewer than fit, but none that it does not give back. */
 		if (n == -EFAULT)
@@ -196,7 +196,7 @@ TEST_F(drain, bad_memory_loses_nothing)
 		ASSERT_LE(0, n);
 		ASSERT_GE(fit, (size_t)n);
 		total += n;
-		EXPECT_EQ(N - total, tw_nr_timers(self->fd));
+		EXPECT_EQ(N - total, wh_nr_timers(self->fd));
 		for (i = 0; i < (size_t)n; i++) {
 			ASSERT_GT(N, records[i].user_data);
 			EXPECT_EQ(true, same_record(&before[records[i].user_data], records[i]));
@@ -207,7 +207,7 @@ TEST_F(drain, bad_memory_loses_nothing)
 		if (!before[i].handle)
 			continue;
 		alive++;
-		EXPECT_EQ((int)before[i].state, tw_state(self->fd, before[i].handle));
+		EXPECT_EQ((int)before[i].state, wh_state(self->fd, before[i].handle));
 	}
 	EXPECT_EQ(N, total + alive);
 	munmap(memory, 8 * PAGE);
@@ -224,13 +224,13 @@ TEST_F(drain, any_cursor)
 	add_mixed(_metadata, self->fd, N, 10, before);
 	for (i = 0; i < 2000; i++) {
 		cursor = i & 1 ? random_u64() : random_magnitude(64);
-		n = tw_drain(self->fd, NULL, 1, RECORD, &cursor);
+		n = wh_drain(self->fd, NULL, 1, RECORD, &cursor);
 		ASSERT_LE(0, n);
 		drained += n;
 	}
-	EXPECT_EQ(N - drained, tw_nr_timers(self->fd));
+	EXPECT_EQ(N - drained, wh_nr_timers(self->fd));
 	cursor = 0;
-	ASSERT_EQ(N - (int)drained, tw_drain(self->fd, NULL, N, RECORD, &cursor));
+	ASSERT_EQ(N - (int)drained, wh_drain(self->fd, NULL, N, RECORD, &cursor));
 }
 
 /**
@@ -263,7 +263,7 @@ static void *adder(void *arg)
 
 	random_thread(now_ns(), 1);
 	for (i = 0; !__atomic_load_n(&company->stop, __ATOMIC_RELAXED); i++) {
-		if (tw_add(company->fd, i & 1 ? HOUR : random_below(3 * MSEC), 0, 1, NULL))
+		if (wh_add(company->fd, i & 1 ? HOUR : random_below(3 * MSEC), 0, 1, NULL))
 			count(&company->faults, 1);
 		else
 			count(&company->added, 1);
@@ -278,7 +278,7 @@ static void *reader(void *arg)
 	int n;
 
 	while (!__atomic_load_n(&company->stop, __ATOMIC_RELAXED)) {
-		n = tw_read(company->fd, events, 16);
+		n = wh_read(company->fd, events, 16);
 		if (n > 0)
 			count(&company->read, n);
 		else if (n != -EAGAIN)
@@ -295,14 +295,14 @@ static void *drainer(void *arg)
 	int n, i;
 
 	while (!__atomic_load_n(&company->stop, __ATOMIC_RELAXED)) {
-		n = tw_drain(company->fd, records, 1 + company->drained % 40, RECORD, &cursor);
+		n = wh_drain(company->fd, records, 1 + company->drained % 40, RECORD, &cursor);
 		if (n < 0)
 			count(&company->faults, 1);
 		if (n <= 0)
 			cursor = 0;
 		for (i = 0; i < n; i++)
 			/* It is the drainer's now. */
-			if (tw_cancel(company->fd, records[i].handle) != -ENOENT)
+			if (wh_cancel(company->fd, records[i].handle) != -ENOENT)
 				count(&company->faults, 1);
 		count(&company->drained, n > 0 ? n : 0);
 	}
@@ -330,8 +330,8 @@ TEST_F_TIMEOUT(drain, while_others_add_and_read, 60)
 	EXPECT_EQ(0, company.faults);
 	EXPECT_LT(0, company.read);
 	EXPECT_LT(0, company.drained);
-	EXPECT_EQ(company.added, company.read + company.drained + tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(company.added, company.read + company.drained + wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(company.added, stats.adds);
 	EXPECT_EQ(company.drained, stats.cancels);
 	EXPECT_EQ(company.read, stats.delivered);
@@ -352,14 +352,14 @@ TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, reader, &company));
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < N; i++)
-			ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+			ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		sleep_ns(random_below(4 * MSEC));
 		cursor = 0;
 		drained = 0;
-		while ((n = tw_drain(self->fd, records, N, RECORD, &cursor)) > 0) {
+		while ((n = wh_drain(self->fd, records, N, RECORD, &cursor)) > 0) {
 			drained += n;
 			for (i = 0; i < n; i++)
-				ASSERT_EQ(-ENOENT, tw_state(self->fd, records[i].handle));
+				ASSERT_EQ(-ENOENT, wh_state(self->fd, records[i].handle));
 		}
 		ASSERT_EQ(0, n);
 		ASSERT_EQ(N, drained);
@@ -368,8 +368,8 @@ TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, company.faults);
 	printf("# %llu events read\n", company.read);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
 /* What the context has counted, and what it has, agree with what was done. */
@@ -380,28 +380,28 @@ TEST_F(drain, stats)
 	__u64 handles[10], cursor = 0, bytes;
 	int i;
 
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	bytes = stats.bytes;
 	stats.bytes = 0;
 	EXPECT_EQ(0, memcmp(&zero, &stats, sizeof(stats)));
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(10, stats.adds);
 	EXPECT_EQ(10, stats.nr_timers);
 	EXPECT_LE(bytes + 10 * 64, stats.bytes);
 	/* Refused: not counted. */
-	EXPECT_EQ(-EINVAL, tw_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
-	EXPECT_EQ(-EINVAL, tw_rearm(self->fd, handles[0], TWHEEL_TIME_MAX + 1, 0));
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, 0));
+	EXPECT_EQ(-EINVAL, wh_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
+	EXPECT_EQ(-EINVAL, wh_rearm(self->fd, handles[0], TWHEEL_TIME_MAX + 1, 0));
+	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, 0));
 
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[i], 0, 0));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 4));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handles[0], HOUR, 0));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handles[1]));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[0]));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[i], 0, 0));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 4));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, handles[0], HOUR, 0));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handles[1]));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[0]));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(5, stats.rearms);
 	EXPECT_EQ(4, stats.expiries);
 	EXPECT_EQ(2, stats.taken_back);
@@ -410,9 +410,9 @@ TEST_F(drain, stats)
 	EXPECT_EQ(8, stats.nr_timers);
 	EXPECT_EQ(2, stats.nr_events);
 
-	ASSERT_EQ(2, tw_read(self->fd, events, 10));
-	ASSERT_EQ(6, tw_drain(self->fd, NULL, 10, RECORD, &cursor));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(2, wh_read(self->fd, events, 10));
+	ASSERT_EQ(6, wh_drain(self->fd, NULL, 10, RECORD, &cursor));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(10, stats.adds);
 	EXPECT_EQ(8, stats.cancels);
 	EXPECT_EQ(2, stats.delivered);
@@ -427,23 +427,23 @@ TEST_F(drain, bytes)
 	__u64 cursor = 0;
 	size_t i;
 
-	ASSERT_EQ(0, tw_stats(self->fd, &before));
+	ASSERT_EQ(0, wh_stats(self->fd, &before));
 	for (i = 0; i < 10000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
-	ASSERT_EQ(0, tw_stats(self->fd, &full));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
+	ASSERT_EQ(0, wh_stats(self->fd, &full));
 	/* At most 64 bytes each, and what is left of the last block. */
 	EXPECT_LE(10000 * 40, full.bytes - before.bytes);
 	EXPECT_GE(10000 * 96 + 64 * 1024, full.bytes - before.bytes);
-	ASSERT_EQ(10000, tw_drain(self->fd, NULL, 10000, RECORD, &cursor));
-	ASSERT_EQ(0, tw_stats(self->fd, &empty));
+	ASSERT_EQ(10000, wh_drain(self->fd, NULL, 10000, RECORD, &cursor));
+	ASSERT_EQ(0, wh_stats(self->fd, &empty));
 	for (i = 0; i < 10000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
-	ASSERT_EQ(0, tw_stats(self->fd, &again));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
+	ASSERT_EQ(0, wh_stats(self->fd, &again));
 	EXPECT_EQ(full.bytes, again.bytes);
 	EXPECT_GE(full.bytes, empty.bytes);
 	for (i = 0; i < 10000; i++)
-		ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, i, HOUR, 0, i, NULL));
-	ASSERT_EQ(0, tw_stats(self->fd, &full));
+		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, i, HOUR, 0, i, NULL));
+	ASSERT_EQ(0, wh_stats(self->fd, &full));
 	EXPECT_LE(again.bytes + 10000 * 64, full.bytes);
 }
 

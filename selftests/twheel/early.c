@@ -80,9 +80,9 @@ FIXTURE_SETUP(early)
 {
 	struct twheel_info info;
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	self->seq = 0;
 	memset(&self->lateness, 0, sizeof(self->lateness));
@@ -102,7 +102,7 @@ static int model_add(int fd, __u32 flags, __u64 distance, __u64 id, struct model
 
 	model->events = 0;
 	model->least = now_ns() + distance;
-	ret = tw_add(fd, flags & ABS ? model->least : distance, flags, id, &model->handle);
+	ret = wh_add(fd, flags & ABS ? model->least : distance, flags, id, &model->handle);
 	model->most = flags & ABS ? model->least : now_ns() + distance;
 	return ret;
 }
@@ -116,12 +116,12 @@ static int model_add_at(int fd, bool directly, __u64 deadline, __u64 id, struct 
 	model->least = deadline;
 	model->most = deadline;
 	if (directly)
-		return tw_add(fd, deadline, ABS, id, &model->handle);
-	ret = tw_add(fd, 0, 0, id, &model->handle);
+		return wh_add(fd, deadline, ABS, id, &model->handle);
+	ret = wh_add(fd, 0, 0, id, &model->handle);
 	if (!ret)
-		ret = tw_rearm(fd, model->handle, HOUR, 0);
+		ret = wh_rearm(fd, model->handle, HOUR, 0);
 	if (ret >= 0)
-		ret = tw_rearm(fd, model->handle, deadline, ABS);
+		ret = wh_rearm(fd, model->handle, deadline, ABS);
 	return ret;
 }
 
@@ -130,7 +130,7 @@ static int model_rearm(int fd, __u32 flags, __u64 distance, struct model *model)
 	__u64 least = now_ns() + distance;
 	int ret;
 
-	ret = tw_rearm(fd, model->handle, flags & ABS ? least : distance, flags);
+	ret = wh_rearm(fd, model->handle, flags & ABS ? least : distance, flags);
 	model->least = least;
 	model->most = flags & ABS ? least : now_ns() + distance;
 	return ret;
@@ -145,7 +145,7 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 	struct model *model;
 	int i, count, sum = 0;
 
-	while ((count = tw_read(self->fd, events, BATCH)) > 0) {
+	while ((count = wh_read(self->fd, events, BATCH)) > 0) {
 		for (i = 0; i < count; i++) {
 			event = &events[i];
 			ASSERT_GT(n, event->user_data);
@@ -173,14 +173,14 @@ static void drain_all(struct __test_metadata *_metadata, FIXTURE_DATA(early) * s
 	for (i = 0; i < n; i++)
 		left += !models[i].events;
 	while (left) {
-		ASSERT_EQ(true, tw_wait(self->fd))
+		ASSERT_EQ(true, wh_wait(self->fd))
 			TH_LOG("%zu of %zu timers never fired", left, n);
 		left -= drain(_metadata, self, models, n);
 	}
 	/* Nothing comes twice. */
 	sleep_ns(3 * self->tick);
 	EXPECT_EQ(0, drain(_metadata, self, models, n));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F_TIMEOUT(early, random_distances, 90)
@@ -221,7 +221,7 @@ TEST_F_TIMEOUT(early, rearm_storm, 90)
 		i = random_below(N);
 		model = &models[i];
 		if (model->events) {
-			ret = tw_rearm(self->fd, model->handle, 0, 0);
+			ret = wh_rearm(self->fd, model->handle, 0, 0);
 			/* Its memory may have had many other lives since. */
 			ASSERT_EQ(true, ret == -EALREADY || ret == -ENOENT);
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, random_magnitude(29),
@@ -294,8 +294,8 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, distance, 0, &models[0]));
 			distance = random_below(self->tick * 8);
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, distance, 1, &models[1]));
-			ASSERT_EQ(true, tw_wait(self->fd));
-			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			ASSERT_EQ(true, wh_wait(self->fd));
+			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[1].handle, event.handle);
 			ASSERT_LE(models[1].least, event.deadline);
@@ -305,15 +305,15 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
 				  model_rearm(self->fd, variant->flags,
 					      random_below(self->tick * 4), &models[0]));
-			ASSERT_EQ(true, tw_wait(self->fd));
-			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			ASSERT_EQ(true, wh_wait(self->fd));
+			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[0].handle, event.handle);
 			ASSERT_LE(models[0].least, event.deadline);
 			late(&self->lateness, &event);
 		}
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* Moved tick by tick in front of the cursor, a timer must not fire until it rests. */
@@ -333,14 +333,14 @@ TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 		fired += ret == TWHEEL_WAS_EXPIRED;
 	}
 	printf("# taken back %u times\n", fired);
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(0, event.seq);
 	EXPECT_EQ(model.handle, event.handle);
 	EXPECT_LE(model.least, event.deadline);
 	EXPECT_GE(model.most, event.deadline);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_HARNESS_MAIN

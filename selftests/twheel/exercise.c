@@ -36,24 +36,24 @@ static int use(int fd, unsigned int n)
 	if (!handles)
 		return fail("calloc", n);
 	for (i = 0; i < n; i++) {
-		ret = tw_add(fd, i % 4 ? HOUR : i * USEC, 0, i, &handles[i]);
+		ret = wh_add(fd, i % 4 ? HOUR : i * USEC, 0, i, &handles[i]);
 		if (ret)
 			return fail("add", ret);
 	}
 	for (i = 1; i < n; i += 4) {
-		ret = tw_rearm(fd, handles[i], i & 4 ? MSEC : 2 * HOUR, 0);
+		ret = wh_rearm(fd, handles[i], i & 4 ? MSEC : 2 * HOUR, 0);
 		if (ret != TWHEEL_WAS_PENDING)
 			return fail("rearm", ret);
 	}
 	for (i = 2; i < n; i += 4) {
-		ret = tw_cancel(fd, handles[i]);
+		ret = wh_cancel(fd, handles[i]);
 		if (ret != TWHEEL_WAS_PENDING)
 			return fail("cancel", ret);
 	}
 	for (i = 0; i < n / 4;) {
-		if (!tw_wait(fd))
+		if (!wh_wait(fd))
 			return fail("expired", i);
-		ret = tw_read(fd, events, 64);
+		ret = wh_read(fd, events, 64);
 		if (ret < 1)
 			return fail("read", ret);
 		i += ret;
@@ -76,7 +76,7 @@ static int across(int fd, unsigned int n)
 		return fail("two CPUs", n);
 	pin(cpu[0]);
 	for (i = 0; i < n; i++) {
-		ret = tw_add(fd, i % 4 ? HOUR : FAR, 0, i, &handles[i]);
+		ret = wh_add(fd, i % 4 ? HOUR : FAR, 0, i, &handles[i]);
 		if (ret)
 			return fail("add", ret);
 	}
@@ -84,14 +84,14 @@ static int across(int fd, unsigned int n)
 	for (i = 0; i < n; i++) {
 		ret = TWHEEL_WAS_PENDING;
 		if (i % 4 == 1)
-			ret = tw_rearm(fd, handles[i], FAR, 0);
+			ret = wh_rearm(fd, handles[i], FAR, 0);
 		if (i % 4 == 2)
-			ret = tw_cancel(fd, handles[i]);
+			ret = wh_cancel(fd, handles[i]);
 		if (ret != TWHEEL_WAS_PENDING)
 			return fail("rearm or cancel", ret);
 	}
 	free(handles);
-	return tw_wait_events(fd, n / 2) ? 0 : fail("expired", tw_nr_events(fd));
+	return wh_wait_events(fd, n / 2) ? 0 : fail("expired", wh_nr_events(fd));
 }
 
 static int hold(int fd, unsigned int n)
@@ -100,7 +100,7 @@ static int hold(int fd, unsigned int n)
 	int ret;
 
 	for (i = 0; i < n; i++) {
-		ret = tw_add(fd, i & 1 ? HOUR : 0, 0, i, NULL);
+		ret = wh_add(fd, i & 1 ? HOUR : 0, 0, i, NULL);
 		if (ret)
 			return fail("add", ret);
 	}
@@ -140,10 +140,10 @@ static int rule(int fd, unsigned int n)
 	if (port < 0)
 		return fail("connect", port);
 	rule.local_port = port;
-	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
+	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
 	if (!ret) {
 		rule.id--;
-		ret = tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule);
+		ret = wh_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule);
 	}
 	if (ret || rule.watched != n)
 		return fail("rule", ret);
@@ -159,7 +159,7 @@ static int fill(int fd)
 	unsigned int n = 0;
 	int ret;
 
-	while (!(ret = tw_add(fd, HOUR, 0, n, NULL)))
+	while (!(ret = wh_add(fd, HOUR, 0, n, NULL)))
 		n++;
 	if (ret != -ENOSPC)
 		return fail("add", ret);
@@ -178,7 +178,7 @@ static int rules(int fd)
 	unsigned int n = 0;
 	int ret;
 
-	while (!(ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule)))
+	while (!(ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule)))
 		n++;
 	if (ret != -ENOSPC)
 		return fail("rule", ret);
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? atoi(argv[2]) : 0;
 	const char *what = argc > 1 ? argv[1] : "";
-	int fd = tw_open(0);
+	int fd = wh_open(0);
 	struct twheel_info info;
 
 	if (fd < 0)
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		return rules(fd);
 	if (!strcmp(what, "fill"))
 		return fill(fd);
-	if (!strcmp(what, "info") && !tw_info(fd, &info)) {
+	if (!strcmp(what, "info") && !wh_info(fd, &info)) {
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}

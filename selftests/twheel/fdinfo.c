@@ -26,7 +26,7 @@ FIXTURE(fdinfo)
 
 FIXTURE_SETUP(fdinfo)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->shown = malloc(sizeof(*self->shown));
 	ASSERT_NE(NULL, self->shown);
@@ -90,10 +90,10 @@ TEST_F(fdinfo, numbers)
 	EXPECT_EQ(0, self->shown->n);
 
 	for (i = 0; i < 5; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i < 2 ? 0 : HOUR, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
-	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+		ASSERT_EQ(0, wh_add(self->fd, i < 2 ? 0 : HOUR, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	ASSERT_EQ(0, show(self));
 	EXPECT_EQ(5, number(self, "twheel-timers"));
 	EXPECT_EQ(77, number(self, "twheel-max-timers"));
@@ -124,9 +124,9 @@ static void expect_line(struct __test_metadata *_metadata, FIXTURE_DATA(fdinfo) 
 	const char *line, *remaining;
 	__u64 left;
 
-	ASSERT_EQ(0, tw_query(self->fd, handle, &before));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &before));
 	ASSERT_EQ(0, show(self));
-	ASSERT_EQ(0, tw_query(self->fd, handle, &after));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &after));
 	line = line_of(self, handle);
 	ASSERT_NE(NULL, line) TH_LOG("handle %llx", handle);
 	remaining = strstr(line, "remaining:");
@@ -161,16 +161,16 @@ TEST_F(fdinfo, timers)
 
 	for (i = 0; i < ARRAY_SIZE(adds); i++) {
 		adds[i].clock = adds[i].clock ?: CLOCK_MONOTONIC;
-		ASSERT_LE(0, tw_add_timer(self->fd, &adds[i]));
+		ASSERT_LE(0, wh_add_timer(self->fd, &adds[i]));
 	}
-	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
 	for (i = 0; i < ARRAY_SIZE(adds); i++)
 		expect_line(_metadata, self, adds[i].handle);
 	EXPECT_EQ(ARRAY_SIZE(adds), self->shown->n);
 	EXPECT_EQ(POISON, number(self, "twheel-timers-not-shown"));
 	/* It only looks. */
-	EXPECT_EQ(ARRAY_SIZE(adds), tw_nr_timers(self->fd));
-	EXPECT_EQ(2, tw_nr_events(self->fd));
+	EXPECT_EQ(ARRAY_SIZE(adds), wh_nr_timers(self->fd));
+	EXPECT_EQ(2, wh_nr_events(self->fd));
 }
 
 TEST_F_TIMEOUT(fdinfo, very_many, 60)
@@ -178,12 +178,12 @@ TEST_F_TIMEOUT(fdinfo, very_many, 60)
 	size_t i;
 
 	for (i = 0; i < MOST_SHOWN; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, show(self));
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
 	EXPECT_EQ(POISON, number(self, "twheel-timers-not-shown"));
 	for (i = 0; i < 3000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, show(self));
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
 	EXPECT_EQ(3000, number(self, "twheel-timers-not-shown"));

@@ -62,7 +62,7 @@ FIXTURE_SETUP(heartbeat)
 
 	self->connections = calloc(CONNECTIONS, sizeof(*self->connections));
 	ASSERT_NE(NULL, self->connections);
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
 	self->server = sockets[0];
@@ -106,8 +106,8 @@ static bool heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat)
 	connection->messages++;
 	connection->least = now_ns() + TIMEOUT;
 	ASSERT_LE(0, connection->handle ?
-		     tw_rearm(self->fd, connection->handle, TIMEOUT, 0) :
-		     tw_add(self->fd, TIMEOUT, 0, number, &connection->handle));
+		     wh_rearm(self->fd, connection->handle, TIMEOUT, 0) :
+		     wh_add(self->fd, TIMEOUT, 0, number, &connection->handle));
 	connection->most = now_ns() + TIMEOUT;
 	return true;
 }
@@ -117,7 +117,7 @@ static unsigned int timeouts(struct __test_metadata *_metadata, FIXTURE_DATA(hea
 {
 	struct connection *connection;
 	struct twheel_event events[16];
-	int i, n = tw_read(self->fd, events, ARRAY_SIZE(events));
+	int i, n = wh_read(self->fd, events, ARRAY_SIZE(events));
 
 	ASSERT_LT(0, n);
 	for (i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ TEST_F_TIMEOUT(heartbeat, epoll_server, 60)
 	bool connected = true;
 	int n, k;
 
-	while (connected || tw_nr_timers(self->fd)) {
+	while (connected || wh_nr_timers(self->fd)) {
 		n = epoll_wait(self->epoll, events, ARRAY_SIZE(events), GUARD_MS);
 		ASSERT_LT(0, n);
 		for (k = 0; k < n; k++) {

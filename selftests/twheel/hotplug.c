@@ -28,7 +28,7 @@ static int set_online(int cpu, int online)
 
 FIXTURE_SETUP(hotplug)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->n = cpus(self->cpu, 64);
 	self->handles = calloc(N, sizeof(*self->handles));
@@ -65,7 +65,7 @@ static void arm_on(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * se
 	for (i = 0; i < N; i++) {
 		self->seen[i] = 0;
 		self->deadlines[i] = now_ns() + random_below(spread);
-		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 	}
 	ASSERT_EQ(0, pin(self->cpu[0]));
 }
@@ -78,8 +78,8 @@ static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) 
 	int i, n;
 
 	while (left) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%u of %u never fired", left, N);
-		n = tw_read(self->fd, events, 64);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%u of %u never fired", left, N);
+		n = wh_read(self->fd, events, 64);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++) {
 			EXPECT_EVENT_OK(&events[i]);
@@ -91,7 +91,7 @@ static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) 
 		}
 		left -= n;
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F_TIMEOUT(hotplug, fire_on_another_cpu, 120)
@@ -131,27 +131,27 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 
 	arm_on(_metadata, self, self->cpu[1], SEC);
 	for (i = 0; i < N; i++)
-		ASSERT_LE(0, tw_rearm(self->fd, self->handles[i], HOUR, 0));
+		ASSERT_LE(0, wh_rearm(self->fd, self->handles[i], HOUR, 0));
 	ASSERT_EQ(0, set_online(self->cpu[1], 0));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, self->handles[i]));
+		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->handles[i]));
 	/* All of them are brought near. */
 	for (i = 0; i < N; i++) {
 		self->deadlines[i] = now_ns() + random_below(200 * MSEC);
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm(self->fd, self->handles[i], self->deadlines[i], ABS));
+			  wh_rearm(self->fd, self->handles[i], self->deadlines[i], ABS));
 	}
 	expect_all(_metadata, self);
 
 	ASSERT_EQ(0, set_online(self->cpu[1], 1));
 	arm_on(_metadata, self, self->cpu[1], SEC);
 	for (i = 0; i < N; i++)
-		ASSERT_LE(0, tw_rearm(self->fd, self->handles[i], HOUR, 0));
+		ASSERT_LE(0, wh_rearm(self->fd, self->handles[i], HOUR, 0));
 	ASSERT_EQ(0, set_online(self->cpu[1], 0));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, self->handles[i]));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
 TEST_HARNESS_MAIN

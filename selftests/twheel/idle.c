@@ -36,14 +36,14 @@ FIXTURE_SETUP(idle)
 	struct twheel_event event;
 	int cpu[MAX_CPUS], n, i;
 
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, total("pending")) TH_LOG("somebody else uses the wheels");
 	n = cpus(cpu, MAX_CPUS);
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, pin(cpu[i]));
-		ASSERT_EQ(0, tw_add(self->fd, 5 * MSEC, 0, 0, NULL));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(0, wh_add(self->fd, 5 * MSEC, 0, 0, NULL));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	}
 	self->ticks = total("ticks");
 	self->cascades = total("cascades");
@@ -65,8 +65,8 @@ TEST_F_TIMEOUT(idle, a_lone_timer_costs_a_tick_for_each_level, 36000)
 	__u64 distance = period() < 60 * SEC ? period() : 500 * SEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, distance, 0, 0, NULL));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, distance, 0, 0, NULL));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_LE(total("ticks") - self->ticks, LEVELS);
 }
@@ -77,9 +77,9 @@ TEST_F_TIMEOUT(idle, scattered_timers_cost_a_tick_each, 36000)
 	int i;
 
 	for (i = 1; i <= N; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i * period() / N, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, i * period() / N, 0, i, NULL));
 	for (i = 1; i <= N; i++) {
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ((__u64)i, event.user_data);
 	}
@@ -93,9 +93,9 @@ TEST_F_TIMEOUT(idle, cancelled_timers_cost_one_tick, 36000)
 
 	/* The nearest is far enough to be there still when it is cancelled. */
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(0, tw_add(self->fd, period() + i * MSEC, 0, i, &handle[i]));
+		ASSERT_EQ(0, wh_add(self->fd, period() + i * MSEC, 0, i, &handle[i]));
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle[i]));
 	sleep_ns(period() + N * MSEC);
 	/* One more if a slot of a far level began while these were added and cancelled. */
 	EXPECT_LE(total("ticks") - self->ticks, total("cascades") == self->cascades ? 1 : 2);

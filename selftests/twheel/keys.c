@@ -12,7 +12,7 @@ FIXTURE(keys)
 
 FIXTURE_SETUP(keys)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	random_seed();
 }
@@ -27,8 +27,8 @@ static void expect_event(struct __test_metadata *_metadata, int fd, __u64 handle
 {
 	struct twheel_event event;
 
-	ASSERT_EQ(true, tw_wait(fd));
-	ASSERT_EQ(1, tw_read(fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(fd));
+	ASSERT_EQ(1, wh_read(fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(user_data, event.user_data);
@@ -39,16 +39,16 @@ static void expect_absent(struct __test_metadata *_metadata, int fd, __u64 key)
 {
 	struct twheel_timer_query query;
 
-	EXPECT_EQ(-ENOENT, tw_query_key(fd, key, &query)) TH_LOG("key %llx", key);
-	EXPECT_EQ(-ENOENT, tw_cancel_key(fd, key)) TH_LOG("key %llx", key);
-	EXPECT_EQ(-ENOENT, tw_rearm_key(fd, key, HOUR, 0)) TH_LOG("key %llx", key);
+	EXPECT_EQ(-ENOENT, wh_query_key(fd, key, &query)) TH_LOG("key %llx", key);
+	EXPECT_EQ(-ENOENT, wh_cancel_key(fd, key)) TH_LOG("key %llx", key);
+	EXPECT_EQ(-ENOENT, wh_rearm_key(fd, key, HOUR, 0)) TH_LOG("key %llx", key);
 }
 
 static void expect_user_data(struct __test_metadata *_metadata, int fd, __u64 key, __u64 user_data)
 {
 	struct twheel_timer_query query;
 
-	ASSERT_EQ(0, tw_query_key(fd, key, &query)) TH_LOG("key %llx", key);
+	ASSERT_EQ(0, wh_query_key(fd, key, &query)) TH_LOG("key %llx", key);
 	EXPECT_EQ(user_data, query.user_data) TH_LOG("key %llx", key);
 	EXPECT_EQ(TWHEEL_KEYED, query.flags);
 	EXPECT_EQ(key, query.key);
@@ -60,30 +60,30 @@ TEST_F(keys, what_an_add_finds)
 	__u64 first, second, third;
 
 	expect_absent(_metadata, self->fd, 7);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 7, HOUR, 0, 1, &first));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, HOUR, 0, 1, &first));
 	expect_user_data(_metadata, self->fd, 7, 1);
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_set(self->fd, 7, 0, 0, 2, &second));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, 7, 0, 0, 2, &second));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	expect_user_data(_metadata, self->fd, 7, 2);
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_set(self->fd, 7, 2 * HOUR, 0, 3, &third));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
-	EXPECT_EQ(false, tw_ready(self->fd));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_set(self->fd, 7, 2 * HOUR, 0, 3, &third));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
+	EXPECT_EQ(false, wh_ready(self->fd));
 	expect_user_data(_metadata, self->fd, 7, 3);
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 
 	/* The handle that was given out last names it, too; and is told by the key. */
-	ASSERT_EQ(0, tw_query(self->fd, third, &query));
+	ASSERT_EQ(0, wh_query(self->fd, third, &query));
 	EXPECT_EQ(3, query.user_data);
 	EXPECT_EQ(7, query.key);
 	EXPECT_EQ(TWHEEL_KEYED, query.flags);
-	ASSERT_EQ(0, tw_query_key(self->fd, 7, &query));
+	ASSERT_EQ(0, wh_query_key(self->fd, 7, &query));
 	EXPECT_EQ(third, query.handle);
 	if (first != third)
-		EXPECT_EQ(-ENOENT, tw_state(self->fd, first));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, third));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, first));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, third));
 	expect_absent(_metadata, self->fd, 7);
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, third));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, third));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(keys, moved_and_cancelled_by_key)
@@ -91,54 +91,54 @@ TEST_F(keys, moved_and_cancelled_by_key)
 	struct twheel_timer_query query;
 	__u64 handle, deadline = now_ns() + HOUR;
 
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 1, HOUR, 0, 1, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_key(self->fd, 1, deadline, ABS));
-	ASSERT_EQ(0, tw_query_key(self->fd, 1, &query));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 1, HOUR, 0, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_key(self->fd, 1, deadline, ABS));
+	ASSERT_EQ(0, wh_query_key(self->fd, 1, &query));
 	EXPECT_EQ(handle, query.handle);
 	EXPECT_EQ(deadline, query.deadline);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_key(self->fd, 1, 0, 0));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(0, tw_query_key(self->fd, 1, &query));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_key(self->fd, 1, 0, 0));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_query_key(self->fd, 1, &query));
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, query.state);
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm_key(self->fd, 1, 0, 0));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel_key(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm_key(self->fd, 1, 0, 0));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel_key(self->fd, 1));
 	expect_absent(_metadata, self->fd, 1);
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handle));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
+	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, handle));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
 TEST_F(keys, free_again_after_the_delivery)
 {
 	__u64 first, second;
 
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 9, 0, 0, 1, &first));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 9, 0, 0, 1, &first));
 	expect_event(_metadata, self->fd, first, 1);
 	/* A key never says EALREADY: it names what is there now. */
 	expect_absent(_metadata, self->fd, 9);
-	EXPECT_EQ(-EALREADY, tw_cancel(self->fd, first));
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 9, 0, 0, 2, &second));
+	EXPECT_EQ(-EALREADY, wh_cancel(self->fd, first));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 9, 0, 0, 2, &second));
 	EXPECT_NE(first, second);
 	expect_event(_metadata, self->fd, second, 2);
 	expect_absent(_metadata, self->fd, 9);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(keys, set_again_after_a_drain)
 {
 	__u64 cursor = 0, handle;
 
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 3, HOUR, 0, 1, NULL));
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 4, 0, 0, 2, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(2, tw_drain(self->fd, NULL, 100, sizeof(struct twheel_timer_query), &cursor));
-	ASSERT_EQ(0, tw_drain(self->fd, NULL, 100, sizeof(struct twheel_timer_query), &cursor));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 3, HOUR, 0, 1, NULL));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 4, 0, 0, 2, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(2, wh_drain(self->fd, NULL, 100, sizeof(struct twheel_timer_query), &cursor));
+	ASSERT_EQ(0, wh_drain(self->fd, NULL, 100, sizeof(struct twheel_timer_query), &cursor));
 	expect_absent(_metadata, self->fd, 3);
 	expect_absent(_metadata, self->fd, 4);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 3, 0, 0, 3, &handle));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 3, 0, 0, 3, &handle));
 	expect_event(_metadata, self->fd, handle, 3);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 4, 0, 0, 4, &handle));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 4, 0, 0, 4, &handle));
 	expect_event(_metadata, self->fd, handle, 4);
 }
 
@@ -152,16 +152,16 @@ TEST_F(keys, any_number_is_a_key)
 		keys[66 + i] = ~(1ULL << i);
 	}
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, keys[i], HOUR, 0, i, NULL));
-	EXPECT_EQ(n, tw_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, keys[i], HOUR, 0, i, NULL));
+	EXPECT_EQ(n, wh_nr_timers(self->fd));
 	for (i = 0; i < n; i++)
 		expect_user_data(_metadata, self->fd, keys[i], i);
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_set(self->fd, keys[i], 0, 0, i, &handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, keys[i], 0, 0, i, &handle));
 		expect_event(_metadata, self->fd, handle, i);
 		expect_absent(_metadata, self->fd, keys[i]);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* A handle is no key and a key no handle, and timers without a key have none. */
@@ -170,35 +170,35 @@ TEST_F(keys, other_names)
 	struct twheel_timer_query query;
 	__u64 plain, keyed;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &plain));
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 2, HOUR, 0, 2, &keyed));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &plain));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 2, HOUR, 0, 2, &keyed));
 	expect_absent(_metadata, self->fd, plain);
 	expect_absent(_metadata, self->fd, keyed);
 	expect_absent(_metadata, self->fd, 0);
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, 2));
-	ASSERT_EQ(0, tw_query(self->fd, plain, &query));
+	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, 2));
+	ASSERT_EQ(0, wh_query(self->fd, plain, &query));
 	EXPECT_EQ(0, query.flags);
 	EXPECT_EQ(0, query.key);
 	/* The handle of one timer as the key of another. */
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, plain, HOUR, 0, 3, NULL));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, plain));
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, plain));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, plain, HOUR, 0, 3, NULL));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, plain));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, plain));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
 }
 
 TEST_F(keys, contexts_have_their_own)
 {
-	int other = tw_open(O_NONBLOCK);
+	int other = wh_open(O_NONBLOCK);
 	__u64 mine, theirs;
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 5, HOUR, 0, 1, &mine));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 5, HOUR, 0, 1, &mine));
 	expect_absent(_metadata, other, 5);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(other, 5, 0, 0, 2, &theirs));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(other, 5, 0, 0, 2, &theirs));
 	expect_event(_metadata, other, theirs, 2);
 	expect_user_data(_metadata, self->fd, 5, 1);
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(other, 5, HOUR, 0, 3, NULL));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, 5));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(other, 5, HOUR, 0, 3, NULL));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, 5));
 	expect_user_data(_metadata, other, 5, 3);
 	EXPECT_EQ(0, close(other));
 }
@@ -231,20 +231,20 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			add.flags = TWHEEL_KEYED;
 			add.key = 11;
 			add.user_data = 1;
-			ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_add_timer(self->fd, &add));
-			ASSERT_EQ(true, tw_wait_events(self->fd, from >= expiring));
+			ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_add_timer(self->fd, &add));
+			ASSERT_EQ(true, wh_wait_events(self->fd, from >= expiring));
 			add = kinds[to];
 			add.clock = add.clock ?: CLOCK_MONOTONIC;
 			add.flags = TWHEEL_KEYED;
 			add.key = 11;
 			add.user_data = 2;
 			ASSERT_EQ(from >= expiring ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
-				  tw_add_timer(self->fd, &add))
+				  wh_add_timer(self->fd, &add))
 				TH_LOG("from %zu to %zu", from, to);
-			ASSERT_EQ(1, tw_nr_timers(self->fd));
-			ASSERT_EQ(true, tw_wait_events(self->fd, to >= expiring))
+			ASSERT_EQ(1, wh_nr_timers(self->fd));
+			ASSERT_EQ(true, wh_wait_events(self->fd, to >= expiring))
 				TH_LOG("from %zu to %zu", from, to);
-			ASSERT_EQ(0, tw_query_key(self->fd, 11, &query));
+			ASSERT_EQ(0, wh_query_key(self->fd, 11, &query));
 			EXPECT_EQ(add.handle, query.handle);
 			EXPECT_EQ(2, query.user_data);
 			EXPECT_EQ(kinds[to].period, query.period);
@@ -252,9 +252,9 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			EXPECT_EQ(to >= expiring ? TWHEEL_STATE_EXPIRED : TWHEEL_STATE_PENDING,
 				  query.state);
 			ASSERT_EQ(to >= expiring ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
-				  tw_cancel_key(self->fd, 11));
-			ASSERT_EQ(0, tw_nr_timers(self->fd));
-			ASSERT_EQ(0, tw_nr_events(self->fd));
+				  wh_cancel_key(self->fd, 11));
+			ASSERT_EQ(0, wh_nr_timers(self->fd));
+			ASSERT_EQ(0, wh_nr_events(self->fd));
 		}
 	}
 }
@@ -271,26 +271,26 @@ TEST_F(keys, a_refused_add_changes_nothing)
 		.idle	= SEC,
 	};
 	struct twheel_setup setup = { .max_timers = 2 };
-	struct tw_view before, after;
+	struct wh_view before, after;
 	__u64 pending, expired;
 
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 1, HOUR, 0, 1, &pending));
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, 2, 0, 0, 2, &expired));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
-	ASSERT_EQ(0, tw_look(self->fd, pending, expired, &before));
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 1, HOUR, 0, 1, &pending));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 2, 0, 0, 2, &expired));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ASSERT_EQ(0, wh_look(self->fd, pending, expired, &before));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add.key = 2;
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
-	EXPECT_EQ(-ENOSPC, tw_set(self->fd, 3, HOUR, 0, 3, NULL));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(-ENOSPC, wh_set(self->fd, 3, HOUR, 0, 3, NULL));
 	expect_absent(_metadata, self->fd, 3);
-	ASSERT_EQ(0, tw_look(self->fd, pending, expired, &after));
+	ASSERT_EQ(0, wh_look(self->fd, pending, expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* But a full context can still move what it has, to whatever kind. */
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_set(self->fd, 1, 2 * HOUR, 0, 1, NULL));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, 1, 2 * HOUR, 0, 1, NULL));
 	add.idle = 0;
-	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_add_timer(self->fd, &add));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
 }
 
 /**
@@ -324,7 +324,7 @@ static void model_read(struct __test_metadata *_metadata, FIXTURE_DATA(keys) * s
 	struct model *model;
 	int i, n;
 
-	while ((n = tw_read(self->fd, events, 64)) > 0) {
+	while ((n = wh_read(self->fd, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {
 			EXPECT_EVENT_OK(&events[i]);
 			ASSERT_GT(MODELS, events[i].user_data >> 32);
@@ -370,7 +370,7 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 			add.clock = CLOCK_MONOTONIC;
 			/* Of each kind: with and without what needs a larger one. */
 			add.lifetime = random_below(2) ? 2 * HOUR : 0;
-			ret = tw_add_timer(self->fd, &add);
+			ret = wh_add_timer(self->fd, &add);
 			ASSERT_EQ(!model->there, ret == TWHEEL_WAS_ABSENT);
 			ASSERT_LE(0, ret);
 			ASSERT_GE(TWHEEL_WAS_ABSENT, ret);
@@ -379,20 +379,20 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 			model->user_data = add.user_data;
 			break;
 		case 1:
-			ret = tw_rearm_key(self->fd, model_key(i), HOUR, 0);
+			ret = wh_rearm_key(self->fd, model_key(i), HOUR, 0);
 			ASSERT_EQ(true, right_verdict(model, ret)) TH_LOG("re-arm: %d", ret);
 			model->near = false;
 			break;
 		case 2:
 			if (random_below(2) || !model->there)
-				ret = tw_cancel_key(self->fd, model_key(i));
+				ret = wh_cancel_key(self->fd, model_key(i));
 			else
-				ret = tw_cancel(self->fd, model->handle);
+				ret = wh_cancel(self->fd, model->handle);
 			ASSERT_EQ(true, right_verdict(model, ret)) TH_LOG("cancel: %d", ret);
 			model->there = false;
 			break;
 		case 3:
-			ret = tw_query_key(self->fd, model_key(i), &query);
+			ret = wh_query_key(self->fd, model_key(i), &query);
 			ASSERT_EQ(model->there ? 0 : -ENOENT, ret);
 			if (ret)
 				break;
@@ -405,7 +405,7 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 	model_read(_metadata, self, models);
 	for (there = i = 0; i < MODELS; i++)
 		there += models[i].there;
-	EXPECT_EQ(there, tw_nr_timers(self->fd));
+	EXPECT_EQ(there, wh_nr_timers(self->fd));
 }
 
 TEST_F_TIMEOUT(keys, very_many, 120)
@@ -416,19 +416,19 @@ TEST_F_TIMEOUT(keys, very_many, 120)
 
 	/* A multiple of an odd number is a permutation. */
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, i * odd, HOUR, 0, i, NULL));
-	EXPECT_EQ(n, tw_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, i * odd, HOUR, 0, i, NULL));
+	EXPECT_EQ(n, wh_nr_timers(self->fd));
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_set(self->fd, i * odd, 2 * HOUR, 0, n + i, NULL));
-	EXPECT_EQ(n, tw_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, i * odd, 2 * HOUR, 0, n + i, NULL));
+	EXPECT_EQ(n, wh_nr_timers(self->fd));
 	for (i = 0; i < n; i += 97)
 		expect_user_data(_metadata, self->fd, i * odd, n + i);
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, i * odd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, i * odd));
 	for (i = 0; i < n; i += 97)
 		expect_absent(_metadata, self->fd, i * odd);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 }
 
 #define RIVALS		4
@@ -456,7 +456,7 @@ static void *rival(void *arg)
 
 	pthread_barrier_wait(&rivals->barrier);
 	for (key = 0; key < RIVAL_KEYS; key++) {
-		ret = tw_set(rivals->fd, key, HOUR, 0, key, NULL);
+		ret = wh_set(rivals->fd, key, HOUR, 0, key, NULL);
 		if (ret == TWHEEL_WAS_ABSENT)
 			__atomic_fetch_add(&rivals->absent, 1, __ATOMIC_RELAXED);
 		else if (ret != TWHEEL_WAS_PENDING)
@@ -480,10 +480,10 @@ TEST_F_TIMEOUT(keys, set_by_several_threads_at_once, 60)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
 	EXPECT_EQ(0, rivals.faults);
 	EXPECT_EQ(RIVAL_KEYS, rivals.absent);
-	EXPECT_EQ(RIVAL_KEYS, tw_nr_timers(self->fd));
+	EXPECT_EQ(RIVAL_KEYS, wh_nr_timers(self->fd));
 	for (key = 0; key < RIVAL_KEYS; key++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, key));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, key));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_HARNESS_MAIN

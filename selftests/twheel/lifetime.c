@@ -21,7 +21,7 @@ FIXTURE_SETUP(lifetime)
 	self->pending = total("pending");
 	ASSERT_NE(POISON, self->contexts);
 	ASSERT_NE(POISON, self->pending);
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(self->contexts + 1, total("contexts"));
 }
@@ -100,27 +100,27 @@ TEST_F(lifetime, a_child_shares_the_context)
 	pid_t child;
 
 	ASSERT_EQ(0, pipe(pipes));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &mine));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &mine));
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
 		/* It may cancel the parent's timer, and leaves one of its own. */
-		if (tw_cancel(self->fd, mine) != TWHEEL_WAS_PENDING ||
-		    tw_add(self->fd, 30 * MSEC, 0, 2, &theirs) ||
+		if (wh_cancel(self->fd, mine) != TWHEEL_WAS_PENDING ||
+		    wh_add(self->fd, 30 * MSEC, 0, 2, &theirs) ||
 		    write(pipes[1], &theirs, sizeof(theirs)) != sizeof(theirs))
 			_exit(1);
 		_exit(0);
 	}
 	EXPECT_EQ(0, status_of(child));
 	ASSERT_EQ(sizeof(theirs), read(pipes[0], &theirs, sizeof(theirs)));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, mine));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, mine));
 	EXPECT_EQ(self->contexts + 1, total("contexts"));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(theirs, event.handle);
 	EXPECT_EQ(2, event.user_data);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(lifetime, a_child_outlives_the_parents_close)
@@ -131,13 +131,13 @@ TEST_F(lifetime, a_child_outlives_the_parents_close)
 	char byte;
 
 	ASSERT_EQ(0, pipe(pipes));
-	ASSERT_EQ(0, tw_add(self->fd, 50 * MSEC, 0, 3, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 50 * MSEC, 0, 3, NULL));
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
 		/* Until the parent has closed. */
-		if (read(pipes[0], &byte, 1) != 1 || !tw_wait(self->fd) ||
-		    tw_read(self->fd, &event, 1) != 1 || event.user_data != 3)
+		if (read(pipes[0], &byte, 1) != 1 || !wh_wait(self->fd) ||
+		    wh_read(self->fd, &event, 1) != 1 || event.user_data != 3)
 			_exit(1);
 		_exit(0);
 	}
@@ -156,11 +156,11 @@ TEST_F(lifetime, a_duplicate_keeps_it)
 	__u64 handle;
 
 	ASSERT_GE(copy, 0);
-	ASSERT_EQ(0, tw_add(self->fd, 30 * MSEC, 0, 4, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, 30 * MSEC, 0, 4, &handle));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = copy;
-	ASSERT_EQ(true, tw_wait(copy));
-	ASSERT_EQ(1, tw_read(copy, &event, 1));
+	ASSERT_EQ(true, wh_wait(copy));
+	ASSERT_EQ(1, wh_read(copy, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 }
 
@@ -177,7 +177,7 @@ TEST_F(lifetime, passed_to_another_process)
 	if (!child) {
 		close(self->fd);
 		fd = receive_fd(sockets[1]);
-		if (fd < 0 || tw_add(fd, 20 * MSEC, 0, 5, &handle) ||
+		if (fd < 0 || wh_add(fd, 20 * MSEC, 0, 5, &handle) ||
 		    write(sockets[1], &handle, sizeof(handle)) != sizeof(handle))
 			_exit(1);
 		_exit(0);
@@ -186,8 +186,8 @@ TEST_F(lifetime, passed_to_another_process)
 	ASSERT_EQ(sizeof(handle), read(sockets[0], &handle, sizeof(handle)));
 	status = status_of(child);
 	EXPECT_EQ(0, status);
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(5, event.user_data);
@@ -201,19 +201,19 @@ TEST_F(lifetime, on_its_way_through_a_socket)
 	__u64 handle;
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
-	ASSERT_EQ(0, tw_add(self->fd, 20 * MSEC, 0, 6, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, 20 * MSEC, 0, 6, &handle));
 	ASSERT_EQ(true, send_fd(sockets[0], self->fd));
 	ASSERT_EQ(0, close(self->fd));
 	EXPECT_EQ(self->contexts + 1, total("contexts"));
 	sleep_ns(40 * MSEC);
 	self->fd = receive_fd(sockets[1]);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 
 	/* If nobody takes it, it ends with the socket. */
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 7, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 7, &handle));
 	ASSERT_EQ(true, send_fd(sockets[0], self->fd));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
@@ -227,26 +227,26 @@ TEST_F(lifetime, on_its_way_through_a_socket)
 TEST_F(lifetime, opens_do_not_see_each_other)
 {
 	enum { N = 1000 };
-	int other = tw_open(O_NONBLOCK);
+	int other = wh_open(O_NONBLOCK);
 	struct twheel_event event;
 	unsigned int i;
 
 	ASSERT_GE(other, 0);
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, i * 10 * USEC, 0, i, NULL));
-		ASSERT_EQ(0, tw_add(other, i * 10 * USEC, 0, N + i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, i * 10 * USEC, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(other, i * 10 * USEC, 0, N + i, NULL));
 	}
-	ASSERT_EQ(true, tw_wait_events(self->fd, N));
-	ASSERT_EQ(true, tw_wait_events(other, N));
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
+	ASSERT_EQ(true, wh_wait_events(other, N));
 	/* Each numbers its own. */
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		ASSERT_GT(N, event.user_data);
 		ASSERT_EQ(i, event.seq);
 	}
-	EXPECT_EQ(N, tw_nr_events(other));
+	EXPECT_EQ(N, wh_nr_events(other));
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(1, tw_read(other, &event, 1));
+		ASSERT_EQ(1, wh_read(other, &event, 1));
 		ASSERT_LE(N, event.user_data);
 		ASSERT_EQ(i, event.seq);
 	}
@@ -261,17 +261,17 @@ TEST_F(lifetime, the_end_of_another_context)
 	unsigned int i;
 	int other;
 
-	other = tw_open(O_NONBLOCK);
+	other = wh_open(O_NONBLOCK);
 	ASSERT_GE(other, 0);
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, HOUR + i, 0, i, &handles[i]));
-		ASSERT_EQ(0, tw_add(other, HOUR + i, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR + i, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(other, HOUR + i, 0, i, NULL));
 	}
 	EXPECT_EQ(self->pending + 2 * N, total("pending"));
 	ASSERT_EQ(0, close(other));
 	EXPECT_EQ(self->pending + N, total("pending"));
 	for (i = 0; i < N; i++)
-		EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
+		EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
 }
 
 TEST_F_TIMEOUT(lifetime, close_with_many_pending, 90)
@@ -279,7 +279,7 @@ TEST_F_TIMEOUT(lifetime, close_with_many_pending, 90)
 	unsigned int i, n = very_many();
 
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 30 * SEC + i * MSEC, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 30 * SEC + i * MSEC, 0, i, NULL));
 	EXPECT_EQ(self->pending + n, total("pending"));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
@@ -291,10 +291,10 @@ TEST_F_TIMEOUT(lifetime, close_with_many_unread, 90)
 	unsigned int i, n = very_many() / 5;
 
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, n));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, n));
 	for (i = 0; i < 100; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
 }
@@ -315,7 +315,7 @@ TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
 		for (i = 0; i < N; i++) {
 			if (!(i % (N / 8)))
 				ASSERT_EQ(0, pin(list[(round + i / (N / 8)) % n]));
-			ASSERT_EQ(0, tw_add(self->fd, i % 3 ? start + random_below(20 * MSEC) : 0,
+			ASSERT_EQ(0, wh_add(self->fd, i % 3 ? start + random_below(20 * MSEC) : 0,
 					    ABS, i, NULL));
 		}
 		while (now_ns() < start + random_below(20 * MSEC))
@@ -323,7 +323,7 @@ TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
 		ASSERT_EQ(0, close(self->fd));
 		EXPECT_EQ(self->pending, total("pending"));
 		EXPECT_EQ(self->contexts, total("contexts"));
-		self->fd = tw_open(O_NONBLOCK);
+		self->fd = wh_open(O_NONBLOCK);
 		ASSERT_GE(self->fd, 0);
 	}
 }
@@ -346,18 +346,18 @@ TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 		/* Not on the CPU that will close. */
 		ASSERT_EQ(0, pin(list[n - 1]));
 		for (i = 0; i < all - tail; i++)
-			ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 		start = now_ns() + 150 * MSEC;
 		for (; i < all; i++)
-			ASSERT_EQ(0, tw_add(self->fd, start + random_below(30 * MSEC), ABS, i,
+			ASSERT_EQ(0, wh_add(self->fd, start + random_below(30 * MSEC), ABS, i,
 					    &handles[i]));
 		ASSERT_EQ(0, pin(list[0]));
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[0], 0, 0));
-		while (!tw_nr_events(self->fd) || now_ns() < start)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[0], 0, 0));
+		while (!wh_nr_events(self->fd) || now_ns() < start)
 			sched_yield();
 		ASSERT_EQ(0, close(self->fd));
 		EXPECT_EQ(self->pending, total("pending"));
-		self->fd = tw_open(O_NONBLOCK);
+		self->fd = wh_open(O_NONBLOCK);
 		ASSERT_GE(self->fd, 0);
 	}
 	free(handles);
@@ -376,14 +376,14 @@ TEST_F(lifetime, killed_with_timers_armed)
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
-		fd = tw_open(0);
+		fd = wh_open(0);
 		for (i = 0; i < 5000; i++)
-			if (tw_add(fd, i & 1 ? HOUR : i * 10 * USEC, 0, i, NULL))
+			if (wh_add(fd, i & 1 ? HOUR : i * 10 * USEC, 0, i, NULL))
 				_exit(1);
 		if (write(pipes[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
-			tw_read(fd, &event, 1);
+			wh_read(fd, &event, 1);
 	}
 	ASSERT_EQ(1, read(pipes[0], &byte, 1));
 	EXPECT_EQ(self->contexts + 2, total("contexts"));
@@ -409,7 +409,7 @@ static void expect_after_exec(struct __test_metadata *_metadata, FIXTURE_DATA(li
 		fd = open(DEVICE, O_RDWR | flags);
 		close(self->fd);
 		close(go[1]);
-		if (fd < 0 || tw_add(fd, HOUR, 0, 1, NULL) || dup2(go[0], 0))
+		if (fd < 0 || wh_add(fd, HOUR, 0, 1, NULL) || dup2(go[0], 0))
 			_exit(1);
 		execl("/bin/sh", "sh", "-c", "read byte", NULL);
 		_exit(2);

@@ -15,7 +15,7 @@ FIXTURE(limits)
 
 FIXTURE_SETUP(limits)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	random_seed();
 }
@@ -36,7 +36,7 @@ static int add_limits(int fd, __u64 time, __u64 idle, __u64 lifetime, __u64 user
 		.idle		= idle,
 		.lifetime	= lifetime,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	*handle = add.handle;
 	return ret;
@@ -46,7 +46,7 @@ static int add_limits(int fd, __u64 time, __u64 idle, __u64 lifetime, __u64 user
 static int next_limit(int fd, __u64 handle, __u64 *deadline)
 {
 	struct twheel_timer_query query;
-	int ret = tw_query(fd, handle, &query);
+	int ret = wh_query(fd, handle, &query);
 
 	*deadline = query.deadline;
 	return ret ? ret : (int)query.limit;
@@ -58,8 +58,8 @@ static __u64 expect_reason(struct __test_metadata *_metadata, int fd, __u64 hand
 {
 	struct twheel_event event = { };
 
-	EXPECT_EQ(true, tw_wait(fd));
-	EXPECT_EQ(1, tw_read(fd, &event, 1));
+	EXPECT_EQ(true, wh_wait(fd));
+	EXPECT_EQ(1, wh_read(fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(reason, event.reason);
 	EXPECT_LE(event.deadline, event.fired);
@@ -92,8 +92,8 @@ TEST_F(limits, the_first_one_fires)
 				EXPECT_GE(after + near, deadline);
 				EXPECT_EQ(deadline, expect_reason(_metadata, self->fd, handle,
 								  first));
-				EXPECT_EQ(-EALREADY, tw_cancel(self->fd, handle));
-				EXPECT_EQ(0, tw_nr_timers(self->fd));
+				EXPECT_EQ(-EALREADY, wh_cancel(self->fd, handle));
+				EXPECT_EQ(0, wh_nr_timers(self->fd));
 			}
 		}
 	}
@@ -110,7 +110,7 @@ TEST_F(limits, activity_puts_off_the_idle_timeout)
 		sleep_ns(3 * MSEC);
 		before = now_ns();
 		/* The machine may have slept for too long; then it is taken back. */
-		ASSERT_LE(0, tw_active(self->fd, handle));
+		ASSERT_LE(0, wh_active(self->fd, handle));
 		after = now_ns();
 		ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 		EXPECT_LE(before + 30 * MSEC, deadline);
@@ -119,7 +119,7 @@ TEST_F(limits, activity_puts_off_the_idle_timeout)
 	/* Four times as long as the timeout, and nothing came. */
 	EXPECT_LE(begin + 120 * MSEC, now_ns());
 	EXPECT_EQ(deadline, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(-EALREADY, tw_active(self->fd, handle));
+	EXPECT_EQ(-EALREADY, wh_active(self->fd, handle));
 }
 
 TEST_F(limits, activity_puts_off_nothing_else)
@@ -129,7 +129,7 @@ TEST_F(limits, activity_puts_off_nothing_else)
 	ASSERT_EQ(0, add_limits(self->fd, NONE, HOUR, 300 * MSEC, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &end));
 	while (now_ns() < end - 100 * MSEC) {
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_active(self->fd, handle));
 		ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 		ASSERT_EQ(end, deadline);
 	}
@@ -138,7 +138,7 @@ TEST_F(limits, activity_puts_off_nothing_else)
 	ASSERT_EQ(0, add_limits(self->fd, 300 * MSEC, HOUR, 0, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &end));
 	while (now_ns() < end - 100 * MSEC)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_active(self->fd, handle));
 	EXPECT_EQ(end, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_DEADLINE));
 }
 
@@ -148,14 +148,14 @@ TEST_F(limits, activity_after_the_expiry)
 	__u64 handle, deadline;
 
 	ASSERT_EQ(0, add_limits(self->fd, HOUR, MSEC, 0, 1, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_active(self->fd, handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_active(self->fd, handle));
 	expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_IDLE);
 
 	ASSERT_EQ(0, add_limits(self->fd, HOUR, HOUR, MSEC, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_active(self->fd, handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_active(self->fd, handle));
 	/* Its life is over all the same: it expires again, for the same reason. */
 	EXPECT_EQ(deadline, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_LIFETIME));
 }
@@ -169,30 +169,30 @@ TEST_F(limits, each_one_armed_anew)
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &idle));
 
 	/* The others, far: it is the first still, and has begun anew. */
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, end, ABS));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, end, ABS));
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LT(idle, deadline);
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
-		  tw_rearm_limit(self->fd, handle, 5 * HOUR, 0, TWHEEL_LIMIT_LIFETIME));
+		  wh_rearm_limit(self->fd, handle, 5 * HOUR, 0, TWHEEL_LIMIT_LIFETIME));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LE(before + HOUR, deadline);
 	EXPECT_GE(after + HOUR, deadline);
 
 	/* The others, near. */
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, end - 5 * HOUR / 2, ABS));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, end - 5 * HOUR / 2, ABS));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &deadline));
 	EXPECT_EQ(end - 5 * HOUR / 2, deadline);
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
-		  tw_rearm_limit(self->fd, handle, HOUR / 4, 0, TWHEEL_LIMIT_LIFETIME));
+		  wh_rearm_limit(self->fd, handle, HOUR / 4, 0, TWHEEL_LIMIT_LIFETIME));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 	EXPECT_LE(before + HOUR / 4, deadline);
 	EXPECT_GE(after + HOUR / 4, deadline);
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
-		  tw_rearm_limit(self->fd, handle, end - 11 * HOUR / 4 - MSEC, ABS,
+		  wh_rearm_limit(self->fd, handle, end - 11 * HOUR / 4 - MSEC, ABS,
 				 TWHEEL_LIMIT_LIFETIME));
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 	EXPECT_EQ(end - 11 * HOUR / 4 - MSEC, deadline);
@@ -200,14 +200,14 @@ TEST_F(limits, each_one_armed_anew)
 	/* The idle timeout, which begins with the call. */
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
-		  tw_rearm_limit(self->fd, handle, HOUR / 8, 0, TWHEEL_LIMIT_IDLE));
+		  wh_rearm_limit(self->fd, handle, HOUR / 8, 0, TWHEEL_LIMIT_IDLE));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LE(before + HOUR / 8, deadline);
 	EXPECT_GE(after + HOUR / 8, deadline);
 	/* And it is of that length from now on. */
 	before = now_ns();
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_active(self->fd, handle));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LE(before + HOUR / 8, deadline);
@@ -225,21 +225,21 @@ TEST_F(limits, taken_away_but_for_the_last)
 	for (i = 0; i < ARRAY_SIZE(orders); i++) {
 		ASSERT_EQ(0, add_limits(self->fd, HOUR, HOUR + SEC, HOUR + 2 * SEC, 1, &handle));
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
+			  wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
 		/* Taken away twice is no error as long as there is another one. */
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
+			  wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm_limit(self->fd, handle, NONE, 0, orders[i][1]));
+			  wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][1]));
 		EXPECT_EQ((int)orders[i][2], next_limit(self->fd, handle, &before));
-		EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, NONE, 0, orders[i][2]));
+		EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][2]));
 		EXPECT_EQ((int)orders[i][2], next_limit(self->fd, handle, &deadline));
 		EXPECT_EQ(before, deadline);
 		if (orders[i][2] != TWHEEL_LIMIT_IDLE)
-			EXPECT_EQ(-EINVAL, tw_active(self->fd, handle));
+			EXPECT_EQ(-EINVAL, wh_active(self->fd, handle));
 		/* It can be given any limit that such a timer may have. */
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
-			  tw_rearm_limit(self->fd, handle, 10 * MSEC, 0, orders[i][0]));
+			  wh_rearm_limit(self->fd, handle, 10 * MSEC, 0, orders[i][0]));
 		expect_reason(_metadata, self->fd, handle, orders[i][0]);
 	}
 }
@@ -254,12 +254,12 @@ TEST_F(limits, taken_away_in_the_last_moment)
 	for (i = 0; i < 20; i++) {
 		ASSERT_EQ(0, add_limits(self->fd, 5 * MSEC, HOUR, 0, 1, &handle));
 		sleep_ns(random_below(4 * MSEC));
-		ASSERT_LE(0, tw_rearm(self->fd, handle, NONE, 0));
-		ASSERT_EQ(0, tw_add(self->fd, 8 * MSEC, 0, 2, &witness));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_LE(0, wh_rearm(self->fd, handle, NONE, 0));
+		ASSERT_EQ(0, wh_add(self->fd, 8 * MSEC, 0, 2, &witness));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ(witness, event.handle);
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 	}
 }
 
@@ -270,17 +270,17 @@ TEST_F(limits, contradictions)
 	ASSERT_EQ(0, add_limits(self->fd, HOUR, 2 * HOUR, 0, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &before));
 	/* Activity is no time, and of the idle timeout. */
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, 1, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, NONE, TWHEEL_ACTIVE,
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, 1, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE));
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, NONE, TWHEEL_ACTIVE,
 					  TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, 0, TWHEEL_ACTIVE,
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, 0, TWHEEL_ACTIVE,
 					  TWHEEL_LIMIT_DEADLINE));
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, 0, TWHEEL_ACTIVE,
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, 0, TWHEEL_ACTIVE,
 					  TWHEEL_LIMIT_LIFETIME));
 	/* A length is not a point in time. */
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, HOUR, ABS, TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(-EOPNOTSUPP, tw_rearm_limit(self->fd, handle, HOUR, 0, 3));
-	EXPECT_EQ(-EOPNOTSUPP, tw_rearm_limit(self->fd, handle, HOUR, 0, ~0U));
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, HOUR, ABS, TWHEEL_LIMIT_IDLE));
+	EXPECT_EQ(-EOPNOTSUPP, wh_rearm_limit(self->fd, handle, HOUR, 0, 3));
+	EXPECT_EQ(-EOPNOTSUPP, wh_rearm_limit(self->fd, handle, HOUR, 0, ~0U));
 	EXPECT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &deadline));
 	EXPECT_EQ(before, deadline);
 }
@@ -297,11 +297,11 @@ TEST_F(limits, activity_by_key)
 	};
 	__u64 before, after, deadline;
 
-	ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_add_timer(self->fd, &add));
 	sleep_ns(2 * MSEC);
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
-		  tw_rearm_limit(self->fd, 77, 0, TWHEEL_ACTIVE | TWHEEL_BY_KEY,
+		  wh_rearm_limit(self->fd, 77, 0, TWHEEL_ACTIVE | TWHEEL_BY_KEY,
 				 TWHEEL_LIMIT_IDLE));
 	after = now_ns();
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, add.handle, &deadline));
@@ -372,15 +372,15 @@ TEST_F_TIMEOUT(limits, against_a_model, 60)
 		i = random_below(N);
 		if (now_ns() < end && !models[i].fired) {
 			before = now_ns();
-			ret = tw_active(self->fd, models[i].handle);
+			ret = wh_active(self->fd, models[i].handle);
 			ASSERT_LE(0, ret);
 			models[i].begin[0] = before;
 			models[i].begin[1] = now_ns();
 			active++;
 		} else if (now_ns() >= end) {
-			ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%zu never fired", left);
+			ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%zu never fired", left);
 		}
-		n = tw_read(self->fd, events, 64);
+		n = wh_read(self->fd, events, 64);
 		for (k = 0; k < n; k++) {
 			ASSERT_GT(N, events[k].user_data);
 			ASSERT_GT(3, events[k].reason);
@@ -393,7 +393,7 @@ TEST_F_TIMEOUT(limits, against_a_model, 60)
 	       reasons[1], reasons[2]);
 	for (k = 0; k < 3; k++)
 		EXPECT_LT(0, reasons[k]);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_HARNESS_MAIN

@@ -20,7 +20,7 @@ FIXTURE(many)
 
 FIXTURE_SETUP(many)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->n = very_many();
 	self->handles = calloc(self->n, sizeof(*self->handles));
@@ -48,7 +48,7 @@ FIXTURE_TEARDOWN(many)
 static int read_batch(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
 {
 	const struct twheel_event *event;
-	int i, count = tw_read(self->fd, self->events, BATCH);
+	int i, count = wh_read(self->fd, self->events, BATCH);
 
 	for (i = 0; i < count; i++) {
 		event = &self->events[i];
@@ -80,16 +80,16 @@ TEST_F_TIMEOUT(many, all_fire_once, 120)
 
 	for (i = 0; i < self->n; i++) {
 		self->deadlines[i] = now_ns() + random_below(2 * SEC);
-		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 		if (!(i & 1023))
 			left -= drain(_metadata, self);
 	}
 	while (left) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%llu of %u never fired", left, self->n);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%llu of %u never fired", left, self->n);
 		left -= drain(_metadata, self);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
 /* A burst at one moment, and a reader that comes when all is over. */
@@ -99,19 +99,19 @@ TEST_F_TIMEOUT(many, unread_events_wait, 120)
 
 	for (i = 0; i < self->n; i++) {
 		self->deadlines[i] = deadline;
-		ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, i, &self->handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, i, &self->handles[i]));
 	}
-	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
-	ASSERT_EQ(true, tw_wait_events(self->fd, self->n));
-	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
+	EXPECT_EQ(self->n, wh_nr_timers(self->fd));
+	ASSERT_EQ(true, wh_wait_events(self->fd, self->n));
+	EXPECT_EQ(self->n, wh_nr_timers(self->fd));
 	/* More come while they wait, and go again. */
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, self->n + 1));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handle));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 0, &handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, self->n + 1));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
 	for (i = 0; i < self->n; i += 9973)
-		EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, self->handles[i]));
+		EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, self->handles[i]));
 	EXPECT_EQ(self->n, drain(_metadata, self));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F_TIMEOUT(many, all_cancelled_none_fires, 120)
@@ -120,17 +120,17 @@ TEST_F_TIMEOUT(many, all_cancelled_none_fires, 120)
 	__u64 i, pending = total("pending");
 
 	for (i = 0; i < self->n; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 30 * SEC + random_below(HOUR), 0, i,
+		ASSERT_EQ(0, wh_add(self->fd, 30 * SEC + random_below(HOUR), 0, i,
 				    &self->handles[i]));
-	EXPECT_EQ(self->n, tw_nr_timers(self->fd));
+	EXPECT_EQ(self->n, wh_nr_timers(self->fd));
 	EXPECT_EQ(pending + self->n, total("pending"));
 	for (i = 0; i < self->n; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, self->handles[i]));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(pending, total("pending"));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 	for (i = 0; i < self->n; i += 997)
-		EXPECT_EQ(-ENOENT, tw_state(self->fd, self->handles[i]));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, self->handles[i]));
 }
 
 /* Cancelled while they come due: each is either cancelled or read. */
@@ -142,14 +142,14 @@ TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 
 	for (i = 0; i < some; i++) {
 		self->deadlines[i] = deadline + random_below(200 * MSEC);
-		ASSERT_EQ(0, tw_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 	}
 	while (now_ns() < deadline)
 		sleep_ns(MSEC);
 	for (i = 0; i < some; i++) {
 		if (!(i % 512) && i)
 			read += read_batch(_metadata, self);
-		ret = tw_cancel(self->fd, self->handles[i]);
+		ret = wh_cancel(self->fd, self->handles[i]);
 		if (self->seen[i]) {
 			ASSERT_EQ(-EALREADY, ret);
 			continue;
@@ -163,7 +163,7 @@ TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 	read += drain(_metadata, self);
 	printf("# %llu cancelled, %llu taken back, %llu read\n", cancelled, taken_back, read);
 	EXPECT_EQ(some, cancelled + taken_back + read);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	sleep_ns(250 * MSEC);
 	EXPECT_EQ(0, drain(_metadata, self));
 }
@@ -178,7 +178,7 @@ FIXTURE_SETUP(limit)
 {
 	self->saved = file_number(PARAMETERS "max_timers");
 	ASSERT_NE(POISON, self->saved);
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -192,47 +192,47 @@ TEST_F(limit, of_timers)
 {
 	enum { LIMIT = 1000 };
 	__u64 handles[LIMIT], handle = 0, pending;
-	struct tw_view before, after;
+	struct wh_view before, after;
 	struct twheel_event event;
 	struct twheel_info info;
 	int i, other;
 
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", LIMIT));
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	EXPECT_EQ(LIMIT, info.max_timers);
-	ASSERT_EQ(0, tw_add(self->fd, 1, ABS, 0, &handles[0]));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 1, ABS, 0, &handles[0]));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	for (i = 1; i < LIMIT; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 
 	/* Full: refused, and nothing changes; everything else works. */
 	pending = total("pending");
-	ASSERT_EQ(0, tw_look(self->fd, handles[1], handles[0], &before));
+	ASSERT_EQ(0, wh_look(self->fd, handles[1], handles[0], &before));
 	EXPECT_EQ(LIMIT, before.info.nr_timers);
 	for (i = 0; i < 3; i++)
-		EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, i, &handle));
+		EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, i, &handle));
 	EXPECT_EQ(0, handle);
-	ASSERT_EQ(0, tw_look(self->fd, handles[1], handles[0], &after));
+	ASSERT_EQ(0, wh_look(self->fd, handles[1], handles[0], &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	EXPECT_EQ(pending, total("pending"));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[5], 2 * HOUR, 0));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[5], 2 * HOUR, 0));
 
 	/* The limit is each context's own. */
-	other = tw_open(O_NONBLOCK);
+	other = wh_open(O_NONBLOCK);
 	ASSERT_GE(other, 0);
-	EXPECT_EQ(0, tw_add(other, HOUR, 0, 1, &handle));
+	EXPECT_EQ(0, wh_add(other, HOUR, 0, 1, &handle));
 	EXPECT_EQ(0, close(other));
 
 	/* A cancel makes room for one. */
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[2]));
-	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 2, &handles[2]));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 3, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[2]));
+	EXPECT_EQ(0, wh_add(self->fd, HOUR, 0, 2, &handles[2]));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 3, &handle));
 
 	/* So does a delivery. */
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
-	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 4, &handles[0]));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 5, &handle));
-	EXPECT_EQ(LIMIT, tw_nr_timers(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(0, wh_add(self->fd, HOUR, 0, 4, &handles[0]));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 5, &handle));
+	EXPECT_EQ(LIMIT, wh_nr_timers(self->fd));
 }
 
 TEST_F(limit, lowered_below_what_is_there)
@@ -241,17 +241,17 @@ TEST_F(limit, lowered_below_what_is_there)
 	int i;
 
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 5));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, &handle));
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i]));
-		EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
+		EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, &handle));
 	}
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[5]));
-	EXPECT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[5]));
+	EXPECT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 	for (i = 6; i < 10; i++)
-		EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[i]));
+		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[i]));
 }
 
 TEST_F(limit, of_none)
@@ -259,8 +259,8 @@ TEST_F(limit, of_none)
 	__u64 handle;
 
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 0));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, &handle));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, &handle));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_HARNESS_MAIN

@@ -59,7 +59,7 @@ FIXTURE_SETUP(memory)
 	self->max_timers = file_number(PARAMETERS "max_timers");
 	ASSERT_NE(POISON, self->max_timers);
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 4 * ENOUGH));
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	ASSERT_EQ(0, file_write(GROUP "/memory.max", LIMIT));
@@ -98,7 +98,7 @@ static int add_another(int fd, const struct twheel_timer_add *like, __u64 *handl
 
 	if (add.flags & TWHEEL_KEYED)
 		add.key = key++;
-	ret = tw_add_timer(fd, &add);
+	ret = wh_add_timer(fd, &add);
 	*handle = add.handle;
 	if (add.flags & TWHEEL_KEYED)
 		return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
@@ -109,20 +109,20 @@ static int add_another(int fd, const struct twheel_timer_add *like, __u64 *handl
 static const char *goes_on(int fd, const struct twheel_timer_add *like, __u64 first, __u64 second)
 {
 	struct twheel_event event;
-	__u64 timers = tw_nr_timers(fd), handle;
+	__u64 timers = wh_nr_timers(fd), handle;
 
-	if (tw_rearm(fd, first, 2 * HOUR, 0) != TWHEEL_WAS_PENDING)
+	if (wh_rearm(fd, first, 2 * HOUR, 0) != TWHEEL_WAS_PENDING)
 		return "re-arm";
-	if (tw_rearm(fd, first, 0, 0) != TWHEEL_WAS_PENDING || !tw_wait(fd))
+	if (wh_rearm(fd, first, 0, 0) != TWHEEL_WAS_PENDING || !wh_wait(fd))
 		return "expiry";
-	if (tw_read(fd, &event, 1) != 1 || event.handle != first)
+	if (wh_read(fd, &event, 1) != 1 || event.handle != first)
 		return "read";
-	if (tw_cancel(fd, second) != TWHEEL_WAS_PENDING)
+	if (wh_cancel(fd, second) != TWHEEL_WAS_PENDING)
 		return "cancel";
 	/* Whose memory is there for two others. */
 	if (add_another(fd, like, &handle) || add_another(fd, like, &handle))
 		return "add";
-	if (tw_nr_timers(fd) != timers)
+	if (wh_nr_timers(fd) != timers)
 		return "number of timers";
 	return NULL;
 }
@@ -137,7 +137,7 @@ static const char *in_the_group(const struct twheel_timer_add *like, unsigned in
 	if (write_text(GROUP "/cgroup.procs", "0"))
 		return "cannot join the group";
 	for (round = 0; round < 2; round++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = wh_open(O_NONBLOCK);
 		if (fd < 0)
 			return "open";
 		for (*n = 0; *n < ENOUGH; ++*n) {
@@ -147,7 +147,7 @@ static const char *in_the_group(const struct twheel_timer_add *like, unsigned in
 		}
 		if (ret != -ENOMEM)
 			return strerror(-ret);
-		if (tw_nr_timers(fd) != *n)
+		if (wh_nr_timers(fd) != *n)
 			return "a timer that was refused counts";
 		wrong = goes_on(fd, like, handles[0], handles[1]);
 		if (wrong)
@@ -187,7 +187,7 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 280)
 	while (!waitpid(child, &status, WNOHANG)) {
 		ASSERT_GT(end, now_ns());
 		ASSERT_EQ(0, add_another(self->fd, &variant->add, &handle));
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 		sleep_ns(MSEC);
 	}
 	EXPECT_EQ(true, WIFEXITED(status));

@@ -49,9 +49,9 @@ FIXTURE_SETUP(moves)
 	struct twheel_info info;
 	int list[64];
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	/* One CPU's wheel: its timers have an order. */
 	ASSERT_LT(0, cpus(list, 64));
@@ -74,8 +74,8 @@ static int model_add(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 de
 	model->deadline = deadline;
 	model->fired = 0;
 	if (!by_key)
-		return tw_add(self->fd, deadline, ABS, i, &model->handle);
-	return tw_set(self->fd, i, deadline, ABS, i, &model->handle) == TWHEEL_WAS_ABSENT ?
+		return wh_add(self->fd, deadline, ABS, i, &model->handle);
+	return wh_set(self->fd, i, deadline, ABS, i, &model->handle) == TWHEEL_WAS_ABSENT ?
 			0 : -EPROTO;
 }
 
@@ -86,10 +86,10 @@ static int model_move(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 d
 
 	model->deadline = deadline;
 	if (!by_key)
-		return tw_rearm(self->fd, model->handle, deadline, ABS);
+		return wh_rearm(self->fd, model->handle, deadline, ABS);
 	if (random_below(2))
-		return tw_rearm_key(self->fd, i, deadline, ABS);
-	return tw_set(self->fd, i, deadline, ABS, i, &model->handle);
+		return wh_rearm_key(self->fd, i, deadline, ABS);
+	return wh_set(self->fd, i, deadline, ABS, i, &model->handle);
 }
 
 /* The tick that begins when a deadline has passed. */
@@ -136,8 +136,8 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 	int i, n;
 
 	while (left) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%zu never fired", left);
-		n = tw_read(self->fd, events, 64);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%zu never fired", left);
+		n = wh_read(self->fd, events, 64);
 		for (i = 0; i < n; i++) {
 			model_event(_metadata, self, &events[i]);
 			if (held_up(self, &events[i], fired))
@@ -154,8 +154,8 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 	printf("# %zu of them came when nothing was held up\n", checked);
 	/* Nothing comes twice. */
 	sleep_ns(3 * self->tick);
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, events, 1));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, events, 1));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /*
@@ -187,7 +187,7 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  model_move(self, variant->by_key, i, base + random_below(500 * MSEC)));
 	}
-	EXPECT_EQ(TIMERS, tw_nr_timers(self->fd));
+	EXPECT_EQ(TIMERS, wh_nr_timers(self->fd));
 	expect_in_order(_metadata, self, TIMERS);
 }
 
@@ -206,7 +206,7 @@ TEST_F_TIMEOUT(moves, while_they_fire, 400)
 	end = now_ns() + 3 * SEC;
 	for (move = 0; move < MOVES && now_ns() < end; move++) {
 		if (!(move & 31)) {
-			while ((n = tw_read(self->fd, events, 64)) > 0)
+			while ((n = wh_read(self->fd, events, 64)) > 0)
 				for (k = 0; k < n; k++)
 					model_event(_metadata, self, &events[k]);
 		}
@@ -227,12 +227,12 @@ TEST_F_TIMEOUT(moves, while_they_fire, 400)
 			i++;
 		if (i == TIMERS)
 			break;
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("timer %zu never fired", i);
-		n = tw_read(self->fd, events, 64);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("timer %zu never fired", i);
+		n = wh_read(self->fd, events, 64);
 		for (k = 0; k < n; k++)
 			model_event(_metadata, self, &events[k]);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(moves, by_less_than_a_tick)
@@ -250,13 +250,13 @@ TEST_F(moves, by_less_than_a_tick)
 			for (k = 0; k < i % 4; k++)
 				ASSERT_LE(0, model_move(self, variant->by_key, i,
 							now_ns() + distances[d]));
-			ASSERT_EQ(true, tw_wait(self->fd));
-			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			ASSERT_EQ(true, wh_wait(self->fd));
+			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			model_event(_metadata, self, &event);
 		}
 		sleep_ns(3 * self->tick);
-		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-		EXPECT_EQ(0, tw_nr_timers(self->fd));
+		EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
 	}
 }
 
@@ -273,9 +273,9 @@ TEST_F_TIMEOUT(moves, set_again_after_a_drain, 400)
 					       now_ns() + SEC + random_magnitude(45)));
 		took = now_ns() - took;
 		cursor = 0;
-		ASSERT_EQ(TIMERS, tw_drain(self->fd, NULL, 2 * TIMERS,
+		ASSERT_EQ(TIMERS, wh_drain(self->fd, NULL, 2 * TIMERS,
 					   sizeof(struct twheel_timer_query), &cursor));
-		ASSERT_EQ(0, tw_nr_timers(self->fd));
+		ASSERT_EQ(0, wh_nr_timers(self->fd));
 		base = now_ns() + SEC + 4 * took;
 		for (i = 0; i < TIMERS; i++)
 			ASSERT_EQ(0, model_add(self, variant->by_key, i,

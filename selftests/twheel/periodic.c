@@ -18,9 +18,9 @@ FIXTURE_SETUP(periodic)
 {
 	struct twheel_info info;
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	self->seq = 0;
 	random_seed();
@@ -41,7 +41,7 @@ static int add_periodic(int fd, __u64 time, __u32 flags, __u64 period, __u64 use
 		.clock		= CLOCK_MONOTONIC,
 		.period		= period,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	*handle = add.handle;
 	return ret;
@@ -57,10 +57,10 @@ static __u64 expect_periods(struct __test_metadata *_metadata, FIXTURE_DATA(peri
 	struct twheel_event event;
 	__u64 last;
 
-	ASSERT_EQ(true, tw_wait(self->fd)) {
+	ASSERT_EQ(true, wh_wait(self->fd)) {
 		return POISON;
 	}
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1)) {
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1)) {
 		return POISON;
 	}
 	EXPECT_EQ(handle, event.handle);
@@ -88,8 +88,8 @@ TEST_F(periodic, phase_is_kept)
 	/* As often as that: what was missed is counted. */
 	EXPECT_LE(events, (next - begin) / period);
 	EXPECT_GT(next + period, now_ns());
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(periodic, relative_begin)
@@ -102,7 +102,7 @@ TEST_F(periodic, relative_begin)
 	before = now_ns();
 	ASSERT_EQ(0, add_periodic(self->fd, 30 * MSEC, 0, period, 1, &handle));
 	after = now_ns();
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_LE(before + 30 * MSEC, query.deadline);
 	EXPECT_GE(after + 30 * MSEC, query.deadline);
 	EXPECT_EQ(period, query.period);
@@ -121,10 +121,10 @@ TEST_F(periodic, a_reader_that_is_late)
 	ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, 1, &handle));
 	for (round = 0; round < 5; round++) {
 		sleep_ns((7 + 11 * round) * period);
-		EXPECT_EQ(1, tw_nr_events(self->fd));
-		EXPECT_EQ(1, tw_nr_timers(self->fd));
+		EXPECT_EQ(1, wh_nr_events(self->fd));
+		EXPECT_EQ(1, wh_nr_timers(self->fd));
 		before = now_ns();
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		after = now_ns();
 		EXPECT_EQ(handle, event.handle);
 		EXPECT_EQ(next, event.deadline);
@@ -134,7 +134,7 @@ TEST_F(periodic, a_reader_that_is_late)
 		EXPECT_GE((after - next) / period, event.overruns);
 		next += (event.overruns + 1) * period;
 		/* The next one is that of a period to come: not there yet, if the test is fast. */
-		if (tw_nr_events(self->fd))
+		if (wh_nr_events(self->fd))
 			EXPECT_LE(next, now_ns());
 	}
 }
@@ -152,20 +152,20 @@ TEST_F(periodic, cancelled_in_every_state)
 		ASSERT_EQ(0, add_periodic(self->fd, state ? 0 : HOUR, 0,
 					  state < 3 ? period : HOUR, state, &handle));
 		if (state)
-			ASSERT_EQ(true, tw_wait(self->fd));
+			ASSERT_EQ(true, wh_wait(self->fd));
 		if (state >= 2)
-			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		/* Delivered once, and expired again. */
 		if (state == 2)
-			ASSERT_EQ(true, tw_wait(self->fd));
-		ret = tw_cancel(self->fd, handle);
+			ASSERT_EQ(true, wh_wait(self->fd));
+		ret = wh_cancel(self->fd, handle);
 		EXPECT_EQ(state == 1 || state == 2 ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING, ret)
 			TH_LOG("state %u", state);
-		EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
-		EXPECT_EQ(0, tw_nr_timers(self->fd));
-		EXPECT_EQ(0, tw_nr_events(self->fd));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
+		EXPECT_EQ(0, wh_nr_events(self->fd));
 		sleep_ns(3 * period);
-		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 	}
 }
 
@@ -182,22 +182,22 @@ TEST_F(periodic, rearmed_in_every_state)
 		ASSERT_EQ(0, add_periodic(self->fd, state ? 0 : HOUR, 0,
 					  state < 3 ? period : HOUR, state, &handle));
 		if (state)
-			ASSERT_EQ(true, tw_wait(self->fd));
+			ASSERT_EQ(true, wh_wait(self->fd));
 		if (state >= 2) {
-			ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			self->seq++;
 		}
 		if (state == 2)
-			ASSERT_EQ(true, tw_wait(self->fd));
+			ASSERT_EQ(true, wh_wait(self->fd));
 		next = now_ns() + 7 * MSEC;
-		ret = tw_rearm(self->fd, handle, next, ABS);
+		ret = wh_rearm(self->fd, handle, next, ABS);
 		EXPECT_EQ(state == 1 || state == 2 ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING, ret)
 			TH_LOG("state %u", state);
 		for (events = 0; events < (state < 3 ? 4 : 1); events++)
 			next = expect_periods(_metadata, self, handle, next,
 					      state < 3 ? period : HOUR);
-		EXPECT_LE(0, tw_cancel(self->fd, handle));
-		EXPECT_EQ(0, tw_nr_events(self->fd));
+		EXPECT_LE(0, wh_cancel(self->fd, handle));
+		EXPECT_EQ(0, wh_nr_events(self->fd));
 	}
 }
 
@@ -211,24 +211,24 @@ TEST_F(periodic, the_handle_outlives_the_events)
 
 	ASSERT_EQ(0, add_periodic(self->fd, 0, 0, 200 * MSEC, 5, &handle));
 	for (events = 0; events < 4; events++) {
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 		EXPECT_EQ(TWHEEL_STATE_EXPIRED, query.state);
 		EXPECT_EQ(0, query.remaining);
 		EXPECT_EQ(200 * MSEC, query.period);
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ(query.deadline, event.deadline);
 		EXPECT_EQ(5, event.user_data);
-		ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+		ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 		EXPECT_EQ(event.deadline + (event.overruns + 1) * 200 * MSEC, query.deadline);
 		EXPECT_EQ(5, query.user_data);
 		/* Its memory is not another's. */
 		ASSERT_EQ(0, add_periodic(self->fd, HOUR, 0, HOUR, 6, &other));
 		EXPECT_NE(handle, other);
-		EXPECT_EQ(events + 2, tw_nr_timers(self->fd));
+		EXPECT_EQ(events + 2, wh_nr_timers(self->fd));
 	}
-	EXPECT_LE(0, tw_cancel(self->fd, handle));
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, handle));
+	EXPECT_LE(0, wh_cancel(self->fd, handle));
+	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, handle));
 }
 
 TEST_F(periodic, shorter_than_a_tick)
@@ -247,7 +247,7 @@ TEST_F(periodic, shorter_than_a_tick)
 			next = expect_periods(_metadata, self, handle, next, period);
 		/* It expires at ticks: not more often than those have come. */
 		EXPECT_LE((events - 1) * self->tick, now_ns() - begin + self->tick);
-		EXPECT_LE(0, tw_cancel(self->fd, handle));
+		EXPECT_LE(0, wh_cancel(self->fd, handle));
 	}
 }
 
@@ -259,17 +259,17 @@ TEST_F(periodic, more_overruns_than_fit)
 	while (now_ns() <= MOST_OVERRUNS + SEC)
 		sleep_ns(100 * MSEC);
 	ASSERT_EQ(0, add_periodic(self->fd, 1, ABS, 1, 1, &handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(1, event.deadline);
 	EXPECT_EQ(MOST_OVERRUNS, event.overruns);
 	/* It goes on. */
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_LT(1, event.deadline);
 	EXPECT_LE(event.deadline + event.overruns, now_ns());
-	EXPECT_LE(0, tw_cancel(self->fd, handle));
+	EXPECT_LE(0, wh_cancel(self->fd, handle));
 }
 
 TEST_F(periodic, the_longest_period)
@@ -279,15 +279,15 @@ TEST_F(periodic, the_longest_period)
 	__u64 handle;
 
 	ASSERT_EQ(0, add_periodic(self->fd, 0, 0, TWHEEL_TIME_MAX, 1, &handle));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(0, event.overruns);
 	sleep_ns(5 * MSEC);
-	EXPECT_EQ(0, tw_nr_events(self->fd));
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 }
 
 /* Many of different periods, beside one-shots: each keeps its own account. */
@@ -306,9 +306,9 @@ TEST_F_TIMEOUT(periodic, many_at_once, 60)
 	}
 	end = now_ns() + SEC;
 	while (now_ns() < end) {
-		ASSERT_EQ(0, tw_add(self->fd, random_below(5 * MSEC), 0, N, NULL));
-		ASSERT_EQ(true, tw_wait(self->fd));
-		n = tw_read(self->fd, event, 32);
+		ASSERT_EQ(0, wh_add(self->fd, random_below(5 * MSEC), 0, N, NULL));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		n = wh_read(self->fd, event, 32);
 		for (k = 0; k < n; k++) {
 			EXPECT_EVENT_OK((event[k].overruns = 0, &event[k]));
 			ASSERT_EQ(self->seq++, event[k].seq);
@@ -325,7 +325,7 @@ TEST_F_TIMEOUT(periodic, many_at_once, 60)
 		}
 	}
 	for (i = 0; i < N; i++) {
-		EXPECT_LE(0, tw_cancel(self->fd, handles[i]));
+		EXPECT_LE(0, wh_cancel(self->fd, handles[i]));
 		periods += period[i];
 	}
 	printf("# %llu events\n", events);
@@ -343,10 +343,10 @@ static int add_moved(int fd, __u64 time, __u32 flags, __u64 slack, __u64 spread,
 		.spread		= spread,
 	};
 	struct twheel_timer_query query;
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	if (!ret)
-		ret = tw_query(fd, add.handle, &query);
+		ret = wh_query(fd, add.handle, &query);
 	*deadline = query.deadline;
 	return ret;
 }
@@ -417,20 +417,20 @@ TEST_F(periodic, slack_is_kept)
 		add.time = now_ns() + random_below(10 * MSEC);
 		add.flags = ABS;
 		time = add.time;
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		handle = add.handle;
 		if (i & 1) {
 			time = now_ns() + random_below(10 * MSEC);
 			rearm.handle = handle;
 			rearm.time = time;
-			ASSERT_LE(0, tw_rearm_timer(self->fd, &rearm));
-			ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+			ASSERT_LE(0, wh_rearm_timer(self->fd, &rearm));
+			ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 			EXPECT_LE(time, query.deadline);
 			EXPECT_GE(time + slack, query.deadline);
 		}
-		ASSERT_EQ(true, tw_wait(self->fd));
+		ASSERT_EQ(true, wh_wait(self->fd));
 		end = now_ns();
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_LE(time, event.deadline);
 		EXPECT_GE(time + slack, event.deadline);
@@ -452,10 +452,10 @@ TEST_F(periodic, slack_of_a_period)
 	struct twheel_event event;
 	unsigned int i;
 
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	for (i = 0; i < 40; i++) {
-		ASSERT_EQ(true, tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_LE(nominal, event.deadline);
 		EXPECT_GE(nominal + add.slack, event.deadline);
 		EXPECT_LE(event.deadline, event.fired);
@@ -492,8 +492,8 @@ TEST_F(periodic, spread_is_even)
 	__u64 last = 0;
 
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
-		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
 		ASSERT_LE(time, query.deadline);
 		ASSERT_GE(time + spread, query.deadline);
 		adds[(query.deadline - time) * 8 / (spread + 1)]++;
@@ -503,15 +503,15 @@ TEST_F(periodic, spread_is_even)
 		rearm.handle = add.handle;
 		rearm.time = time + HOUR;
 		rearm.spread = spread;
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_timer(self->fd, &rearm));
-		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
+		ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
 		ASSERT_LE(time + HOUR, query.deadline);
 		ASSERT_GE(time + HOUR + spread, query.deadline);
 		rearms[(query.deadline - time - HOUR) * 8 / (spread + 1)]++;
 		/* And without it there is none. */
 		rearm.spread = 0;
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm_timer(self->fd, &rearm));
-		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
+		ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
 		ASSERT_EQ(time + HOUR, query.deadline);
 	}
 	EXPECT_GT(3, equal);
@@ -535,9 +535,9 @@ TEST_F(periodic, a_lifetime_is_spread)
 
 	for (i = 0; i < N; i++) {
 		before = now_ns();
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		after = now_ns();
-		ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+		ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
 		EXPECT_EQ(TWHEEL_LIMIT_LIFETIME, query.limit);
 		ASSERT_LE(before + HOUR, query.deadline);
 		ASSERT_GE(after + HOUR + spread, query.deadline);
@@ -562,8 +562,8 @@ TEST_F(periodic, spread_of_a_period)
 	unsigned int i;
 	__u64 next;
 
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
-	ASSERT_EQ(0, tw_query(self->fd, add.handle, &query));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
 	EXPECT_LE(add.time, query.deadline);
 	EXPECT_GE(add.time + add.spread, query.deadline);
 	next = query.deadline;

@@ -21,7 +21,7 @@ FIXTURE(read)
 
 FIXTURE_SETUP(read)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->seq = 0;
 	self->id = 0;
@@ -36,14 +36,14 @@ FIXTURE_TEARDOWN(read)
 static void make_events(struct __test_metadata *_metadata, FIXTURE_DATA(read) * self,
 			unsigned int n)
 {
-	__u64 before = tw_nr_events(self->fd);
+	__u64 before = wh_nr_events(self->fd);
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, self->id, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, self->id, NULL));
 		self->id++;
 		/* One by one, so that they come in this order. */
-		ASSERT_EQ(true, tw_wait_events(self->fd, before + i + 1));
+		ASSERT_EQ(true, wh_wait_events(self->fd, before + i + 1));
 	}
 }
 
@@ -84,8 +84,8 @@ TEST_F(read, buffer_too_small)
 		if (!round)
 			make_events(_metadata, self, 1);
 	}
-	EXPECT_EQ(1, tw_nr_events(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(1, wh_nr_events(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event, 1);
 }
 
@@ -109,14 +109,14 @@ TEST_F(read, arrays_and_partial_sizes)
 			/* Nothing behind the last whole event is touched. */
 			for (k = room * EVENT; k < sizeof(buffer); k++)
 				ASSERT_EQ(0xa5, ((unsigned char *)&buffer)[k]);
-			EXPECT_EQ(5 - room, tw_nr_events(self->fd));
+			EXPECT_EQ(5 - room, wh_nr_events(self->fd));
 			if (room < 5) {
-				ASSERT_EQ(5 - room, tw_read(self->fd, buffer.events, 8));
+				ASSERT_EQ(5 - room, wh_read(self->fd, buffer.events, 8));
 				expect_next(_metadata, self, buffer.events, 5 - room);
 			}
 		}
 	}
-	ASSERT_EQ(-EAGAIN, tw_read(self->fd, buffer.events, 8));
+	ASSERT_EQ(-EAGAIN, wh_read(self->fd, buffer.events, 8));
 }
 
 TEST_F(read, large_batches)
@@ -125,29 +125,29 @@ TEST_F(read, large_batches)
 	unsigned int i, n;
 
 	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, tw_add(self->fd, now_ns() + i * 10 * USEC, ABS, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1000));
+		ASSERT_EQ(0, wh_add(self->fd, now_ns() + i * 10 * USEC, ABS, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1000));
 	for (i = 0; i < 1000; i += n) {
 		n = 1 + i % 100;
 		if (n > 1000 - i)
 			n = 1000 - i;
-		ASSERT_EQ(n, tw_read(self->fd, &events[i], n));
+		ASSERT_EQ(n, wh_read(self->fd, &events[i], n));
 	}
 	for (i = 0; i < 1000; i++) {
 		EXPECT_EVENT_OK(&events[i]);
 		EXPECT_EQ(i, events[i].seq);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(read, nothing_there)
 {
 	struct twheel_event event;
 
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(0xa5, *(unsigned char *)&event);
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, NULL));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, NULL));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 }
 
 TEST_F(read, blocks_until_an_expiry)
@@ -156,8 +156,8 @@ TEST_F(read, blocks_until_an_expiry)
 	struct twheel_event events[2];
 
 	block(_metadata, self);
-	ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, 0, &handle));
-	ASSERT_EQ(1, tw_read(self->fd, events, 2));
+	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, 0, &handle));
+	ASSERT_EQ(1, wh_read(self->fd, events, 2));
 	EXPECT_LE(deadline, now_ns());
 	EXPECT_EQ(handle, events[0].handle);
 	expect_next(_metadata, self, events, 1);
@@ -166,7 +166,7 @@ TEST_F(read, blocks_until_an_expiry)
 static void *add_after_a_while(void *arg)
 {
 	sleep_ns(50 * MSEC);
-	return (void *)(long)tw_add(*(int *)arg, 0, 0, 0, NULL);
+	return (void *)(long)wh_add(*(int *)arg, 0, 0, 0, NULL);
 }
 
 TEST_F(read, blocks_with_no_timer_at_all)
@@ -177,7 +177,7 @@ TEST_F(read, blocks_with_no_timer_at_all)
 
 	block(_metadata, self);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, add_after_a_while, &self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event, 1);
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(NULL, ret);
@@ -218,15 +218,15 @@ TEST_F(read, a_signal_interrupts)
 	int ret;
 
 	block(_metadata, self);
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 0, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 0, &handle));
 	ASSERT_EQ(0, alarms(0));
-	ret = tw_read(self->fd, &event, 1);
+	ret = wh_read(self->fd, &event, 1);
 	ASSERT_EQ(0, no_alarms());
 	EXPECT_EQ(-EINTR, ret);
 	EXPECT_LT(0, signals);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handle, 0, 0));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 0, 0));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event, 1);
 }
 
@@ -236,9 +236,9 @@ TEST_F(read, a_read_is_restarted)
 	int ret;
 
 	block(_metadata, self);
-	ASSERT_EQ(0, tw_add(self->fd, 200 * MSEC, 0, 0, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 200 * MSEC, 0, 0, NULL));
 	ASSERT_EQ(0, alarms(SA_RESTART));
-	ret = tw_read(self->fd, &event, 1);
+	ret = wh_read(self->fd, &event, 1);
 	ASSERT_EQ(0, no_alarms());
 	ASSERT_EQ(1, ret);
 	EXPECT_LT(0, signals);
@@ -259,7 +259,7 @@ TEST_F(read, poll_is_level_triggered)
 	unsigned int i;
 
 	EXPECT_EQ(0, no_poll(self->fd));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 99, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 99, NULL));
 	EXPECT_EQ(0, no_poll(self->fd));
 	make_events(_metadata, self, 5);
 	for (i = 0; i < 5; i++) {
@@ -267,7 +267,7 @@ TEST_F(read, poll_is_level_triggered)
 		EXPECT_EQ(POLLIN | POLLRDNORM, pollfd.revents);
 		/* It stays so until it is read. */
 		ASSERT_EQ(1, poll(&pollfd, 1, 0));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		expect_next(_metadata, self, &event, 1);
 	}
 	EXPECT_EQ(0, no_poll(self->fd));
@@ -278,10 +278,10 @@ TEST_F(read, poll_waits_for_an_expiry)
 	__u64 deadline = now_ns() + 50 * MSEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, 0, NULL));
-	ASSERT_EQ(true, tw_wait(self->fd));
+	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, 0, NULL));
+	ASSERT_EQ(true, wh_wait(self->fd));
 	EXPECT_LE(deadline, now_ns());
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event, 1);
 }
 
@@ -293,7 +293,7 @@ TEST_F(read, select_too)
 	FD_ZERO(&set);
 	FD_SET(self->fd, &set);
 	EXPECT_EQ(0, select(self->fd + 1, &set, NULL, NULL, &none));
-	ASSERT_EQ(0, tw_add(self->fd, 30 * MSEC, 0, 0, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 30 * MSEC, 0, 0, NULL));
 	FD_SET(self->fd, &set);
 	EXPECT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &guard));
 	EXPECT_EQ(true, FD_ISSET(self->fd, &set));
@@ -304,7 +304,7 @@ TEST_F(read, select_too)
 
 TEST_F(read, epoll_level_and_edge)
 {
-	int level = tw_epoll(self->fd, EPOLLIN), edge = tw_epoll(self->fd, EPOLLIN | EPOLLET);
+	int level = wh_epoll(self->fd, EPOLLIN), edge = wh_epoll(self->fd, EPOLLIN | EPOLLET);
 	struct twheel_event events[2];
 	struct epoll_event got;
 
@@ -313,7 +313,7 @@ TEST_F(read, epoll_level_and_edge)
 	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
 
-	ASSERT_EQ(0, tw_add(self->fd, 20 * MSEC, 0, self->id++, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 20 * MSEC, 0, self->id++, NULL));
 	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
 	EXPECT_EQ(EPOLLIN, got.events);
 	ASSERT_EQ(1, epoll_wait(level, &got, 1, GUARD_MS));
@@ -325,10 +325,10 @@ TEST_F(read, epoll_level_and_edge)
 	/* The next expiry is another edge, although nothing was read. */
 	make_events(_metadata, self, 2);
 	EXPECT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
-	ASSERT_EQ(2, tw_read(self->fd, events, 2));
+	ASSERT_EQ(2, wh_read(self->fd, events, 2));
 	expect_next(_metadata, self, events, 2);
 	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
-	ASSERT_EQ(1, tw_read(self->fd, events, 1));
+	ASSERT_EQ(1, wh_read(self->fd, events, 1));
 	expect_next(_metadata, self, events, 1);
 	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
 	EXPECT_EQ(0, close(level));
@@ -372,14 +372,14 @@ TEST_F(read, a_bad_buffer_loses_nothing)
 			ASSERT_EQ(-1, read(self->fd, bad[i] - 1, 2 * EVENT));
 			EXPECT_EQ(EFAULT, errno);
 		}
-		EXPECT_EQ(3, tw_nr_events(self->fd));
-		EXPECT_EQ(3, tw_nr_timers(self->fd));
-		EXPECT_EQ(true, tw_ready(self->fd));
+		EXPECT_EQ(3, wh_nr_events(self->fd));
+		EXPECT_EQ(3, wh_nr_timers(self->fd));
+		EXPECT_EQ(true, wh_ready(self->fd));
 	}
 	/* They come in the order in which they would have come. */
-	ASSERT_EQ(3, tw_read(self->fd, events, 4));
+	ASSERT_EQ(3, wh_read(self->fd, events, 4));
 	expect_next(_metadata, self, events, 3);
-	ASSERT_EQ(-EAGAIN, tw_read(self->fd, &other, 1));
+	ASSERT_EQ(-EAGAIN, wh_read(self->fd, &other, 1));
 }
 
 TEST_F(read, a_buffer_that_goes_bad_midway)
@@ -398,8 +398,8 @@ TEST_F(read, a_buffer_that_goes_bad_midway)
 				       64 * EVENT < PAGE ? 64 * EVENT : PAGE));
 			memcpy(events, memory + PAGE - whole * EVENT - slack, whole * EVENT);
 			expect_next(_metadata, self, events, whole);
-			EXPECT_EQ(2, tw_nr_events(self->fd));
-			ASSERT_EQ(2, tw_read(self->fd, events, 64));
+			EXPECT_EQ(2, wh_nr_events(self->fd));
+			ASSERT_EQ(2, wh_read(self->fd, events, 64));
 			expect_next(_metadata, self, events, 2);
 		}
 	}
@@ -426,7 +426,7 @@ TEST_F(read, scattered)
 	EXPECT_EQ(EINVAL, errno);
 	ASSERT_EQ(EVENT, readv(self->fd, bad, ARRAY_SIZE(bad)));
 	expect_next(_metadata, self, events, 1);
-	ASSERT_EQ(1, tw_read(self->fd, events, 4));
+	ASSERT_EQ(1, wh_read(self->fd, events, 4));
 	expect_next(_metadata, self, events, 1);
 }
 
@@ -462,9 +462,9 @@ static void *reader(void *arg)
 	bool stop = false;
 
 	while (!stop) {
-		n = tw_read(crowd->fd, events, most);
+		n = wh_read(crowd->fd, events, most);
 		for (i = 0; i < n; i++) {
-			if (tw_event_fault(&events[i]))
+			if (wh_event_fault(&events[i]))
 				__atomic_fetch_add(&crowd->faults, 1, __ATOMIC_RELAXED);
 			if (events[i].user_data == CROWD_STOP) {
 				stop = true;
@@ -507,14 +507,14 @@ TEST_F_TIMEOUT(read, many_readers, 90)
 	for (i = 0; i < CROWD_READERS; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, reader, &crowd));
 	for (i = 0; i < CROWD_TIMERS; i++)
-		ASSERT_EQ(0, tw_add(self->fd, random_below(300 * MSEC), 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, random_below(300 * MSEC), 0, i, NULL));
 	while (__atomic_load_n(&crowd.read, __ATOMIC_RELAXED) < CROWD_TIMERS) {
 		ASSERT_GT(end, now_ns()) TH_LOG("%u of %u read", crowd.read, CROWD_TIMERS);
 		sleep_ns(MSEC);
 	}
 	while (__atomic_load_n(&crowd.running, __ATOMIC_RELAXED)) {
 		ASSERT_GT(end, now_ns()) TH_LOG("%u readers hang", crowd.running);
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, CROWD_STOP, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, CROWD_STOP, NULL));
 		sleep_ns(MSEC);
 	}
 	for (i = 0; i < CROWD_READERS; i++)
@@ -568,17 +568,17 @@ TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_badly, &bad));
 	/* Most rounds end with the reader in the middle of it. */
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 		for (end = now_ns() + 20 * MSEC; now_ns() < end; polls++)
-			ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("after %u polls", polls);
-		while (tw_read(self->fd, &event, 1) != 1)
-			ASSERT_EQ(true, tw_wait(self->fd));
+			ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("after %u polls", polls);
+		while (wh_read(self->fd, &event, 1) != 1)
+			ASSERT_EQ(true, wh_wait(self->fd));
 		expect_next(_metadata, self, &event, 1);
 	}
 	__atomic_store_n(&bad.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, bad.wrong);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_HARNESS_MAIN

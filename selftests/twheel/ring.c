@@ -48,14 +48,14 @@ FIXTURE_SETUP(ring)
 	self->seq = 0;
 	/* Those of a test before may end a little later than it. */
 	ASSERT_EQ(true, wait_total("contexts", 0));
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_setup(self->fd, variant->entries, 0, &setup));
+	ASSERT_EQ(0, wh_setup(self->fd, variant->entries, 0, &setup));
 	EXPECT_EQ(0, setup.touch_bytes);
 	EXPECT_LE(sizeof(*self->ring) + variant->entries * sizeof(struct twheel_event),
 		  setup.ring_bytes);
 	self->bytes = setup.ring_bytes;
-	self->ring = tw_map(self->fd, self->bytes, TWHEEL_RING_OFFSET);
+	self->ring = wh_map(self->fd, self->bytes, TWHEEL_RING_OFFSET);
 	ASSERT_NE(NULL, self->ring);
 	EXPECT_EQ(variant->entries - 1, self->ring->mask);
 	random_seed();
@@ -84,7 +84,7 @@ static bool pop(struct twheel_ring *ring, struct twheel_event *event)
 static bool wait_pop(int fd, struct twheel_ring *ring, struct twheel_event *event)
 {
 	while (!pop(ring, event))
-		if (!tw_wait(fd))
+		if (!wh_wait(fd))
 			return false;
 	return true;
 }
@@ -105,9 +105,9 @@ static void expect_end(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * s
 	EXPECT_EQ(self->ring->head, self->ring->tail);
 	EXPECT_EQ((__u32)self->seq, self->ring->head);
 	EXPECT_EQ(0, self->ring->flags);
-	EXPECT_EQ(false, tw_ready(self->fd));
-	EXPECT_EQ(0, tw_nr_events(self->fd));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(false, wh_ready(self->fd));
+	EXPECT_EQ(0, wh_nr_events(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* Waits until @n timers have expired since the context was opened. */
@@ -117,7 +117,7 @@ static bool wait_expiries(int fd, __u64 n)
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 
 	while (now_ns() < end) {
-		if (tw_stats(fd, &stats))
+		if (wh_stats(fd, &stats))
 			return false;
 		if (stats.expiries == n)
 			return true;
@@ -132,7 +132,7 @@ static void add_random(struct __test_metadata *_metadata, int fd, unsigned int n
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_add(fd, random_below(spread), 0, i, NULL));
+		ASSERT_EQ(0, wh_add(fd, random_below(spread), 0, i, NULL));
 }
 
 /* Takes @n events, of which each has to come once. */
@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(ring, the_reader_is_busy, 90)
 		} else if (__atomic_load_n(&self->ring->flags, __ATOMIC_RELAXED) &
 			   TWHEEL_RING_WAITING) {
 			polls++;
-			tw_ready(self->fd);
+			wh_ready(self->fd);
 		}
 		ASSERT_GT(end, now_ns()) TH_LOG("no event %llu", self->seq);
 	}
@@ -187,17 +187,17 @@ TEST_F(ring, tells_that_events_wait)
 	struct twheel_event event;
 
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 	ASSERT_EQ(true, wait_expiries(self->fd, n));
 	EXPECT_EQ(TWHEEL_RING_WAITING, self->ring->flags);
 	EXPECT_EQ(n - 1, self->ring->head);
-	EXPECT_EQ(1, tw_nr_events(self->fd));
+	EXPECT_EQ(1, wh_nr_events(self->fd));
 	/* There is no room: poll moves nothing. */
-	EXPECT_EQ(true, tw_ready(self->fd));
+	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(n - 1, self->ring->head);
 	ASSERT_EQ(true, pop(self->ring, &event));
 	EXPECT_EQ(self->seq++, event.seq);
-	EXPECT_EQ(true, tw_ready(self->fd));
+	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(n, self->ring->head);
 	EXPECT_EQ(0, self->ring->flags);
 	while (self->seq < n)
@@ -219,15 +219,15 @@ TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 	struct twheel_event event;
 	struct twheel_setup setup;
 	struct twheel_ring *other_ring;
-	int other = tw_open(O_NONBLOCK);
+	int other = wh_open(O_NONBLOCK);
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(0, tw_setup(other, 1, 0, &setup));
-	other_ring = tw_map(other, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_EQ(0, wh_setup(other, 1, 0, &setup));
+	other_ring = wh_map(other, setup.ring_bytes, TWHEEL_RING_OFFSET);
 	ASSERT_NE(NULL, other_ring);
 	add_random(_metadata, self->fd, 10000, sleep_time());
 	for (end = now_ns() + sleep_time(); now_ns() < end;) {
-		ASSERT_EQ(0, tw_add(other, random_below(10 * MSEC), 0, 0, NULL));
+		ASSERT_EQ(0, wh_add(other, random_below(10 * MSEC), 0, 0, NULL));
 		ASSERT_EQ(true, wait_pop(other, other_ring, &event));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(early++, event.seq);
@@ -252,30 +252,30 @@ TEST_F(ring, what_is_in_the_ring_is_delivered)
 
 	/* None expires while others are added: those would use its memory. */
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 	for (i = 0; i < n; i++)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[i], 0, 0));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[i], 0, 0));
 	ASSERT_EQ(true, wait_expiries(self->fd, n));
 	for (i = 0; i < variant->entries && i < 5; i++) {
-		EXPECT_EQ(-EALREADY, tw_cancel(self->fd, self->ring->events[i].handle));
-		EXPECT_EQ(-EALREADY, tw_rearm(self->fd, self->ring->events[i].handle, 0, 0));
-		EXPECT_EQ(-EALREADY, tw_query(self->fd, self->ring->events[i].handle, &query));
+		EXPECT_EQ(-EALREADY, wh_cancel(self->fd, self->ring->events[i].handle));
+		EXPECT_EQ(-EALREADY, wh_rearm(self->fd, self->ring->events[i].handle, 0, 0));
+		EXPECT_EQ(-EALREADY, wh_query(self->fd, self->ring->events[i].handle, &query));
 	}
 	/* Of the three that wait one goes and one lives on: they leave no gap. */
-	for (i = 0; i < n && tw_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
+	for (i = 0; i < n && wh_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
 		i++;
 	ASSERT_GT(n, i);
-	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handles[i]));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handles[i]));
 	handles[i] = 0;
-	for (i = 0; i < n && tw_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
+	for (i = 0; i < n && wh_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
 		i++;
 	ASSERT_GT(n, i);
-	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, handles[i], HOUR, 0));
-	EXPECT_EQ(1, tw_nr_events(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, handles[i], HOUR, 0));
+	EXPECT_EQ(1, wh_nr_events(self->fd));
 	while (self->seq < n - 2)
 		expect_next(_metadata, self, &event);
-	EXPECT_EQ(false, tw_ready(self->fd));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, handles[i], 0, 0));
+	EXPECT_EQ(false, wh_ready(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[i], 0, 0));
 	expect_next(_metadata, self, &event);
 	EXPECT_EQ(handles[i], event.handle);
 	expect_end(_metadata, self);
@@ -285,14 +285,14 @@ TEST_F(ring, read_is_for_those_without)
 {
 	struct twheel_event event;
 
-	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, NULL));
-	ASSERT_EQ(true, tw_wait(self->fd));
-	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EBUSY, wh_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	EXPECT_EQ(-EBUSY, wh_read(self->fd, &event, 1));
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
-	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EBUSY, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event);
-	EXPECT_EQ(-EBUSY, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EBUSY, wh_read(self->fd, &event, 1));
 	expect_end(_metadata, self);
 }
 
@@ -317,7 +317,7 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 			ASSERT_EQ(0, pin(cpu[random_below(n)]));
 		burst = 1 + random_below(3);
 		while (burst--) {
-			ASSERT_EQ(0, tw_add(self->fd, random_below(200 * USEC), 0, i, NULL));
+			ASSERT_EQ(0, wh_add(self->fd, random_below(200 * USEC), 0, i, NULL));
 			self->seq++;
 		}
 		if (i % 8 == 4)
@@ -330,7 +330,7 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 			slept++;
 			begin = now_ns();
 			ASSERT_EQ(true, epolls ? epoll_wait(epoll, &got, 1, GUARD_MS) == 1 :
-				  tw_wait(self->fd)) TH_LOG("round %u: lost", i);
+				  wh_wait(self->fd)) TH_LOG("round %u: lost", i);
 			/* When its time is up poll() looks once more. */
 			ASSERT_GT(begin + GUARD_MS * MSEC, now_ns()) TH_LOG("round %u: lost", i);
 		}
@@ -355,7 +355,7 @@ TEST_F_TIMEOUT(ring, epoll_misses_no_event, 200)
 
 TEST_F(ring, epoll_level_and_edge)
 {
-	int level = tw_epoll(self->fd, EPOLLIN), edge = tw_epoll(self->fd, EPOLLIN | EPOLLET);
+	int level = wh_epoll(self->fd, EPOLLIN), edge = wh_epoll(self->fd, EPOLLIN | EPOLLET);
 	struct twheel_event events[2];
 	struct epoll_event got;
 
@@ -365,10 +365,10 @@ TEST_F(ring, epoll_level_and_edge)
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
 
 	/* In a ring of one the second event waits. */
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 0, NULL));
 	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, NULL));
 	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
 	EXPECT_EQ(EPOLLIN, got.events);
 	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
@@ -393,7 +393,7 @@ TEST_F(ring, periodic)
 	__u64 periods = 0, overruns = 0;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	while (periods < 100) {
 		ASSERT_EQ(true, wait_pop(self->fd, self->ring, &event));
 		EXPECT_EQ(self->seq++, event.seq);
@@ -408,8 +408,8 @@ TEST_F(ring, periodic)
 			sleep_ns(30 * MSEC);
 	}
 	printf("# %llu events, %llu overruns\n", self->seq, overruns);
-	ASSERT_LE(0, tw_cancel(self->fd, add.handle));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	ASSERT_LE(0, wh_cancel(self->fd, add.handle));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(ring, is_shared_by_fork)
@@ -419,7 +419,7 @@ TEST_F(ring, is_shared_by_fork)
 	pid_t child;
 
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 	ASSERT_EQ(true, wait_expiries(self->fd, 4));
 	child = fork();
 	ASSERT_LE(0, child);
@@ -427,7 +427,7 @@ TEST_F(ring, is_shared_by_fork)
 		for (i = 0; i < 2; i++)
 			if (!wait_pop(self->fd, self->ring, &event) || event.seq != (__u64)i)
 				_exit(1 + i);
-		_exit(tw_add(self->fd, 0, 0, 9, NULL) ? 9 : 0);
+		_exit(wh_add(self->fd, 0, 0, 9, NULL) ? 9 : 0);
 	}
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	ASSERT_EQ(0, status);
@@ -444,7 +444,7 @@ TEST_F(ring, outlives_the_descriptor)
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, tw_add(self->fd, 20 * MSEC, 0, 7, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 20 * MSEC, 0, 7, NULL));
 	ASSERT_EQ(0, close(self->fd));
 	EXPECT_EQ(1, total("contexts"));
 	while (!pop(self->ring, &event))
@@ -459,23 +459,23 @@ TEST_F(ring, outlives_the_descriptor)
 TEST_F(ring, counts_as_memory_of_the_context)
 {
 	struct twheel_context_stats stats;
-	int other = tw_open(0);
+	int other = wh_open(0);
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(0, tw_stats(other, &stats));
+	ASSERT_EQ(0, wh_stats(other, &stats));
 	EXPECT_GT(self->bytes, stats.bytes);
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_LE(self->bytes, stats.bytes);
 	EXPECT_EQ(0, close(other));
 }
 
 TEST_F(ring, refuses_other_mappings)
 {
-	const char *fault = tw_map_fault(self->fd, self->bytes, TWHEEL_RING_OFFSET);
+	const char *fault = wh_map_fault(self->fd, self->bytes, TWHEEL_RING_OFFSET);
 	void *memory;
 
 	EXPECT_EQ(NULL, fault) TH_LOG("maps %s", fault);
-	EXPECT_EQ(NULL, tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET));
+	EXPECT_EQ(NULL, wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET));
 	/* Nor does it become so later. */
 	EXPECT_EQ(-1, mprotect(self->ring, self->bytes, PROT_READ | PROT_EXEC));
 	EXPECT_EQ(EACCES, errno);
@@ -504,7 +504,7 @@ TEST_F(ring, a_tail_that_makes_no_sense)
 		right = self->ring->tail;
 		ASSERT_EQ(head, right);
 		__atomic_store_n(&self->ring->tail, head + wrong[i], __ATOMIC_RELEASE);
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 		ASSERT_EQ(true, wait_expiries(self->fd, self->seq + 1));
 		/* Behind the head by less than the ring it is just a tail. */
 		if (-wrong[i] < variant->entries) {
@@ -512,9 +512,9 @@ TEST_F(ring, a_tail_that_makes_no_sense)
 		} else {
 			EXPECT_EQ(head, self->ring->head);
 			EXPECT_EQ(TWHEEL_RING_WAITING, self->ring->flags);
-			EXPECT_EQ(1, tw_nr_events(self->fd));
+			EXPECT_EQ(1, wh_nr_events(self->fd));
 		}
-		EXPECT_EQ(true, tw_ready(self->fd));
+		EXPECT_EQ(true, wh_ready(self->fd));
 		__atomic_store_n(&self->ring->tail, right, __ATOMIC_RELEASE);
 		expect_next(_metadata, self, &event);
 		EXPECT_EQ(i, event.user_data);
@@ -567,7 +567,7 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	};
 	struct twheel_context_stats stats;
 	struct twheel_event event;
-	int other = tw_open(0);
+	int other = wh_open(0);
 	pthread_t thread;
 	__u64 kept, moved;
 	unsigned int i;
@@ -576,18 +576,18 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
 	add_random(_metadata, self->fd, n, 200 * MSEC);
 	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, tw_add(other, 2 * MSEC, 0, i, NULL));
-		ASSERT_EQ(1, tw_read(other, &event, 1));
+		ASSERT_EQ(0, wh_add(other, 2 * MSEC, 0, i, NULL));
+		ASSERT_EQ(1, wh_read(other, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(i, event.seq);
-		tw_ready(self->fd);
+		wh_ready(self->fd);
 	}
 	ASSERT_EQ(true, wait_expiries(self->fd, n));
 	__atomic_store_n(&vandal.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 
 	/* The kernel knows what it has written, and goes on from there. */
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(n, stats.expiries);
 	EXPECT_EQ(n - stats.delivered, stats.nr_events);
 	kept = stats.nr_events;
@@ -595,10 +595,10 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	self->seq = stats.delivered;
 	self->ring->head = self->seq + 12345;
 	__atomic_store_n(&self->ring->tail, self->seq, __ATOMIC_RELEASE);
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, n, NULL));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, n, NULL));
 	ASSERT_EQ(true, wait_expiries(self->fd, n + 1));
 	/* An expiry moves a few only. */
-	ASSERT_EQ(true, tw_ready(self->fd));
+	ASSERT_EQ(true, wh_ready(self->fd));
 	moved = kept + 1 < variant->entries ? kept + 1 : variant->entries;
 	EXPECT_EQ((__u32)(self->seq + moved), self->ring->head);
 	EXPECT_EQ(moved <= kept ? TWHEEL_RING_WAITING : 0, self->ring->flags);
@@ -618,7 +618,7 @@ FIXTURE(setup)
 
 FIXTURE_SETUP(setup)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->page = sysconf(_SC_PAGESIZE);
 }
@@ -633,10 +633,10 @@ static void expect_nothing(struct __test_metadata *_metadata, FIXTURE_DATA(setup
 {
 	struct twheel_event event;
 
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_RING_OFFSET));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(NULL, wh_map(self->fd, self->page, TWHEEL_RING_OFFSET));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
+	EXPECT_EQ(NULL, wh_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
 	EXPECT_EQ(EINVAL, errno);
 }
 
@@ -649,16 +649,16 @@ TEST_F(setup, bad_fields)
 
 	expect_nothing(_metadata, self);
 	for (i = 0; i < ARRAY_SIZE(entries); i++)
-		EXPECT_EQ(-EINVAL, tw_setup(self->fd, entries[i], 0, &setup));
+		EXPECT_EQ(-EINVAL, wh_setup(self->fd, entries[i], 0, &setup));
 	for (i = 0; i < ARRAY_SIZE(words); i++)
-		EXPECT_EQ(-EINVAL, tw_setup(self->fd, 0, words[i], &setup));
+		EXPECT_EQ(-EINVAL, wh_setup(self->fd, 0, words[i], &setup));
 	/* One of the two at a time. */
-	EXPECT_EQ(-EINVAL, tw_setup(self->fd, 16, 16, &setup));
+	EXPECT_EQ(-EINVAL, wh_setup(self->fd, 16, 16, &setup));
 	for (i = 0; i < 32; i++) {
 		bad = (struct twheel_setup){ .ring_entries = 16, .flags = 1U << i };
-		EXPECT_EQ(-EOPNOTSUPP, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
+		EXPECT_EQ(-EOPNOTSUPP, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
 		bad = (struct twheel_setup){ .ring_entries = 16, .reserved = 1U << i };
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
+		EXPECT_EQ(-EINVAL, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &bad));
 	}
 	expect_nothing(_metadata, self);
 }
@@ -668,18 +668,18 @@ TEST_F(setup, one_of_each)
 	struct twheel_setup setup;
 
 	/* Nothing is asked for: nothing happens. */
-	EXPECT_EQ(0, tw_setup(self->fd, 0, 0, &setup));
+	EXPECT_EQ(0, wh_setup(self->fd, 0, 0, &setup));
 	EXPECT_EQ(0, setup.ring_bytes);
 	EXPECT_EQ(0, setup.touch_bytes);
 	expect_nothing(_metadata, self);
-	EXPECT_EQ(0, tw_setup(self->fd, 16, 0, &setup));
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 16, 0, &setup));
-	EXPECT_EQ(NULL, tw_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
-	EXPECT_EQ(0, tw_setup(self->fd, 0, 8, &setup));
+	EXPECT_EQ(0, wh_setup(self->fd, 16, 0, &setup));
+	EXPECT_EQ(-EBUSY, wh_setup(self->fd, 16, 0, &setup));
+	EXPECT_EQ(NULL, wh_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
+	EXPECT_EQ(0, wh_setup(self->fd, 0, 8, &setup));
 	EXPECT_EQ(self->page, setup.ring_bytes);
 	EXPECT_EQ(self->page, setup.touch_bytes);
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 0, 8, &setup));
-	EXPECT_EQ(0, tw_setup(self->fd, 0, 0, &setup));
+	EXPECT_EQ(-EBUSY, wh_setup(self->fd, 0, 8, &setup));
+	EXPECT_EQ(0, wh_setup(self->fd, 0, 0, &setup));
 	EXPECT_EQ(self->page, setup.ring_bytes);
 	EXPECT_EQ(self->page, setup.touch_bytes);
 }
@@ -693,12 +693,12 @@ TEST_F(setup, with_events_that_wait)
 	int i;
 
 	for (i = 0; i < 5; i++)
-		ASSERT_EQ(0, tw_add(self->fd, i * 5 * MSEC, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 5));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(0, wh_add(self->fd, i * 5 * MSEC, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 5));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	ASSERT_EQ(0, event.user_data);
-	ASSERT_EQ(0, tw_setup(self->fd, 2, 0, &setup));
-	ring = tw_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_EQ(0, wh_setup(self->fd, 2, 0, &setup));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
 	ASSERT_NE(NULL, ring);
 	for (i = 1; i < 5; i++) {
 		ASSERT_EQ(true, wait_pop(self->fd, ring, &event));
@@ -706,8 +706,8 @@ TEST_F(setup, with_events_that_wait)
 		EXPECT_EQ(i, event.user_data);
 		EXPECT_EQ(i, event.seq);
 	}
-	EXPECT_EQ(false, tw_ready(self->fd));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(false, wh_ready(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 

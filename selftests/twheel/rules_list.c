@@ -135,12 +135,12 @@ TEST_F_TIMEOUT(rules, list_of_rules, TIMEOUT)
 	EXPECT_EQ(2, asked.id);
 	EXPECT_EQ(TWHEEL_RULE_RATE, look(self->fd, 2).rate);
 	/* Longer structures, and such as never were. */
-	EXPECT_EQ(0, tw_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
+	EXPECT_EQ(0, wh_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
 	EXPECT_EQ(2, longer.rule.id);
 	longer.rule.id = 0;
 	longer.more[3] = 1;
-	EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
-	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, cmd | (sizeof(got) - 8) << _IOC_SIZESHIFT, &got));
+	EXPECT_EQ(-E2BIG, wh_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
+	EXPECT_EQ(-EINVAL, wh_ioctl(self->fd, cmd | (sizeof(got) - 8) << _IOC_SIZESHIFT, &got));
 }
 
 TEST_F_TIMEOUT(rules, as_many_as_there_may_be, TIMEOUT)
@@ -217,11 +217,11 @@ TEST_F_TIMEOUT(rules, errors, TIMEOUT)
 		EXPECT_TRUE(ret == wrong[i].error || (rule.cgroup && ret == -EOPNOTSUPP))
 			TH_LOG("%s: %d", wrong[i].what, ret);
 	}
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_IOC_RULE_ADD, (void *)8));
+	EXPECT_EQ(-EFAULT, wh_ioctl(self->fd, TWHEEL_IOC_RULE_ADD, (void *)8));
 	EXPECT_EQ(-ENOENT, next(self->fd, 0, &rule));
 	EXPECT_EQ(-ENOENT, remove_rule(self->fd, 0));
 	EXPECT_EQ(-ENOENT, remove_rule(self->fd, 1));
-	EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TWHEEL_IOC_MAGIC, 0xb4), NULL));
+	EXPECT_EQ(-ENOTTY, wh_ioctl(self->fd, _IO(TWHEEL_IOC_MAGIC, 0xb4), NULL));
 }
 
 TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
@@ -241,7 +241,7 @@ TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 #define TRY(error, change) do {						\
 	bad = good;							\
 	change;								\
-	EXPECT_EQ(error, tw_ioctl(self->fd, TWHEEL_IOC_RULE_CONNECTIONS, &bad)); \
+	EXPECT_EQ(error, wh_ioctl(self->fd, TWHEEL_IOC_RULE_CONNECTIONS, &bad)); \
 } while (0)
 	TRY(-EINVAL, bad.nr_records = 0);
 	TRY(-EINVAL, bad.nr_records = 1U << 31);

@@ -75,7 +75,7 @@ static void *churn(void *arg)
 
 static void *rule_and_unrule(void *arg)
 {
-	int listener = *(int *)arg, fd = tw_open(0), id;
+	int listener = *(int *)arg, fd = wh_open(0), id;
 	struct twheel_connection records[8];
 	__u64 cursor = 0;
 

@@ -40,7 +40,7 @@ static inline int add(int fd, struct twheel_rule *rule)
 
 	rule->id = 0xa5a5a5a5;
 	copy = *rule;
-	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_ADD, rule);
+	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, rule);
 	if (!ret && (!rule->id || rule->id == 0xa5a5a5a5))
 		return -EPROTO;
 	if (!ret)
@@ -67,7 +67,7 @@ static inline int remove_rule(int fd, __u32 id)
 
 	memset(&rule, 0xa5, sizeof(rule));
 	rule.id = id;
-	return tw_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+	return wh_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 }
 
 /* Asks for the rule after @id. Nothing is written on an error. */
@@ -79,7 +79,7 @@ static inline int next(int fd, __u32 id, struct twheel_rule *rule)
 	memset(rule, 0xa5, sizeof(*rule));
 	rule->id = id;
 	copy = *rule;
-	ret = tw_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
+	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
 	return ret && memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
 }
 
@@ -118,7 +118,7 @@ static inline int list(int fd, __u32 id, void *records, __u32 nr, __u16 size, __
 		.cursor		= *cursor,
 		.id		= id,
 	};
-	int ret = tw_ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &connections);
+	int ret = wh_ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &connections);
 
 	*cursor = connections.cursor;
 	return ret;
@@ -269,7 +269,7 @@ FIXTURE(rules) {
 
 FIXTURE_SETUP(rules)
 {
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, network());
 	self->listener = serve(AF_INET, false, 0);

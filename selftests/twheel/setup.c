@@ -13,7 +13,7 @@ FIXTURE(setup)
 
 FIXTURE_SETUP(setup)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	self->saved = file_number(PARAMETERS "max_timers");
 	ASSERT_NE(POISON, self->saved);
@@ -34,14 +34,14 @@ static int set_up(int fd, __u64 max_timers, __u32 ring_entries, __u32 touch_word
 	setup->touch_words = touch_words;
 	setup->ring_bytes = POISON;
 	setup->touch_bytes = POISON;
-	return tw_ioctl(fd, TWHEEL_IOC_SETUP, setup);
+	return wh_ioctl(fd, TWHEEL_IOC_SETUP, setup);
 }
 
 static __u64 limit_of(int fd)
 {
 	struct twheel_info info;
 
-	return tw_info(fd, &info) ? POISON : info.max_timers;
+	return wh_info(fd, &info) ? POISON : info.max_timers;
 }
 
 /* Adds timers until the context takes no more. Returns how many it has then. */
@@ -49,16 +49,16 @@ static __u64 fill(struct __test_metadata *_metadata, int fd)
 {
 	int ret;
 
-	while (!(ret = tw_add(fd, HOUR, 0, 1, NULL)))
+	while (!(ret = wh_add(fd, HOUR, 0, 1, NULL)))
 		;
 	EXPECT_EQ(-ENOSPC, ret);
-	return tw_nr_timers(fd);
+	return wh_nr_timers(fd);
 }
 
 TEST_F(setup, a_limit_of_its_own)
 {
 	struct twheel_setup setup;
-	int other = tw_open(0);
+	int other = wh_open(0);
 
 	ASSERT_GE(other, 0);
 	ASSERT_EQ(0, set_up(self->fd, 100, 0, 0, &setup));
@@ -76,8 +76,8 @@ TEST_F(setup, a_limit_of_its_own)
 	/* Those that are there may stay. */
 	ASSERT_EQ(0, set_up(self->fd, 10, 0, 0, &setup));
 	EXPECT_EQ(10, limit_of(self->fd));
-	EXPECT_EQ(150, tw_nr_timers(self->fd));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, NULL));
+	EXPECT_EQ(150, wh_nr_timers(self->fd));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, NULL));
 	EXPECT_EQ(0, close(other));
 }
 
@@ -107,18 +107,18 @@ TEST_F(setup, the_limit_is_of_all_kinds)
 
 	ASSERT_EQ(0, set_up(self->fd, 9, 0, 0, &setup));
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, NULL));
-		ASSERT_EQ(TWHEEL_WAS_ABSENT, tw_set(self->fd, i, HOUR, 0, 1, NULL));
-		ASSERT_EQ(0, tw_add_timer(self->fd, &rich));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, NULL));
+		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, i, HOUR, 0, 1, NULL));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &rich));
 	}
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, NULL));
-	EXPECT_EQ(-ENOSPC, tw_set(self->fd, 9, HOUR, 0, 1, NULL));
-	EXPECT_EQ(-ENOSPC, tw_add_timer(self->fd, &rich));
-	EXPECT_EQ(9, tw_nr_timers(self->fd));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, NULL));
+	EXPECT_EQ(-ENOSPC, wh_set(self->fd, 9, HOUR, 0, 1, NULL));
+	EXPECT_EQ(-ENOSPC, wh_add_timer(self->fd, &rich));
+	EXPECT_EQ(9, wh_nr_timers(self->fd));
 	/* One of another kind makes room as well. */
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, 0));
-	EXPECT_EQ(0, tw_add_timer(self->fd, &rich));
-	EXPECT_EQ(-ENOSPC, tw_add(self->fd, HOUR, 0, 1, NULL));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, 0));
+	EXPECT_EQ(0, wh_add_timer(self->fd, &rich));
+	EXPECT_EQ(-ENOSPC, wh_add(self->fd, HOUR, 0, 1, NULL));
 }
 
 TEST_F(setup, bytes_are_told_again)

@@ -14,11 +14,11 @@ FIXTURE(stale)
 
 FIXTURE_SETUP(stale)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_add(self->fd, 2, ABS, 100, &self->expired));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 200, &self->pending));
+	ASSERT_EQ(0, wh_add(self->fd, 2, ABS, 100, &self->expired));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 200, &self->pending));
 	ASSERT_NE(self->pending, self->expired);
 	random_seed();
 }
@@ -32,15 +32,15 @@ FIXTURE_TEARDOWN(stale)
 static void expect_error(struct __test_metadata *_metadata, FIXTURE_DATA(stale) * self,
 			 __u64 handle, int error)
 {
-	struct tw_view before, after;
+	struct wh_view before, after;
 	struct twheel_timer_query query;
 
-	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &before));
-	EXPECT_EQ(-error, tw_query(self->fd, handle, &query)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-error, tw_rearm(self->fd, handle, 0, 0)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-error, tw_rearm(self->fd, handle, HOUR, 0)) TH_LOG("handle %llx", handle);
-	EXPECT_EQ(-error, tw_cancel(self->fd, handle)) TH_LOG("handle %llx", handle);
-	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &after));
+	ASSERT_EQ(0, wh_look(self->fd, self->pending, self->expired, &before));
+	EXPECT_EQ(-error, wh_query(self->fd, handle, &query)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, wh_rearm(self->fd, handle, 0, 0)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, wh_rearm(self->fd, handle, HOUR, 0)) TH_LOG("handle %llx", handle);
+	EXPECT_EQ(-error, wh_cancel(self->fd, handle)) TH_LOG("handle %llx", handle);
+	ASSERT_EQ(0, wh_look(self->fd, self->pending, self->expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 }
 
@@ -54,8 +54,8 @@ TEST_F(stale, after_cancel)
 {
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 	expect_refused(_metadata, self, handle);
 }
 
@@ -63,9 +63,9 @@ TEST_F(stale, after_cancel_of_an_expired_one)
 {
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handle));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
 	expect_refused(_metadata, self, handle);
 }
 
@@ -74,13 +74,13 @@ TEST_F(stale, after_delivery)
 	struct twheel_event events[2];
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
-	ASSERT_EQ(2, tw_read(self->fd, events, 2));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
+	ASSERT_EQ(2, wh_read(self->fd, events, 2));
 	ASSERT_EQ(self->expired, events[0].handle);
 	ASSERT_EQ(handle, events[1].handle);
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &self->expired));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &self->expired));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	/* One of them has lent its memory to another timer since. */
 	expect_error(_metadata, self, handle, EALREADY);
 	expect_error(_metadata, self, events[0].handle, EALREADY);
@@ -93,20 +93,20 @@ TEST_F(stale, after_delivery_and_other_lives)
 	__u64 handle, other;
 	int i;
 
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 2));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
 	/* So that its memory is the first to be used again. */
-	ASSERT_EQ(TWHEEL_WAS_EXPIRED, tw_rearm(self->fd, self->expired, HOUR, 0));
-	ASSERT_EQ(1, tw_read(self->fd, events, 2));
+	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, self->expired, HOUR, 0));
+	ASSERT_EQ(1, wh_read(self->fd, events, 2));
 	ASSERT_EQ(handle, events[0].handle);
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_rearm(self->fd, self->expired, 0, 0));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, self->expired, 0, 0));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	expect_error(_metadata, self, handle, EALREADY);
 	for (i = 0; i < 12; i++) {
 		/* While the other one lives, and afterwards. */
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &other));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &other));
 		expect_error(_metadata, self, handle, EALREADY);
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, other));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, other));
 		expect_error(_metadata, self, handle, i < 11 ? EALREADY : ENOENT);
 		expect_error(_metadata, self, other, ENOENT);
 	}
@@ -153,26 +153,26 @@ TEST_F(stale, never_given_out)
 /* The other context has been through more, so that none of its handles is ours. */
 TEST_F(stale, of_another_context)
 {
-	int other = tw_open(O_NONBLOCK);
-	struct tw_view before, after;
+	int other = wh_open(O_NONBLOCK);
+	struct wh_view before, after;
 	__u64 pending = 0, expired, handle;
 	unsigned int i;
 
 	ASSERT_GE(other, 0);
 	for (i = 0; i < 1000; i++) {
-		ASSERT_EQ(0, tw_add(other, HOUR, 0, i, &handle));
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(other, handle));
+		ASSERT_EQ(0, wh_add(other, HOUR, 0, i, &handle));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, handle));
 	}
 	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, tw_add(other, HOUR, 0, i, &pending));
-	ASSERT_EQ(0, tw_add(other, 0, 0, 1, &expired));
-	ASSERT_EQ(true, tw_wait_events(other, 1));
-	ASSERT_EQ(0, tw_look(other, pending, expired, &before));
+		ASSERT_EQ(0, wh_add(other, HOUR, 0, i, &pending));
+	ASSERT_EQ(0, wh_add(other, 0, 0, 1, &expired));
+	ASSERT_EQ(true, wh_wait_events(other, 1));
+	ASSERT_EQ(0, wh_look(other, pending, expired, &before));
 	if (pending != self->pending && pending != self->expired)
 		expect_refused(_metadata, self, pending);
 	if (expired != self->pending && expired != self->expired)
 		expect_refused(_metadata, self, expired);
-	ASSERT_EQ(0, tw_look(other, pending, expired, &after));
+	ASSERT_EQ(0, wh_look(other, pending, expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	EXPECT_EQ(0, close(other));
 }
@@ -180,18 +180,18 @@ TEST_F(stale, of_another_context)
 /* Two contexts may well give out equal handles; each means its own timer. */
 TEST_F(stale, equal_handles_of_two_contexts)
 {
-	int other = tw_open(O_NONBLOCK);
-	struct tw_view before, after;
+	int other = wh_open(O_NONBLOCK);
+	struct wh_view before, after;
 	struct twheel_timer_query query;
 	__u64 first;
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &before));
-	ASSERT_EQ(0, tw_add(other, HOUR, 0, 5, &first));
-	ASSERT_EQ(0, tw_query(other, first, &query));
+	ASSERT_EQ(0, wh_look(self->fd, self->pending, self->expired, &before));
+	ASSERT_EQ(0, wh_add(other, HOUR, 0, 5, &first));
+	ASSERT_EQ(0, wh_query(other, first, &query));
 	EXPECT_EQ(5, query.user_data);
-	ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(other, first));
-	ASSERT_EQ(0, tw_look(self->fd, self->pending, self->expired, &after));
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, first));
+	ASSERT_EQ(0, wh_look(self->fd, self->pending, self->expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	EXPECT_EQ(0, close(other));
 }
@@ -206,28 +206,28 @@ TEST_F(stale, a_recycled_timer_is_left_alone)
 	size_t i;
 
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &old[i]));
-		ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, old[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &old[i]));
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, old[i]));
 	}
-	ASSERT_EQ(0, tw_add(self->fd, deadline, ABS, 4711, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, 4711, &handle));
 	for (i = 0; i < N; i++) {
 		ASSERT_NE(old[i], handle);
 		expect_refused(_metadata, self, old[i]);
 	}
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_EQ(deadline, query.deadline);
 	EXPECT_EQ(4711, query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 
 	/* Nor is it when it has expired, or when its place comes from a delivery. */
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	ASSERT_EQ(self->expired, event.handle);
 	old[0] = self->expired;
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, &self->expired));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &self->expired));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	for (i = 0; i < N; i++)
 		expect_error(_metadata, self, old[i], i ? ENOENT : EALREADY);
-	EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, self->expired));
+	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, self->expired));
 }
 
 static int compare(const void *a, const void *b)
@@ -245,15 +245,15 @@ TEST_F_TIMEOUT(stale, handles_are_unique, 90)
 
 	ASSERT_NE(NULL, handles);
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, i, &handles[i]));
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 		ASSERT_NE(0, handles[i]);
 		if (i >= LIVE)
-			ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handles[i - LIVE]));
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i - LIVE]));
 	}
 	qsort(handles, n, sizeof(*handles), compare);
 	for (i = 1; i < n; i++)
 		ASSERT_NE(handles[i - 1], handles[i]);
-	EXPECT_EQ(LIVE + 2, tw_nr_timers(self->fd));
+	EXPECT_EQ(LIVE + 2, wh_nr_timers(self->fd));
 	free(handles);
 }
 

@@ -43,8 +43,8 @@ FIXTURE_VARIANT_ADD(submit, longer_ops)
 
 FIXTURE_SETUP(submit)
 {
-	self->fd = tw_open(O_NONBLOCK);
-	self->twin = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
+	self->twin = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_GE(self->twin, 0);
 	self->size = variant->op_size;
@@ -110,7 +110,7 @@ static void put_cancel(FIXTURE_DATA(submit) * self, size_t i, __u64 handle)
 
 static int submit(FIXTURE_DATA(submit) * self, size_t n, __u16 flags)
 {
-	return tw_submit(self->fd, self->ops, n, self->size, flags);
+	return wh_submit(self->fd, self->ops, n, self->size, flags);
 }
 
 /* Does an operation by its own ioctl. Returns the result; of an add, writes the handle. */
@@ -141,14 +141,14 @@ static int by_ioctl(int fd, struct twheel_op *op)
 
 	switch (op->opcode) {
 	case TWHEEL_OP_ADD:
-		ret = tw_add_timer(fd, &add);
+		ret = wh_add_timer(fd, &add);
 		if (ret >= 0)
 			op->handle = add.handle;
 		return ret;
 	case TWHEEL_OP_CANCEL:
-		return tw_cancel_flags(fd, op->handle, op->flags);
+		return wh_cancel_flags(fd, op->handle, op->flags);
 	default:
-		return tw_rearm_timer(fd, &rearm);
+		return wh_rearm_timer(fd, &rearm);
 	}
 }
 
@@ -251,10 +251,10 @@ TEST_F_TIMEOUT(submit, each_result_is_that_of_the_ioctl, 90)
 	}
 	printf("# %zu timers, %zu operations refused\n", timers, failed);
 	EXPECT_LT(0, failed);
-	EXPECT_EQ(tw_nr_timers(self->twin), tw_nr_timers(self->fd));
+	EXPECT_EQ(wh_nr_timers(self->twin), wh_nr_timers(self->fd));
 	for (i = 0; i < timers; i++) {
-		ret = tw_query(self->twin, twins[i], &twin);
-		ASSERT_EQ(ret, tw_query(self->fd, handles[i], &query));
+		ret = wh_query(self->twin, twins[i], &twin);
+		ASSERT_EQ(ret, wh_query(self->fd, handles[i], &query));
 		if (ret)
 			continue;
 		/* Idle times and lifetimes count from the call. */
@@ -288,29 +288,29 @@ TEST_F(submit, a_bad_one_stops_the_others_if_asked_to)
 		EXPECT_EQ(-EINVAL, op_at(self, bad)->result);
 		EXPECT_EQ(0, op_at(self, bad)->handle);
 		expect_untouched(_metadata, self, bad + 1, N);
-		EXPECT_EQ(bad, tw_nr_timers(self->fd));
+		EXPECT_EQ(bad, wh_nr_timers(self->fd));
 		for (i = 0; i < bad; i++) {
 			ASSERT_EQ(0, op_at(self, i)->result);
-			ASSERT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, op_at(self, i)->handle));
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, op_at(self, i)->handle));
 		}
 
 		/* A verdict is no failure. */
 		ASSERT_EQ(N, submit(self, N, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, bad)->result);
-		EXPECT_EQ(N - 1, tw_nr_timers(self->fd));
+		EXPECT_EQ(N - 1, wh_nr_timers(self->fd));
 		for (i = 0; i < N; i++)
 			put_rearm(self, i, op_at(self, i == bad ? !bad : i)->handle, 0);
 		ASSERT_EQ(N, submit(self, N, STOP));
-		ASSERT_EQ(true, tw_wait_events(self->fd, N - 1));
+		ASSERT_EQ(true, wh_wait_events(self->fd, N - 1));
 		for (i = 0; i < N; i++)
 			put_rearm(self, i, op_at(self, i)->handle, 2 * HOUR);
 		ASSERT_EQ(N, submit(self, N, STOP));
-		EXPECT_EQ(0, tw_nr_events(self->fd));
+		EXPECT_EQ(0, wh_nr_events(self->fd));
 		EXPECT_EQ(TWHEEL_WAS_EXPIRED, op_at(self, N / 2)->result);
 		for (i = 0; i < N; i++)
 			if (i != bad)
 				ASSERT_EQ(TWHEEL_WAS_PENDING,
-					  tw_cancel(self->fd, op_at(self, i)->handle));
+					  wh_cancel(self->fd, op_at(self, i)->handle));
 	}
 }
 
@@ -329,7 +329,7 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 	struct twheel_op op;
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 	for (i = 0; i < ARRAY_SIZE(cancels) && i < seen; i++) {
 		op = cancels[i];
 		op.opcode = TWHEEL_OP_CANCEL;
@@ -347,7 +347,7 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 		ASSERT_EQ(1, submit(self, 1, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, 0)->result) TH_LOG("re-arm, field %zu", i);
 	}
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
 	if (whole(self)) {
 		put_add(self, 0, HOUR, 1);
 		op_at(self, 0)->limit = 1;
@@ -361,7 +361,7 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 	ASSERT_EQ(2, submit(self, 2, 0));
 	EXPECT_EQ(-EOPNOTSUPP, op_at(self, 0)->result);
 	EXPECT_EQ(-EOPNOTSUPP, op_at(self, 1)->result);
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 TEST_F(submit, operations_longer_than_the_kernel_knows)
@@ -389,7 +389,7 @@ TEST_F(submit, operations_longer_than_the_kernel_knows)
 		/* The tail is the program's. */
 		EXPECT_EQ(1, ((unsigned char *)op_at(self, 1))[byte]);
 	}
-	EXPECT_EQ(2 * (self->size - known), tw_nr_timers(self->fd));
+	EXPECT_EQ(2 * (self->size - known), wh_nr_timers(self->fd));
 }
 
 /* In their order: what one has done the next one finds. */
@@ -415,19 +415,19 @@ TEST_F(submit, one_after_the_other)
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 2)->result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 3)->result);
 	EXPECT_EQ(-ENOENT, op_at(self, 4)->result);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(submit, none_and_very_many)
 {
 	EXPECT_EQ(0, submit(self, 0, 0));
-	EXPECT_EQ(0, tw_submit(self->fd, NULL, 0, self->size, STOP));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, NULL, 1, self->size, 0));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, NULL, 0x7fffffff, self->size, 0));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, (void *)~0UL, 1, self->size, 0));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, (void *)(1UL << 63), 1, self->size, 0));
-	EXPECT_EQ(-EFAULT, tw_submit(self->fd, (void *)-PAGE, 0x7fffffff, self->size, 0));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_submit(self->fd, NULL, 0, self->size, STOP));
+	EXPECT_EQ(-EFAULT, wh_submit(self->fd, NULL, 1, self->size, 0));
+	EXPECT_EQ(-EFAULT, wh_submit(self->fd, NULL, 0x7fffffff, self->size, 0));
+	EXPECT_EQ(-EFAULT, wh_submit(self->fd, (void *)~0UL, 1, self->size, 0));
+	EXPECT_EQ(-EFAULT, wh_submit(self->fd, (void *)(1UL << 63), 1, self->size, 0));
+	EXPECT_EQ(-EFAULT, wh_submit(self->fd, (void *)-PAGE, 0x7fffffff, self->size, 0));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* Moves the array so that operation @n is the first that begins in, or reaches, a page. */
@@ -452,15 +452,15 @@ TEST_F(submit, memory_that_ends_midway)
 			put_add(self, i, HOUR, i);
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_NONE));
 		ASSERT_EQ(n, submit(self, 2 * n, 0)) TH_LOG("%zu bytes reach in", reach);
-		EXPECT_EQ(n, tw_nr_timers(self->fd));
-		EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, n), n, self->size, 0));
-		EXPECT_EQ(n, tw_nr_timers(self->fd));
+		EXPECT_EQ(n, wh_nr_timers(self->fd));
+		EXPECT_EQ(-EFAULT, wh_submit(self->fd, op_at(self, n), n, self->size, 0));
+		EXPECT_EQ(n, wh_nr_timers(self->fd));
 		for (i = 0; i < n; i++) {
 			ASSERT_EQ(0, op_at(self, i)->result);
 			put_cancel(self, i, op_at(self, i)->handle);
 		}
 		ASSERT_EQ(n, submit(self, 0x7fffffff, 0));
-		EXPECT_EQ(0, tw_nr_timers(self->fd));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	}
 	munmap(memory, 9 * PAGE);
@@ -478,9 +478,9 @@ TEST_F(submit, results_that_cannot_be_written)
 
 	ASSERT_NE(MAP_FAILED, memory);
 	page = memory + 2 * PAGE;
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 0, &handles[0]));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handles[1]));
-	ASSERT_EQ(0, tw_query(self->fd, handles[0], &before));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 0, &handles[0]));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handles[1]));
+	ASSERT_EQ(0, wh_query(self->fd, handles[0], &before));
 	free(self->ops);
 	/* The bad page begins with operation @n, or within the first bytes of it. */
 	for (n = 0; n < 40; n += 3) {
@@ -494,19 +494,19 @@ TEST_F(submit, results_that_cannot_be_written)
 			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
 			ASSERT_EQ(n ? (int)n : -EFAULT, submit(self, n + 3, 0))
 				TH_LOG("operation %zu, %zu bytes", n, reach);
-			ASSERT_EQ(2 + n, tw_nr_timers(self->fd));
-			EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, n + 1), 2, self->size,
+			ASSERT_EQ(2 + n, wh_nr_timers(self->fd));
+			EXPECT_EQ(-EFAULT, wh_submit(self->fd, op_at(self, n + 1), 2, self->size,
 						     0));
-			EXPECT_EQ(-EFAULT, tw_submit(self->fd, op_at(self, n + 2), 1, self->size,
+			EXPECT_EQ(-EFAULT, wh_submit(self->fd, op_at(self, n + 2), 1, self->size,
 						     STOP));
 			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 			expect_untouched(_metadata, self, n, n + 3);
-			ASSERT_EQ(0, tw_query(self->fd, handles[0], &query));
+			ASSERT_EQ(0, wh_query(self->fd, handles[0], &query));
 			EXPECT_EQ(before.deadline, query.deadline);
-			EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handles[1]));
+			EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[1]));
 			for (i = 0; i < n; i++)
 				ASSERT_EQ(TWHEEL_WAS_PENDING,
-					  tw_cancel(self->fd, op_at(self, i)->handle));
+					  wh_cancel(self->fd, op_at(self, i)->handle));
 		}
 	}
 	munmap(memory, 3 * PAGE);
@@ -518,7 +518,7 @@ TEST_F(submit, the_limit_of_timers)
 	struct twheel_setup setup = { .max_timers = 10 };
 	size_t i;
 
-	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
 	for (i = 0; i < 15; i++)
 		put_add(self, i, HOUR, i);
 	ASSERT_EQ(15, submit(self, 15, 0));
@@ -533,7 +533,7 @@ TEST_F(submit, the_limit_of_timers)
 	EXPECT_EQ(0, op_at(self, 1)->result);
 	EXPECT_EQ(-ENOSPC, op_at(self, 2)->result);
 	expect_untouched(_metadata, self, 3, 4);
-	EXPECT_EQ(10, tw_nr_timers(self->fd));
+	EXPECT_EQ(10, wh_nr_timers(self->fd));
 }
 
 /* All in one call, three times over. */
@@ -547,7 +547,7 @@ TEST_F_TIMEOUT(submit, very_many_in_one_call, 120)
 	for (i = 0; i < n; i++)
 		put_add(self, i, HOUR + i, i);
 	ASSERT_EQ(n, submit(self, n, 0));
-	EXPECT_EQ(n, tw_nr_timers(self->fd));
+	EXPECT_EQ(n, wh_nr_timers(self->fd));
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, op_at(self, i)->result);
 		put_rearm(self, i, op_at(self, i)->handle, i & 1 ? 2 * HOUR : HOUR / 2);
@@ -560,8 +560,8 @@ TEST_F_TIMEOUT(submit, very_many_in_one_call, 120)
 	ASSERT_EQ(n, submit(self, n, STOP));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, op_at(self, i)->result);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(-EAGAIN, wh_read(self->fd, &event, 1));
 }
 
 /* Added in one call, they all fire. */
@@ -575,8 +575,8 @@ TEST_F(submit, what_was_added_fires)
 		put_add(self, i, random_below(200 * MSEC), i);
 	ASSERT_EQ(OPS, submit(self, OPS, 0));
 	while (n < OPS) {
-		ASSERT_EQ(true, tw_wait(self->fd)) TH_LOG("%d of %d fired", n, OPS);
-		ret = tw_read(self->fd, events, OPS);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%d of %d fired", n, OPS);
+		ret = wh_read(self->fd, events, OPS);
 		ASSERT_LT(0, ret);
 		for (i = 0; i < ret; i++) {
 			EXPECT_EVENT_OK(&events[i]);
@@ -588,7 +588,7 @@ TEST_F(submit, what_was_added_fires)
 		}
 		n += ret;
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 static volatile sig_atomic_t signals;
@@ -606,7 +606,7 @@ TEST_F(submit, signals)
 	size_t i, round;
 	__u64 handle;
 
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 	for (i = 0; i < OPS; i++)
 		put_rearm(self, i, handle, HOUR + i);
 	signal(SIGALRM, on_alarm);
@@ -638,7 +638,7 @@ TEST_F_TIMEOUT(submit, a_fatal_signal, 120)
 	for (i = 0; i < REPEAT; i++)
 		ASSERT_NE(MAP_FAILED, mmap(map + i * bytes, bytes, PROT_READ | PROT_WRITE,
 					   MAP_SHARED | MAP_FIXED, memfd, 0));
-	ASSERT_EQ(0, tw_add(self->fd, HOUR, 0, 1, &handle));
+	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 	free(self->ops);
 	self->ops = map;
 	for (i = 0; i < n; i++)

@@ -28,14 +28,14 @@ FIXTURE_SETUP(touch)
 	struct twheel_setup setup;
 	struct timespec jiffy;
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
+	ASSERT_EQ(0, wh_setup(self->fd, 0, WORDS, &setup));
 	EXPECT_EQ(0, setup.ring_bytes);
 	EXPECT_LE(sizeof(*self->touch) + WORDS * sizeof(self->touch->words[0]),
 		  setup.touch_bytes);
 	self->bytes = setup.touch_bytes;
-	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
 	/* The coarse clocks move with the jiffies. */
 	ASSERT_EQ(0, clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy));
@@ -81,7 +81,7 @@ static int add_idle(int fd, __u64 idle, __u64 lifetime, __u32 word, __u64 *handl
 		.lifetime	= lifetime,
 		.touch		= word,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	if (ret >= 0 && handle)
 		*handle = add.handle;
@@ -91,7 +91,7 @@ static int add_idle(int fd, __u64 idle, __u64 lifetime, __u32 word, __u64 *handl
 /* Waits for the next event. Returns whether one came within the guard. */
 static bool next_event(int fd, struct twheel_event *event)
 {
-	return tw_wait(fd) && tw_read(fd, event, 1) == 1;
+	return wh_wait(fd) && wh_read(fd, event, 1) == 1;
 }
 
 /* Fired not before @least, and not as late as if a touch too many had been seen. */
@@ -175,12 +175,12 @@ TEST_F(touch, every_array_is_told)
 {
 	struct twheel_setup setup;
 	struct twheel_touch *other;
-	int fd = tw_open(0), i;
+	int fd = wh_open(0), i;
 	__u64 time;
 
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, tw_setup(fd, 0, 1, &setup));
-	other = tw_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_EQ(0, wh_setup(fd, 0, 1, &setup));
+	other = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, other);
 	/* From the first moment on. */
 	EXPECT_NE(0, published(other));
@@ -212,10 +212,10 @@ TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 	ASSERT_EQ(0, munmap(self->touch, self->bytes));
 	ASSERT_EQ(0, close(self->fd));
 	for (i = 0; i < 20; i++) {
-		fd = tw_open(0);
+		fd = wh_open(0);
 		ASSERT_GE(fd, 0);
-		ASSERT_EQ(0, tw_setup(fd, 0, 1, &setup));
-		other = tw_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+		ASSERT_EQ(0, wh_setup(fd, 0, 1, &setup));
+		other = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 		ASSERT_NE(NULL, other);
 		time = now_ns();
 		sleep_ns(20 * self->jiffy);
@@ -223,10 +223,10 @@ TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 		EXPECT_EQ(0, munmap(other, setup.touch_bytes));
 		EXPECT_EQ(0, close(fd));
 	}
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
-	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_EQ(0, wh_setup(self->fd, 0, WORDS, &setup));
+	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
 }
 
@@ -261,7 +261,7 @@ TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
 	bool in_time;
 
 	do {
-		ASSERT_EQ(0, tw_stats(self->fd, &before));
+		ASSERT_EQ(0, wh_stats(self->fd, &before));
 		ASSERT_EQ(0, add_idle(self->fd, IDLE, 0, 7, NULL));
 		in_time = keep_touching(self->touch, 7, SEC);
 		touched = self->touch->words[7];
@@ -274,7 +274,7 @@ TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
 	printf("# fired %llu us after the touch and the idle timeout\n",
 	       (event.fired - touched - IDLE) / USEC);
 	/* A touch costs the kernel nothing: it looks once in each idle timeout or so. */
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_LE(5, stats.deferrals - before.deferrals);
 	EXPECT_GE(2 * (SEC / IDLE + 1), stats.deferrals - before.deferrals);
 }
@@ -364,7 +364,7 @@ TEST_F_TIMEOUT(touch, the_call_counts_too, 90)
 		touch_word(self->touch, 3);
 		sleep_ns(IDLE / 4);
 		before = now_ns();
-		ret = tw_active(self->fd, handle);
+		ret = wh_active(self->fd, handle);
 		after = now_ns();
 		ASSERT_EQ(true, next_event(self->fd, &event));
 	} while (ret != TWHEEL_WAS_PENDING && --tries);
@@ -398,7 +398,7 @@ TEST_F(touch, the_future_is_now)
 	store(self->touch, 0, ~0ULL);
 	ASSERT_EQ(0, add_idle(self->fd, 30 * MSEC, 0, 0, NULL));
 	sleep_ns(100 * MSEC);
-	EXPECT_EQ(false, tw_ready(self->fd));
+	EXPECT_EQ(false, wh_ready(self->fd));
 	store(self->touch, 0, 0);
 	EXPECT_EQ(true, next_event(self->fd, &event));
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
@@ -482,7 +482,7 @@ TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
 	printf("# %u exact, %u moved\n", exact, moved);
 	EXPECT_EQ(WORDS / 2, exact);
 	EXPECT_LT(0, moved);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F_TIMEOUT(touch, is_shared_by_processes, 90)
@@ -515,7 +515,7 @@ TEST_F(touch, words_that_are_not_there)
 		.clock	= CLOCK_MONOTONIC,
 		.idle	= HOUR,
 	};
-	int bare = tw_open(0);
+	int bare = wh_open(0);
 	size_t i;
 
 	ASSERT_GE(bare, 0);
@@ -525,17 +525,17 @@ TEST_F(touch, words_that_are_not_there)
 	/* Only an idle timeout is touched. */
 	EXPECT_EQ(-EINVAL, add_idle(self->fd, 0, HOUR, 0, NULL));
 	add.touch = 1;
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(0, close(bare));
 }
 
 TEST_F(touch, refuses_other_mappings)
 {
-	const char *fault = tw_map_fault(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	const char *fault = wh_map_fault(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 
 	EXPECT_EQ(NULL, fault) TH_LOG("maps %s", fault);
-	EXPECT_EQ(NULL, tw_map(self->fd, self->bytes, TWHEEL_RING_OFFSET));
+	EXPECT_EQ(NULL, wh_map(self->fd, self->bytes, TWHEEL_RING_OFFSET));
 	EXPECT_EQ(-1, mprotect(self->touch, self->bytes, PROT_READ | PROT_EXEC));
 	EXPECT_EQ(EACCES, errno);
 	EXPECT_EQ(MAP_FAILED, mremap(self->touch, self->bytes, 2 * self->bytes,
@@ -577,10 +577,10 @@ TEST_F_TIMEOUT(touch, costs_nothing_when_idle, 60)
 	sleep_ns(2 * SEC);
 	without = timer_interrupts() - without;
 
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
-	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_EQ(0, wh_setup(self->fd, 0, WORDS, &setup));
+	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
 	ticks = total("ticks");
 	with = timer_interrupts();
@@ -619,10 +619,10 @@ TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
 	ASSERT_EQ(0, set_online(self->cpu[1], 0));
 	ASSERT_EQ(0, munmap(self->touch, self->bytes));
 	ASSERT_EQ(0, close(self->fd));
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, tw_setup(self->fd, 0, WORDS, &setup));
-	self->touch = tw_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_EQ(0, wh_setup(self->fd, 0, WORDS, &setup));
+	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
 	ASSERT_EQ(0, set_online(self->cpu[1], 1));
 	expect_alive(_metadata, self, self->cpu[1]);

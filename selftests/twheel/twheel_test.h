@@ -74,35 +74,35 @@ static inline void sleep_ns(__u64 ns)
 		;
 }
 
-static inline int tw_open(int flags)
+static inline int wh_open(int flags)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static inline int tw_ioctl(int fd, unsigned int cmd, void *arg)
+static inline int wh_ioctl(int fd, unsigned int cmd, void *arg)
 {
 	int ret = ioctl(fd, cmd, arg);
 
 	return ret < 0 ? -errno : ret;
 }
 
-static inline int tw_info(int fd, struct twheel_info *info)
+static inline int wh_info(int fd, struct twheel_info *info)
 {
 	memset(info, 0xa5, sizeof(*info));
-	return tw_ioctl(fd, TWHEEL_IOC_INFO, info);
+	return wh_ioctl(fd, TWHEEL_IOC_INFO, info);
 }
 
 /* Adds any timer: its handle is written, and that only if there is no error. */
-static inline int tw_add_timer(int fd, struct twheel_timer_add *add)
+static inline int wh_add_timer(int fd, struct twheel_timer_add *add)
 {
 	struct twheel_timer_add copy;
 	int ret;
 
 	add->handle = POISON;
 	copy = *add;
-	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
+	ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
 	if (ret >= 0 && (!add->handle || add->handle == POISON))
 		return -EPROTO;
 	if (ret >= 0)
@@ -111,7 +111,7 @@ static inline int tw_add_timer(int fd, struct twheel_timer_add *add)
 }
 
 /* Adds a timer with no more than a deadline. @handle is not written on an error. */
-static inline int tw_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64 *handle)
+static inline int wh_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64 *handle)
 {
 	struct twheel_timer_add add = {
 		.time		= time,
@@ -119,7 +119,7 @@ static inline int tw_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64
 		.flags		= flags,
 		.clock		= CLOCK_MONOTONIC,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	if (ret >= 0 && handle)
 		*handle = add.handle;
@@ -127,7 +127,7 @@ static inline int tw_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64
 }
 
 /* Adds a timer with a key, or makes that of the key this one. Returns the verdict. */
-static inline int tw_set(int fd, __u64 key, __u64 time, __u32 flags, __u64 user_data,
+static inline int wh_set(int fd, __u64 key, __u64 time, __u32 flags, __u64 user_data,
 			 __u64 *handle)
 {
 	struct twheel_timer_add add = {
@@ -137,43 +137,43 @@ static inline int tw_set(int fd, __u64 key, __u64 time, __u32 flags, __u64 user_
 		.clock		= CLOCK_MONOTONIC,
 		.key		= key,
 	};
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	if (ret >= 0 && handle)
 		*handle = add.handle;
 	return ret;
 }
 
-static inline int tw_cancel_flags(int fd, __u64 name, __u32 flags)
+static inline int wh_cancel_flags(int fd, __u64 name, __u32 flags)
 {
 	struct twheel_timer_cancel cancel = { .handle = name, .flags = flags };
-	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
+	int ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
 
 	if (cancel.handle != name || cancel.flags != flags || cancel.reserved)
 		return -EPROTO;
 	return ret;
 }
 
-static inline int tw_cancel(int fd, __u64 handle)
+static inline int wh_cancel(int fd, __u64 handle)
 {
-	return tw_cancel_flags(fd, handle, 0);
+	return wh_cancel_flags(fd, handle, 0);
 }
 
-static inline int tw_cancel_key(int fd, __u64 key)
+static inline int wh_cancel_key(int fd, __u64 key)
 {
-	return tw_cancel_flags(fd, key, TWHEEL_BY_KEY);
+	return wh_cancel_flags(fd, key, TWHEEL_BY_KEY);
 }
 
 /* Re-arms in any way: nothing is written. */
-static inline int tw_rearm_timer(int fd, const struct twheel_timer_rearm *rearm)
+static inline int wh_rearm_timer(int fd, const struct twheel_timer_rearm *rearm)
 {
 	struct twheel_timer_rearm copy = *rearm;
-	int ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &copy);
+	int ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &copy);
 
 	return memcmp(&copy, rearm, sizeof(copy)) ? -EPROTO : ret;
 }
 
-static inline int tw_rearm_limit(int fd, __u64 name, __u64 time, __u32 flags, __u32 limit)
+static inline int wh_rearm_limit(int fd, __u64 name, __u64 time, __u32 flags, __u32 limit)
 {
 	const struct twheel_timer_rearm rearm = {
 		.handle	= name,
@@ -182,25 +182,25 @@ static inline int tw_rearm_limit(int fd, __u64 name, __u64 time, __u32 flags, __
 		.limit	= limit,
 	};
 
-	return tw_rearm_timer(fd, &rearm);
+	return wh_rearm_timer(fd, &rearm);
 }
 
-static inline int tw_rearm(int fd, __u64 handle, __u64 time, __u32 flags)
+static inline int wh_rearm(int fd, __u64 handle, __u64 time, __u32 flags)
 {
-	return tw_rearm_limit(fd, handle, time, flags, TWHEEL_LIMIT_DEADLINE);
+	return wh_rearm_limit(fd, handle, time, flags, TWHEEL_LIMIT_DEADLINE);
 }
 
-static inline int tw_rearm_key(int fd, __u64 key, __u64 time, __u32 flags)
+static inline int wh_rearm_key(int fd, __u64 key, __u64 time, __u32 flags)
 {
-	return tw_rearm(fd, key, time, flags | TWHEEL_BY_KEY);
+	return wh_rearm(fd, key, time, flags | TWHEEL_BY_KEY);
 }
 
-static inline int tw_active(int fd, __u64 handle)
+static inline int wh_active(int fd, __u64 handle)
 {
-	return tw_rearm_limit(fd, handle, 0, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE);
+	return wh_rearm_limit(fd, handle, 0, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE);
 }
 
-static inline int tw_query_flags(int fd, __u64 name, __u32 flags,
+static inline int wh_query_flags(int fd, __u64 name, __u32 flags,
 				 struct twheel_timer_query *query)
 {
 	struct twheel_timer_query poison;
@@ -210,7 +210,7 @@ static inline int tw_query_flags(int fd, __u64 name, __u32 flags,
 	query->handle = name;
 	query->flags = flags;
 	poison = *query;
-	ret = tw_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
+	ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_QUERY, query);
 	if (ret < 0)
 		return memcmp(query, &poison, sizeof(poison)) ? -EPROTO : ret;
 	if (query->flags & ~(TWHEEL_KEYED | WATCH_FLAGS) ||
@@ -221,18 +221,18 @@ static inline int tw_query_flags(int fd, __u64 name, __u32 flags,
 	return ret;
 }
 
-static inline int tw_query(int fd, __u64 handle, struct twheel_timer_query *query)
+static inline int wh_query(int fd, __u64 handle, struct twheel_timer_query *query)
 {
-	return tw_query_flags(fd, handle, 0, query);
+	return wh_query_flags(fd, handle, 0, query);
 }
 
-static inline int tw_query_key(int fd, __u64 key, struct twheel_timer_query *query)
+static inline int wh_query_key(int fd, __u64 key, struct twheel_timer_query *query)
 {
-	return tw_query_flags(fd, key, TWHEEL_BY_KEY, query);
+	return wh_query_flags(fd, key, TWHEEL_BY_KEY, query);
 }
 
 /* Does @nr_ops operations, one each @op_size bytes. */
-static inline int tw_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size, __u16 flags)
+static inline int wh_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size, __u16 flags)
 {
 	const struct twheel_submit submit = {
 		.ops		= (uintptr_t)ops,
@@ -241,13 +241,13 @@ static inline int tw_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size
 		.flags		= flags,
 	};
 	struct twheel_submit copy = submit;
-	int ret = tw_ioctl(fd, TWHEEL_IOC_SUBMIT, &copy);
+	int ret = wh_ioctl(fd, TWHEEL_IOC_SUBMIT, &copy);
 
 	return memcmp(&copy, &submit, sizeof(copy)) ? -EPROTO : ret;
 }
 
 /* Drains into @records, or without a word; of the structure, the cursor is written. */
-static inline int tw_drain(int fd, void *records, __u32 nr_records, __u16 record_size,
+static inline int wh_drain(int fd, void *records, __u32 nr_records, __u16 record_size,
 			   __u64 *cursor)
 {
 	const struct twheel_drain drain = {
@@ -257,30 +257,30 @@ static inline int tw_drain(int fd, void *records, __u32 nr_records, __u16 record
 		.cursor		= *cursor,
 	};
 	struct twheel_drain copy = drain;
-	int ret = tw_ioctl(fd, TWHEEL_IOC_DRAIN, &copy);
+	int ret = wh_ioctl(fd, TWHEEL_IOC_DRAIN, &copy);
 
 	if (ret >= 0)
 		*cursor = copy.cursor;
 	return memcmp(&copy, &drain, offsetof(struct twheel_drain, cursor)) ? -EPROTO : ret;
 }
 
-static inline int tw_stats(int fd, struct twheel_context_stats *stats)
+static inline int wh_stats(int fd, struct twheel_context_stats *stats)
 {
 	memset(stats, 0xa5, sizeof(*stats));
-	return tw_ioctl(fd, TWHEEL_IOC_STATS, stats);
+	return wh_ioctl(fd, TWHEEL_IOC_STATS, stats);
 }
 
 /* A timer's state, or -errno. */
-static inline int tw_state(int fd, __u64 handle)
+static inline int wh_state(int fd, __u64 handle)
 {
 	struct twheel_timer_query query;
-	int ret = tw_query(fd, handle, &query);
+	int ret = wh_query(fd, handle, &query);
 
 	return ret ? ret : (int)query.state;
 }
 
 /* Reads up to @n events. Returns their number, or -errno. */
-static inline int tw_read(int fd, struct twheel_event *events, int n)
+static inline int wh_read(int fd, struct twheel_event *events, int n)
 {
 	ssize_t ret;
 
@@ -292,7 +292,7 @@ static inline int tw_read(int fd, struct twheel_event *events, int n)
 }
 
 /* Waits for an event. Returns whether one came within the guard. */
-static inline bool tw_wait(int fd)
+static inline bool wh_wait(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 
@@ -300,7 +300,7 @@ static inline bool tw_wait(int fd)
 }
 
 /* An epoll instance that waits for a file's @events; or -1. */
-static inline int tw_epoll(int fd, __u32 events)
+static inline int wh_epoll(int fd, __u32 events)
 {
 	struct epoll_event event = { .events = events };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -313,33 +313,33 @@ static inline int tw_epoll(int fd, __u32 events)
 }
 
 /* Is there an event now? */
-static inline bool tw_ready(int fd)
+static inline bool wh_ready(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 
 	return poll(&pollfd, 1, 0) == 1;
 }
 
-static inline __u64 tw_nr_timers(int fd)
+static inline __u64 wh_nr_timers(int fd)
 {
 	struct twheel_info info;
 
-	return tw_info(fd, &info) ? POISON : info.nr_timers;
+	return wh_info(fd, &info) ? POISON : info.nr_timers;
 }
 
-static inline __u64 tw_nr_events(int fd)
+static inline __u64 wh_nr_events(int fd)
 {
 	struct twheel_info info;
 
-	return tw_info(fd, &info) ? POISON : info.nr_events;
+	return wh_info(fd, &info) ? POISON : info.nr_events;
 }
 
 /* Waits until @n events are there to read. Returns whether that came true. */
-static inline bool tw_wait_events(int fd, __u64 n)
+static inline bool wh_wait_events(int fd, __u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 
-	while (tw_nr_events(fd) != n) {
+	while (wh_nr_events(fd) != n) {
 		if (now_ns() > end)
 			return false;
 		sleep_ns(MSEC);
@@ -348,7 +348,7 @@ static inline bool tw_wait_events(int fd, __u64 n)
 }
 
 /* The first fault of an event of a deadline that was just read, or NULL. */
-static inline const char *tw_event_fault(const struct twheel_event *event)
+static inline const char *wh_event_fault(const struct twheel_event *event)
 {
 	if (event->fired < event->deadline)
 		return "fired before its deadline";
@@ -363,7 +363,7 @@ static inline const char *tw_event_fault(const struct twheel_event *event)
 
 #define EXPECT_EVENT_OK(event) do {					\
 	const struct twheel_event *__event = (event);			\
-	const char *__fault = tw_event_fault(__event);			\
+	const char *__fault = wh_event_fault(__event);			\
 									\
 	EXPECT_EQ(NULL, __fault)					\
 		TH_LOG("%s: handle %llx deadline %llu fired %llu",	\
@@ -375,21 +375,21 @@ static inline const char *tw_event_fault(const struct twheel_event *event)
  * What a program can see of a context with a pending and an expired timer, to show
  * that a refused call has changed nothing.
  */
-struct tw_view {
+struct wh_view {
 	struct twheel_info		info;
 	struct twheel_timer_query	pending;
 	struct twheel_timer_query	expired;
 };
 
-static inline int tw_look(int fd, __u64 pending, __u64 expired, struct tw_view *view)
+static inline int wh_look(int fd, __u64 pending, __u64 expired, struct wh_view *view)
 {
 	int ret;
 
-	ret = tw_info(fd, &view->info);
+	ret = wh_info(fd, &view->info);
 	if (!ret)
-		ret = tw_query(fd, pending, &view->pending);
+		ret = wh_query(fd, pending, &view->pending);
 	if (!ret)
-		ret = tw_query(fd, expired, &view->expired);
+		ret = wh_query(fd, expired, &view->expired);
 	/* This one runs. */
 	view->pending.remaining = 0;
 	return ret;
@@ -534,7 +534,7 @@ static inline int cpus(int *list, int most)
 }
 
 /* Makes a ring or a touch array. What is only read must stay as it was. */
-static inline int tw_setup(int fd, __u32 ring_entries, __u32 touch_words,
+static inline int wh_setup(int fd, __u32 ring_entries, __u32 touch_words,
 			   struct twheel_setup *setup)
 {
 	int ret;
@@ -545,7 +545,7 @@ static inline int tw_setup(int fd, __u32 ring_entries, __u32 touch_words,
 		.ring_bytes	= POISON,
 		.touch_bytes	= POISON,
 	};
-	ret = tw_ioctl(fd, TWHEEL_IOC_SETUP, setup);
+	ret = wh_ioctl(fd, TWHEEL_IOC_SETUP, setup);
 	if (setup->max_timers || setup->flags || setup->reserved ||
 	    setup->ring_entries != ring_entries || setup->touch_words != touch_words)
 		return -EPROTO;
@@ -554,7 +554,7 @@ static inline int tw_setup(int fd, __u32 ring_entries, __u32 touch_words,
 	return ret;
 }
 
-static inline void *tw_map(int fd, __u64 bytes, __u64 offset)
+static inline void *wh_map(int fd, __u64 bytes, __u64 offset)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
 
@@ -562,7 +562,7 @@ static inline void *tw_map(int fd, __u64 bytes, __u64 offset)
 }
 
 /* What of a ring or a touch array can be mapped though it must not be, or NULL. */
-static inline const char *tw_map_fault(int fd, size_t bytes, __u64 offset)
+static inline const char *wh_map_fault(int fd, size_t bytes, __u64 offset)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	const int rw = PROT_READ | PROT_WRITE;

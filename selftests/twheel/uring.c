@@ -63,7 +63,7 @@ FIXTURE_SETUP(uring)
 	self->contexts = total("contexts");
 	self->references = references();
 	ASSERT_NE(POISON, self->references);
-	self->fd = tw_open(0);
+	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, io_uring_queue_init_params(ENTRIES, &self->ring, &params));
 }
@@ -137,7 +137,7 @@ static int result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
 	return ret;
 }
 
-/* Does an array of operations, as tw_submit() does. */
+/* Does an array of operations, as wh_submit() does. */
 static int command(FIXTURE_DATA(uring) * self, const FIXTURE_VARIANT(uring) * variant,
 		   const void *ops, __u32 nr, __u16 size, __u16 flags)
 {
@@ -201,7 +201,7 @@ TEST_F(uring, watches)
 	op.touch = here;
 	ASSERT_EQ(1, command(self, variant, &op, 1, SIZE, 0));
 	EXPECT_EQ(0, op.result);
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(op.handle, event.handle);
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
 	EXPECT_TRUE(wait_tcp_state(there, TCP_CLOSE_WAIT));
@@ -218,9 +218,9 @@ TEST_F(uring, adds_rearms_and_cancels)
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(0, ops[1].result);
 	EXPECT_EQ(0, ops[2].result);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, ops[0].handle));
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, ops[1].handle));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 1));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, ops[0].handle));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, ops[1].handle));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 
 	ops[3] = cancel_op(ops[0].handle);
 	ops[0] = rearm_op(ops[0].handle, 2 * HOUR);
@@ -232,10 +232,10 @@ TEST_F(uring, adds_rearms_and_cancels)
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, ops[2].result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[3].result);
 
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(3, event.user_data);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /* Operations of the least size, and more than the kernel takes at a time. */
@@ -251,7 +251,7 @@ TEST_F(uring, many_operations)
 	for (i = 0; i < NR; i++)
 		memcpy(ops + i * TWHEEL_OP_SIZE_MIN, &op, TWHEEL_OP_SIZE_MIN);
 	ASSERT_EQ(NR, command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
-	EXPECT_EQ(NR, tw_nr_timers(self->fd));
+	EXPECT_EQ(NR, wh_nr_timers(self->fd));
 	for (i = 0; i < NR; i++) {
 		memcpy(&op, ops + i * TWHEEL_OP_SIZE_MIN, TWHEEL_OP_SIZE_MIN);
 		ASSERT_EQ(0, op.result);
@@ -259,7 +259,7 @@ TEST_F(uring, many_operations)
 		memcpy(ops + i * TWHEEL_OP_SIZE_MIN, &op, TWHEEL_OP_SIZE_MIN);
 	}
 	ASSERT_EQ(NR, command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	free(ops);
 }
 
@@ -271,14 +271,14 @@ TEST_F(uring, failures_of_operations)
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(-ENOENT, ops[1].result);
 	EXPECT_EQ(-1, ops[2].result);
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 
 	ops[0] = cancel_op(ops[0].handle);
 	ASSERT_EQ(3, command(self, variant, ops, 3, SIZE, 0));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[0].result);
 	EXPECT_EQ(-ENOENT, ops[1].result);
 	EXPECT_EQ(0, ops[2].result);
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 TEST_F(uring, refused)
@@ -298,11 +298,11 @@ TEST_F(uring, refused)
 		ASSERT_EQ(true, hand_in(self, 1));
 		EXPECT_EQ(-EOPNOTSUPP, result(self, NULL));
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(-1, op.result);
 	EXPECT_EQ(0, command(self, variant, NULL, 0, SIZE, 0));
 	EXPECT_EQ(1, command(self, variant, &op, 1, SIZE, 0));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 TEST_F(uring, bad_memory)
@@ -319,11 +319,11 @@ TEST_F(uring, bad_memory)
 	EXPECT_EQ(-EFAULT, command(self, variant, NULL, 1, SIZE, 0));
 	EXPECT_EQ(-EFAULT, command(self, variant, page + PAGE, 1, SIZE, 0));
 	EXPECT_EQ(-EFAULT, command(self, variant, (void *)-PAGE, 1, SIZE, 0));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(3, command(self, variant, ops, 5, SIZE, 0));
-	EXPECT_EQ(3, tw_nr_timers(self->fd));
+	EXPECT_EQ(3, wh_nr_timers(self->fd));
 	for (i = 0; i < 3; i++)
-		EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, ops[i].handle));
+		EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, ops[i].handle));
 	munmap(page, 2 * PAGE);
 }
 
@@ -362,7 +362,7 @@ TEST_F(uring, linked)
 		EXPECT_EQ(round ? -EINVAL : 1, results[1]);
 		EXPECT_EQ(TWHEEL_WAS_PENDING, cancel.result);
 		EXPECT_EQ(round ? -ECANCELED : 1, results[2]);
-		EXPECT_EQ(round ? 2 : 1, tw_nr_timers(self->fd));
+		EXPECT_EQ(round ? 2 : 1, wh_nr_timers(self->fd));
 	}
 }
 
@@ -427,15 +427,15 @@ TEST_F(uring, read_of_events_that_are_there)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
-	ASSERT_EQ(true, tw_wait_events(self->fd, 3));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 3));
 	begin_read(_metadata, self, variant, events, 4);
 	ASSERT_EQ(3 * sizeof(*events), result(self, NULL));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EVENT_OK(&events[i]);
 		EXPECT_EQ(i, events[i].seq);
 	}
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(uring, read_that_waits)
@@ -479,8 +479,8 @@ TEST_F(uring, read_that_is_cancelled)
 						!ret || ret == -EALREADY)
 			TH_LOG("%llu: %d", cqe.user_data, ret);
 	}
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(0, event.seq);
 }
 
@@ -495,10 +495,10 @@ TEST_F(uring, multishot_poll)
 	ASSERT_EQ(true, hand_in(self, 1));
 	for (i = 0; i < 5; i++) {
 		EXPECT_EQ(true, nothing_completes(self));
-		ASSERT_EQ(0, tw_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 		ASSERT_EQ(POLLIN, result(self, &cqe) & POLLIN);
 		EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags & IORING_CQE_F_MORE);
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ(i, event.user_data);
 	}
 }
@@ -528,8 +528,8 @@ TEST_F(uring, ring_closed_first)
 	io_uring_queue_exit(&self->ring);
 	self->ring.ring_fd = -1;
 	/* The file lives on, and nobody takes its events away. */
-	ASSERT_EQ(0, tw_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(0, event.seq);
 	EXPECT_EQ(0, close(self->fd));
 	self->fd = -1;
@@ -587,7 +587,7 @@ TEST_F(uring, killed)
 		ASSERT_GE(child, 0);
 		if (!child) {
 			close(self->fd);
-			self->fd = tw_open(0);
+			self->fd = wh_open(0);
 			if (io_uring_queue_init(ENTRIES, &self->ring, variant->setup))
 				_exit(1);
 			leave_in_flight(_metadata, self, variant, &event, ops, ARRAY_SIZE(ops));

@@ -124,7 +124,7 @@ TEST_F(values, adds_that_contradict_themselves)
 
 /* A re-arm of the pending timer that must fail with EINVAL and change nothing. */
 #define EXPECT_BAD_REARM(...)						\
-	EXPECT_EQ(-EINVAL, tw_rearm_timer(self->sample.fd, &(struct twheel_timer_rearm){	\
+	EXPECT_EQ(-EINVAL, wh_rearm_timer(self->sample.fd, &(struct twheel_timer_rearm){	\
 		.handle = self->sample.pending, __VA_ARGS__ }))
 
 TEST_F(values, rearms_that_are_out_of_range_or_contradict_themselves)

@@ -110,7 +110,7 @@ FIXTURE_SETUP(verdicts)
 	size_t i;
 
 	memset(account, 0, sizeof(*account));
-	account->fd = tw_open(O_NONBLOCK);
+	account->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(account->fd, 0);
 	account->seed = random_seed();
 	account->owners = cpus(list, MOST_OWNERS);
@@ -178,7 +178,7 @@ static void end_arming(struct account *account, size_t number, int ret)
 	if (ret >= 0)
 		count(&account->verdicts[ret]);
 	if (slot->periodic) {
-		if (tw_stats(account->fd, &stats))
+		if (wh_stats(account->fd, &stats))
 			fault(account, "stats", number, 0);
 		arming->end_seq = stats.delivered;
 	}
@@ -222,7 +222,7 @@ static void own_add(struct account *account, size_t number)
 	slot->used++;
 	add.time = deadline_of(slot);
 	slot->armings[slot->used].end = ARMED;
-	ret = tw_add_timer(account->fd, &add);
+	ret = wh_add_timer(account->fd, &add);
 	if (armed) {
 		slot->used--;
 		end_arming(account, number, ret);
@@ -246,9 +246,9 @@ static void own_rearm(struct account *account, size_t number)
 	deadline = deadline_of(slot);
 	slot->armings[slot->used].end = ARMED;
 	if (slot->keyed && random_below(2))
-		ret = tw_rearm_key(account->fd, number, deadline, ABS);
+		ret = wh_rearm_key(account->fd, number, deadline, ABS);
 	else
-		ret = tw_rearm(account->fd, slot->handle, deadline, ABS);
+		ret = wh_rearm(account->fd, slot->handle, deadline, ABS);
 	slot->used--;
 	end_arming(account, number, ret);
 	slot->used++;
@@ -263,12 +263,12 @@ static void own_cancel(struct account *account, size_t number)
 	int ret;
 
 	if (slot->keyed && random_below(2))
-		ret = tw_cancel_key(account->fd, number);
+		ret = wh_cancel_key(account->fd, number);
 	else
-		ret = tw_cancel(account->fd, slot->handle);
+		ret = wh_cancel(account->fd, slot->handle);
 	end_arming(account, number, ret);
 	slot->armed = false;
-	if (ret >= 0 && tw_state(account->fd, slot->handle) != -ENOENT)
+	if (ret >= 0 && wh_state(account->fd, slot->handle) != -ENOENT)
 		fault(account, "cancelled, but still there", number, ret);
 }
 
@@ -391,10 +391,10 @@ static void close_account(struct __test_metadata *_metadata, struct account *acc
 	__u64 cursor = 0;
 	int drained;
 
-	drained = tw_drain(account->fd, records, n, sizeof(*records), &cursor);
+	drained = wh_drain(account->fd, records, n, sizeof(*records), &cursor);
 	ASSERT_LE(0, drained);
-	EXPECT_EQ(0, tw_nr_timers(account->fd));
-	EXPECT_EQ(0, tw_nr_events(account->fd));
+	EXPECT_EQ(0, wh_nr_timers(account->fd));
+	EXPECT_EQ(0, wh_nr_events(account->fd));
 	for (i = 0; i < (unsigned int)drained; i++) {
 		ASSERT_GT(n, records[i].user_data);
 		slot = &account->slots[records[i].user_data];
@@ -492,7 +492,7 @@ TEST_F_TIMEOUT(verdicts, every_arming_ends_once, 120)
 	close_account(_metadata, account);
 	check_account(_metadata, account);
 	EXPECT_EQ(0, account->faults);
-	ASSERT_EQ(0, tw_stats(account->fd, &stats));
+	ASSERT_EQ(0, wh_stats(account->fd, &stats));
 	EXPECT_EQ(account->events, stats.delivered);
 	/* An event in delivery may also have come to nothing. */
 	EXPECT_LE(stats.taken_back + stats.delivered, stats.expiries);

@@ -29,7 +29,7 @@ FIXTURE_VARIANT_ADD(watch, ipv6) { .family = AF_INET6 };
 FIXTURE_SETUP(watch)
 {
 	ASSERT_EQ(0, network());
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, connection(variant->family, &self->here, &self->there));
 }
@@ -48,18 +48,18 @@ TEST_F(watch, silence_is_noticed)
 
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_SENT, &handle));
 	after = now_ns();
-	ASSERT_EQ(0, tw_query(self->fd, handle, &query));
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, query.limit);
 	EXPECT_EQ(TWHEEL_WATCHED | TWHEEL_WATCH_SENT, query.flags);
 	EXPECT_LE(before + IDLE, query.deadline);
 	EXPECT_GE(after + IDLE, query.deadline);
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
-	EXPECT_EQ(-EALREADY, tw_state(self->fd, handle));
+	EXPECT_EQ(-EALREADY, wh_state(self->fd, handle));
 	/* Nothing was asked for, and nothing was done. */
 	EXPECT_TRUE(say(self->here, self->there));
 	EXPECT_TRUE(say(self->there, self->here));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	/* The socket is nobody's now. */
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, NULL));
 }
@@ -99,7 +99,7 @@ static const char *note_events(int fd, struct habit *habit)
 {
 	struct twheel_event event;
 
-	while (tw_read(fd, &event, 1) == 1) {
+	while (wh_read(fd, &event, 1) == 1) {
 		if (event.user_data >= HABITS || habit[event.user_data].over)
 			return "whose event?";
 		habit += event.user_data;
@@ -128,7 +128,7 @@ TEST_F(watch, activity_is_what_is_asked_for)
 		habit[i].earlier = habit[i].before;
 		add = watch_add(pair[i][0], IDLE, habits[i].flags);
 		add.user_data = i;
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		habit[i].after = now_ns();
 	}
 	for (round = 0; round < 15 && !fault; round++) {
@@ -152,8 +152,8 @@ TEST_F(watch, activity_is_what_is_asked_for)
 		if (!habits[i].lives)
 			EXPECT_TRUE(habit[i].over) TH_LOG("%u", i);
 	}
-	while (!fault && tw_nr_timers(self->fd)) {
-		ASSERT_TRUE(tw_wait(self->fd));
+	while (!fault && wh_nr_timers(self->fd)) {
+		ASSERT_TRUE(wh_wait(self->fd));
 		fault = note_events(self->fd, habit);
 	}
 	EXPECT_EQ(NULL, fault) TH_LOG("%s", fault);
@@ -177,7 +177,7 @@ TEST_F(watch, to_the_jiffy)
 	for (i = 0; i < EXACT; i++) {
 		add = watch_add(pair[i][0], idle, TWHEEL_WATCH_RECEIVED);
 		add.user_data = i;
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	}
 	for (i = 0; i < EXACT; i++) {
 		sleep_ns(MSEC);
@@ -186,8 +186,8 @@ TEST_F(watch, to_the_jiffy)
 		after[i] = now_ns();
 	}
 	for (i = 0; i < EXACT; i++) {
-		ASSERT_TRUE(tw_wait(self->fd));
-		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		ASSERT_TRUE(wh_wait(self->fd));
+		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		ASSERT_GT(EXACT, event.user_data);
 		early += event.deadline < before[event.user_data] + idle;
 		EXPECT_GE(after[event.user_data] + idle + begins_within(), event.deadline);
@@ -239,7 +239,7 @@ TEST_F(watch, unread_data_is_not_lost)
 	EXPECT_EQ(1, recv(self->here, &byte, 1, 0));
 	EXPECT_EQ('x', byte);
 	ASSERT_TRUE(wait_timers(self->fd, 1));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));
 }
 
 TEST_F(watch, acks_are_no_life)
@@ -263,7 +263,7 @@ TEST_F(watch, first_of_several_limits)
 	__u64 before = now_ns();
 
 	add.lifetime = IDLE;
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	ASSERT_TRUE(say(self->there, self->here));
 	EXPECT_EXPIRY(add.handle, before + IDLE, TWHEEL_LIMIT_LIFETIME);
 	EXPECT_TRUE(wait_tcp_state(self->there, TCP_CLOSE_WAIT));
@@ -272,7 +272,7 @@ TEST_F(watch, first_of_several_limits)
 	add.lifetime = HOUR;
 	add.time = IDLE;
 	before = now_ns();
-	ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	EXPECT_EXPIRY(add.handle, before + IDLE, TWHEEL_LIMIT_DEADLINE);
 	EXPECT_TRUE(wait_tcp_state(self->there, TCP_CLOSE));
 }
@@ -282,23 +282,23 @@ TEST_F(watch, rearm)
 	__u64 before, handle;
 
 	ASSERT_EQ(0, watch(self->fd, self->here, HOUR, TWHEEL_WATCH_ABORT, &handle));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_active(self->fd, handle));
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, TWHEEL_TIME_MAX, 0,
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_active(self->fd, handle));
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, TWHEEL_TIME_MAX, 0,
 					  TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(-EINVAL, tw_rearm_limit(self->fd, handle, TWHEEL_TIME_NONE, 0,
+	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, TWHEEL_TIME_NONE, 0,
 					  TWHEEL_LIMIT_IDLE));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm_limit(self->fd, handle, HOUR, 0,
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_limit(self->fd, handle, HOUR, 0,
 						     TWHEEL_LIMIT_LIFETIME));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm_limit(self->fd, handle, TWHEEL_TIME_NONE, 0,
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_limit(self->fd, handle, TWHEEL_TIME_NONE, 0,
 						     TWHEEL_LIMIT_IDLE));
 	before = now_ns();
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_rearm_limit(self->fd, handle, IDLE, 0,
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_limit(self->fd, handle, IDLE, 0,
 						     TWHEEL_LIMIT_IDLE));
-	ASSERT_TRUE(tw_wait(self->fd));
+	ASSERT_TRUE(wh_wait(self->fd));
 	/* What is done is done: only the event can be taken back. */
-	EXPECT_EQ(-ENOTCONN, tw_active(self->fd, handle));
-	EXPECT_EQ(-ENOTCONN, tw_rearm(self->fd, handle, HOUR, 0));
-	EXPECT_EQ(TWHEEL_STATE_EXPIRED, tw_state(self->fd, handle));
+	EXPECT_EQ(-ENOTCONN, wh_active(self->fd, handle));
+	EXPECT_EQ(-ENOTCONN, wh_rearm(self->fd, handle, HOUR, 0));
+	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, handle));
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
 }
 
@@ -308,16 +308,16 @@ TEST_F(watch, cancel)
 	__u64 handle;
 
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_ABORT, &handle));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel(self->fd, handle));
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));
 	sleep_ns(2 * IDLE);
 	EXPECT_TRUE(say(self->here, self->there));
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_ABORT, &handle));
-	ASSERT_TRUE(tw_wait(self->fd));
-	EXPECT_EQ(TWHEEL_WAS_EXPIRED, tw_cancel(self->fd, handle));
-	EXPECT_FALSE(tw_ready(self->fd));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_TRUE(wh_wait(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
+	EXPECT_FALSE(wh_ready(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(2, stats.cancels);
 	EXPECT_EQ(1, stats.expiries);
 	EXPECT_EQ(1, stats.taken_back);
@@ -330,16 +330,16 @@ TEST_F(watch, drain)
 	__u64 handle, cursor = 0;
 
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_ABORT, &handle));
-	ASSERT_EQ(1, tw_drain(self->fd, &record, 1, sizeof(record), &cursor));
+	ASSERT_EQ(1, wh_drain(self->fd, &record, 1, sizeof(record), &cursor));
 	EXPECT_EQ(handle, record.handle);
 	EXPECT_EQ(TWHEEL_WATCHED | TWHEEL_WATCH_ABORT, record.flags);
-	EXPECT_EQ(0, tw_drain(self->fd, &record, 1, sizeof(record), &cursor));
+	EXPECT_EQ(0, wh_drain(self->fd, &record, 1, sizeof(record), &cursor));
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, &handle));
 }
 
 TEST_F(watch, close_of_the_context)
 {
-	int other = tw_open(0);
+	int other = wh_open(0);
 
 	ASSERT_GE(other, 0);
 	ASSERT_EQ(0, watch(other, self->here, IDLE, TWHEEL_WATCH_ABORT, NULL));
@@ -401,7 +401,7 @@ TEST_F(watch, half_closed)
 	ASSERT_EQ(0, shutdown(self->there, SHUT_WR));
 	ASSERT_TRUE(wait_tcp_state(self->here, TCP_CLOSE_WAIT));
 	sleep_ns(PAUSE);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
 	EXPECT_TRUE(say(self->here, self->there));
 	ASSERT_EQ(0, shutdown(self->here, SHUT_WR));
 	EXPECT_ENDED(handle);

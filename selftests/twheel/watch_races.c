@@ -46,7 +46,7 @@ FIXTURE_SETUP(races)
 	random_seed();
 	ASSERT_EQ(0, network());
 	ASSERT_EQ(0, many_files());
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -68,7 +68,7 @@ static int begin(FIXTURE_DATA(races) * self, int family, __u32 flags)
 			;
 		add.user_data = i;
 		self->due[i] = now_ns() + IDLE;
-		ret = tw_add_timer(self->fd, &add);
+		ret = wh_add_timer(self->fd, &add);
 		self->handle[i] = add.handle;
 		self->expired[i] = 0;
 	}
@@ -106,7 +106,7 @@ static int note_events(FIXTURE_DATA(races) * self)
 	struct twheel_event event;
 	int n = 0;
 
-	while (tw_read(self->fd, &event, 1) == 1) {
+	while (wh_read(self->fd, &event, 1) == 1) {
 		if (event.user_data >= BATCH || self->expired[event.user_data] ||
 		    event.handle != self->handle[event.user_data] ||
 		    event.fired < event.deadline)
@@ -121,7 +121,7 @@ static int note_events(FIXTURE_DATA(races) * self)
 static bool await_event(FIXTURE_DATA(races) * self, int i)
 {
 	while (!self->expired[i])
-		if (!tw_wait(self->fd) || note_events(self) < 0)
+		if (!wh_wait(self->fd) || note_events(self) < 0)
 			return false;
 	return true;
 }
@@ -191,12 +191,12 @@ TEST_F_TIMEOUT(races, cancel, 120)
 		ASSERT_EQ(0, begin(self, AF_INET, TWHEEL_WATCH_ABORT));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
-			verdict[i] = tw_cancel(self->fd, self->handle[i]);
+			verdict[i] = wh_cancel(self->fd, self->handle[i]);
 		}
-		EXPECT_EQ(0, tw_nr_events(self->fd));
+		EXPECT_EQ(0, wh_nr_events(self->fd));
 		sleep_ns(10 * MSEC);
 		for (i = 0; i < BATCH; i++) {
-			EXPECT_EQ(-ENOENT, tw_cancel(self->fd, self->handle[i]));
+			EXPECT_EQ(-ENOENT, wh_cancel(self->fd, self->handle[i]));
 			if (verdict[i] == TWHEEL_WAS_PENDING) {
 				self->early++;
 				EXPECT_TRUE(say(self->pair[i][0], self->pair[i][1]));
@@ -227,9 +227,9 @@ TEST_F_TIMEOUT(races, rearm, 120)
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
 			before[i] = now_ns();
-			verdict[i] = tw_active(self->fd, self->handle[i]);
+			verdict[i] = wh_active(self->fd, self->handle[i]);
 		}
-		EXPECT_TRUE(tw_wait_events(self->fd, BATCH));
+		EXPECT_TRUE(wh_wait_events(self->fd, BATCH));
 		EXPECT_EQ(BATCH, note_events(self));
 		for (i = 0; i < BATCH; i++) {
 			if (verdict[i] == TWHEEL_WAS_PENDING) {
@@ -292,7 +292,7 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 		end(self);
 	}
 	EXPECT_TRUE(wait_timers(self->fd, 0));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(round * BATCH, stats.adds);
 	EXPECT_EQ(self->late, stats.expiries);
 	EXPECT_EQ(self->early, stats.ended);
@@ -320,7 +320,7 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 			}
 		}
 		end(self);
-		self->fd = tw_open(O_NONBLOCK);
+		self->fd = wh_open(O_NONBLOCK);
 		ASSERT_GE(self->fd, 0);
 	}
 	printf("# %d in time, %d too late\n", self->early, self->late);
@@ -388,10 +388,10 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	/* Now it waits for its memory, with the socket locked. */
 	ASSERT_EQ(sizeof(message), read(uffd, &message, sizeof(message)));
 	ASSERT_EQ(0, watch(self->fd, pair[1][0], 3 * IDLE, TWHEEL_WATCH_ABORT, &handle[1]));
-	ASSERT_TRUE(tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_TRUE(wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle[1], event.handle);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle[0]));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle[0]));
 
 	copy = (struct uffdio_copy) {
 		.dst = (uintptr_t)sender.memory,
@@ -403,8 +403,8 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(1, sender.sent);
 	EXPECT_EQ(1, recv(pair[0][1], &byte, 1, 0));
-	ASSERT_TRUE(tw_wait(self->fd));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_TRUE(wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle[0], event.handle);
 	EXPECT_LE(sent + IDLE, event.deadline);
 	free((void *)(uintptr_t)copy.src);

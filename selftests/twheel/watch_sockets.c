@@ -22,7 +22,7 @@ FIXTURE(watched)
 FIXTURE_SETUP(watched)
 {
 	ASSERT_EQ(0, network());
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, connection(AF_INET, &self->here, &self->there));
 }
@@ -61,7 +61,7 @@ TEST_F(watched, what_cannot_be_watched)
 	ASSERT_GE(sock, 0);
 	EXPECT_EQ(-ENOTCONN, watch(self->fd, sock, HOUR, 0, NULL));
 	close(sock);
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 TEST_F(watched, what_is_no_watch)
@@ -73,7 +73,7 @@ TEST_F(watched, what_is_no_watch)
 	for (flag = TWHEEL_WATCH_RECEIVED; flag <= TWHEEL_WATCH_ABORT; flag <<= 1) {
 		add = watch_add(0, HOUR, flag);
 		add.flags &= ~TWHEEL_WATCHED;
-		EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add)) TH_LOG("%x", flag);
+		EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add)) TH_LOG("%x", flag);
 	}
 	EXPECT_EQ(-EOPNOTSUPP, watch(self->fd, self->here, HOUR, flag, NULL));
 	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, 0, 0, NULL));
@@ -82,18 +82,18 @@ TEST_F(watched, what_is_no_watch)
 	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, TWHEEL_TIME_MAX, 0, NULL));
 	add = watch_add(self->here, 0, 0);
 	add.time = HOUR;
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add = watch_add(self->here, HOUR, 0);
 	add.clock = CLOCK_REALTIME;
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add = watch_add(self->here, HOUR, 0);
 	add.period = HOUR;
-	EXPECT_EQ(-EINVAL, tw_add_timer(self->fd, &add));
-	EXPECT_EQ(0, tw_nr_timers(self->fd));
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	/* None of these has left something behind. */
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, NULL));
 	EXPECT_EQ(-EBUSY, watch(self->fd, self->here, HOUR, 0, NULL));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 TEST_F(watched, limit_of_the_context)
@@ -101,7 +101,7 @@ TEST_F(watched, limit_of_the_context)
 	struct twheel_setup setup = { .max_timers = 1 };
 	int here, there;
 
-	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
 	ASSERT_EQ(0, connection(AF_INET, &here, &there));
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, NULL));
 	EXPECT_EQ(-ENOSPC, watch(self->fd, here, HOUR, 0, NULL));
@@ -129,20 +129,20 @@ TEST_F(watched, arrays)
 	ops[2] = watch_op(self->here, IDLE, 0);
 	ops[3] = watch_op(-1, IDLE, 0);
 	ops[4] = plain;
-	ASSERT_EQ(3, tw_submit(self->fd, ops, 5, sizeof(*ops), TWHEEL_SUBMIT_STOP));
+	ASSERT_EQ(3, wh_submit(self->fd, ops, 5, sizeof(*ops), TWHEEL_SUBMIT_STOP));
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(0, ops[1].result);
 	EXPECT_EQ(-EBUSY, ops[2].result);
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
-	ASSERT_EQ(2, tw_submit(self->fd, &ops[3], 2, sizeof(*ops), 0));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
+	ASSERT_EQ(2, wh_submit(self->fd, &ops[3], 2, sizeof(*ops), 0));
 	EXPECT_EQ(-EBADF, ops[3].result);
 	EXPECT_EQ(0, ops[4].result);
 	/* There is no room for a limit. */
 	*short_op = ops[1];
-	ASSERT_EQ(1, tw_submit(self->fd, short_op, 1, TWHEEL_OP_SIZE_MIN, 0));
+	ASSERT_EQ(1, wh_submit(self->fd, short_op, 1, TWHEEL_OP_SIZE_MIN, 0));
 	EXPECT_EQ(-EINVAL, short_op->result);
 	EXPECT_EXPIRY(ops[1].handle, before + IDLE, TWHEEL_LIMIT_IDLE);
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
 }
 
 static int watch_key(int fd, __u64 key, int sock, __u64 idle, __u32 flags)
@@ -150,7 +150,7 @@ static int watch_key(int fd, __u64 key, int sock, __u64 idle, __u32 flags)
 	struct twheel_timer_add add = watch_add(sock, idle, TWHEEL_KEYED | flags);
 
 	add.key = key;
-	return tw_add_timer(fd, &add);
+	return wh_add_timer(fd, &add);
 }
 
 TEST_F(watched, keys)
@@ -163,8 +163,8 @@ TEST_F(watched, keys)
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, watch_key(self->fd, 1, self->here, HOUR, 0));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, watch_key(self->fd, 1, self->here, 2 * HOUR,
 						TWHEEL_WATCH_ABORT));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_query_key(self->fd, 1, &query));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_query_key(self->fd, 1, &query));
 	EXPECT_EQ(TWHEEL_KEYED | TWHEEL_WATCHED | TWHEEL_WATCH_ABORT, query.flags);
 	EXPECT_LT(HOUR, query.remaining);
 	/* To another connection. */
@@ -173,24 +173,24 @@ TEST_F(watched, keys)
 	/* Not to one that has a timer: nothing changes. */
 	EXPECT_EQ(-EBUSY, watch_key(self->fd, 1, self->here, HOUR, 0));
 	EXPECT_EQ(-EBUSY, watch_key(self->fd, 3, here, HOUR, 0));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
 	/* To a timer that watches nothing, and back. */
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_set(self->fd, 1, HOUR, 0, 0, NULL));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, 1, HOUR, 0, 0, NULL));
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, watch_key(self->fd, 3, here, HOUR, 0));
-	EXPECT_EQ(TWHEEL_WAS_PENDING, tw_cancel_key(self->fd, 3));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, 3));
 	before = now_ns();
 	EXPECT_EQ(TWHEEL_WAS_PENDING, watch_key(self->fd, 1, here, IDLE, 0));
-	EXPECT_EQ(2, tw_nr_timers(self->fd));
-	ASSERT_EQ(0, tw_query_key(self->fd, 1, &query));
+	EXPECT_EQ(2, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_query_key(self->fd, 1, &query));
 	EXPECT_EXPIRY(query.handle, before + IDLE, TWHEEL_LIMIT_IDLE);
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, watch_key(self->fd, 1, here, IDLE, 0));
 	/* Its event is taken back. */
-	ASSERT_TRUE(tw_wait(self->fd));
+	ASSERT_TRUE(wh_wait(self->fd));
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, watch_key(self->fd, 1, here, HOUR, 0));
-	EXPECT_FALSE(tw_ready(self->fd));
+	EXPECT_FALSE(wh_ready(self->fd));
 	ASSERT_EQ(0, close(self->here));
 	EXPECT_TRUE(wait_timers(self->fd, 1));
-	EXPECT_EQ(-ENOENT, tw_query_key(self->fd, 2, &query));
+	EXPECT_EQ(-ENOENT, wh_query_key(self->fd, 2, &query));
 }
 
 /* It is the socket that is watched, not its file descriptor. */
@@ -209,7 +209,7 @@ TEST_F(watched, file_descriptors)
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
 	EXPECT_TRUE(wait_tcp_state(copy, TCP_CLOSE));
 	EXPECT_TRUE(say(here, there));
-	EXPECT_EQ(1, tw_nr_timers(self->fd));
+	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
 static int child_ends(pid_t child)
@@ -295,7 +295,7 @@ TEST_F(watched, in_flight)
 	ASSERT_EQ(0, pass_on(pair[0], self->here));
 	ASSERT_EQ(0, close(self->here));
 	sleep_ns(PAUSE);
-	EXPECT_EQ(TWHEEL_STATE_PENDING, tw_state(self->fd, handle));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
 	ASSERT_EQ(0, close(pair[0]));
 	ASSERT_EQ(0, close(pair[1]));
 	EXPECT_ENDED(handle);
@@ -347,7 +347,7 @@ TEST_F(watched, a_crowd)
 	for (i = 0; i < n; i++) {
 		add = watch_add(pair[i][0], idle, TWHEEL_WATCH_ABORT);
 		add.user_data = i;
-		ASSERT_EQ(0, tw_add_timer(self->fd, &add));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	}
 	sleep_ns(idle / 2);
 	for (i = 0; i < n; i += 2) {
@@ -355,8 +355,8 @@ TEST_F(watched, a_crowd)
 		ASSERT_TRUE(say(pair[i][1], pair[i][0]));
 	}
 	while (silent < n / 2) {
-		ASSERT_TRUE(tw_wait(self->fd));
-		while (tw_read(self->fd, &event, 1) == 1) {
+		ASSERT_TRUE(wh_wait(self->fd));
+		while (wh_read(self->fd, &event, 1) == 1) {
 			ASSERT_GT(n, event.user_data);
 			events[event.user_data]++;
 			silent += event.user_data % 2;
@@ -373,7 +373,7 @@ TEST_F(watched, a_crowd)
 		close(pair[i][1]);
 	}
 	EXPECT_TRUE(wait_for_last(self->fd));
-	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(n, stats.expiries + stats.ended);
 	/* No timer keeps a socket in memory. Some free ones count, those of a CPU's slabs. */
 	for (i = 0; socks != POISON && i < 200 && tcp_socks() > socks + n / 4; i++)

@@ -123,7 +123,7 @@ static inline int many_files(void)
 static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle)
 {
 	struct twheel_timer_add add = watch_add(sock, idle, flags);
-	int ret = tw_add_timer(fd, &add);
+	int ret = wh_add_timer(fd, &add);
 
 	if (ret >= 0 && handle)
 		*handle = add.handle;
@@ -135,7 +135,7 @@ static inline bool wait_timers(int fd, __u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 
-	while (tw_nr_timers(fd) != n) {
+	while (wh_nr_timers(fd) != n) {
 		if (now_ns() > end)
 			return false;
 		sleep_ns(MSEC);
@@ -149,7 +149,7 @@ static inline bool wait_for_last(int fd)
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 	struct twheel_info info;
 
-	while (!tw_info(fd, &info) && now_ns() < end) {
+	while (!wh_info(fd, &info) && now_ns() < end) {
 		if (info.nr_timers == info.nr_events)
 			return true;
 		sleep_ns(MSEC);
@@ -162,9 +162,9 @@ static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 r
 {
 	struct twheel_event event[2];
 
-	if (!tw_wait(fd))
+	if (!wh_wait(fd))
 		return "no event";
-	if (tw_read(fd, event, 2) != 1)
+	if (wh_read(fd, event, 2) != 1)
 		return "not one event";
 	if (event->handle != handle || event->user_data != USER_DATA)
 		return "another timer's event";
@@ -188,9 +188,9 @@ static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 r
 	struct twheel_context_stats __stats;				\
 									\
 	EXPECT_TRUE(wait_timers(self->fd, 0));				\
-	EXPECT_EQ(-ENOENT, tw_state(self->fd, handle));			\
-	EXPECT_FALSE(tw_ready(self->fd));				\
-	ASSERT_EQ(0, tw_stats(self->fd, &__stats));			\
+	EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));			\
+	EXPECT_FALSE(wh_ready(self->fd));				\
+	ASSERT_EQ(0, wh_stats(self->fd, &__stats));			\
 	EXPECT_EQ(1, __stats.ended);					\
 	EXPECT_EQ(0, __stats.expiries);					\
 	EXPECT_EQ(0, __stats.cancels);					\
