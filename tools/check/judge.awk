@@ -202,6 +202,7 @@ function explain(why,    status) {
 function again() {
 	printf "again %-8s %-28s %d failed in %s s\n", guest, program, not_ok, seconds
 	explain_failure()
+	fflush()
 	repeated[program] = 1
 	delete seen[program]
 	program = ""
@@ -218,6 +219,7 @@ function report(    bad) {
 		seconds == "" ? "" : " in " seconds " s"
 	if (bad)
 		explain_failure()
+	fflush()
 	program = ""
 }
 
@@ -229,5 +231,4 @@ function explain_failure(    i) {
 		print "      " failures[i]
 	for (i = 0; i < nr_problems; i++)
 		print "      " problems[i]
-	fflush()
 }
