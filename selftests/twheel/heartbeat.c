@@ -113,12 +113,16 @@ static bool heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat)
 }
 
 /* Timeouts: of connections that have not been heard of for that long. */
-static unsigned int timeouts(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self)
+static unsigned int timeouts(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self,
+			     bool beaten)
 {
 	struct connection *connection;
 	struct twheel_event events[16];
 	int i, n = wh_read(self->fd, events, ARRAY_SIZE(events));
 
+	/* The only one may have been taken back by a heartbeat that epoll told of, too. */
+	if (n == -EAGAIN && beaten)
+		return 0;
 	ASSERT_LT(0, n);
 	for (i = 0; i < n; i++) {
 		EXPECT_EVENT_OK(&events[i]);
@@ -144,7 +148,7 @@ TEST_F_TIMEOUT(heartbeat, epoll_server, 60)
 		ASSERT_LT(0, n);
 		for (k = 0; k < n; k++) {
 			if (events[k].data.fd == self->fd) {
-				timed_out += timeouts(_metadata, self);
+				timed_out += timeouts(_metadata, self, k > 0);
 				continue;
 			}
 			connected = heartbeat(_metadata, self);
