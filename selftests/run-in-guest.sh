@@ -64,8 +64,23 @@ loaded() {
 	grep -q '^twheel ' /proc/modules
 }
 
+# What there is of a session, at most.
+end_session() {
+	cat /proc/[0-9]*/stat 2> /dev/null |
+		sed -n "s/^\([0-9]*\) (.*) . [0-9]* [0-9]* $1 .*/\1/p" |
+		while read -r left; do
+			kill -KILL "$left" 2> /dev/null
+		done
+}
+
+# In a session of its own, so that nothing of it is left when it has failed.
 in_directory() {
-	(cd "selftests/${1%/*}" && exec ${LIMIT:+timeout -k 5 "$LIMIT"} "./${1##*/}")
+	(cd "selftests/${1%/*}" && exec setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${1##*/}") &
+	session=$!
+	wait $session
+	in_session=$?
+	end_session $session
+	return $in_session
 }
 
 # Without high resolution, every lateness would be that of the kernel's tick.  It begins with

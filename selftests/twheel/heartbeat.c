@@ -74,8 +74,11 @@ FIXTURE_SETUP(heartbeat)
 	ASSERT_EQ(0, epoll_ctl(self->epoll, EPOLL_CTL_ADD, self->server, &event));
 	self->clients = fork();
 	ASSERT_GE(self->clients, 0);
-	if (!self->clients)
+	if (!self->clients) {
+		/* When the server ends, whatever the reason, so do they. */
+		close(sockets[0]);
 		clients(sockets[1]);
+	}
 	ASSERT_EQ(0, close(sockets[1]));
 }
 

@@ -72,7 +72,7 @@ any_machine uml 'echo 1 > /proc/sys/vm/panic_on_oom
 # shellcheck disable=SC2016 # the guest's shell expands these
 expect "warning while a test runs" 125 -- '
 	mkdir selftests/own
-	for name in good bad late slow; do
+	for name in good alone bad late slow; do
 		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
 			> selftests/own/$name
 		echo own/$name
@@ -81,6 +81,8 @@ expect "warning while a test runs" 125 -- '
 	for name in bad late slow; do
 		echo "[ -e /tmp/$name ] || ! : > /tmp/$name" >> selftests/own/$name
 	done
+	echo "sleep 1000 &" >> selftests/own/good
+	echo "! pidof sleep" >> selftests/own/alone
 	printf "%s\n" own/bad own/late > selftests/by-the-clock
 	chmod +x selftests/own/*
 	selftests/run-in-guest.sh own'
@@ -91,6 +93,8 @@ ok "it is charged to that test"
 	grep -q '^#@ again own/late 1 ' "$tmp/output" &&
 	grep -q '^#@ end own/late 0 ' "$tmp/output"
 ok "only what goes by the clock is run once more, and not after a warning"
+grep -q '^#@ end own/alone 0 ' "$tmp/output"
+ok "what a program leaves behind is ended"
 # More of its time than the run may take of ours.
 expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
 BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
