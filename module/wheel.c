@@ -430,7 +430,7 @@ void twheel_settle(struct twheel *wheel)
 	/* Pairs with the READ_ONCE() in cells_empty(). */
 	for (i = 0; i < removed; i++)
 		WRITE_ONCE(*wheel->removed[i], NULL);
-	/* Pairs with the cmpxchg() in twheel_try_take(). */
+	/* Pairs with the cmpxchg() in try_take_from(). */
 	smp_mb();
 	for (i = 0; i < removed; i++) {
 		chunk = chunk_of(wheel->removed[i]);
@@ -656,7 +656,10 @@ static int try_take_from(struct twheel_node **cell, struct twheel_node *node)
 	bool taken;
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	/* Pairs with the xchg() in twheel_cell_empty(). */
+	/*
+	 * Pairs with the xchg() in twheel_cell_empty(); and with the smp_mb() in
+	 * twheel_settle(): the owner sees this, or chunk_empty() what the owner has cleared.
+	 */
 	taken = cmpxchg(cell, node, NULL) == node;
 	if (taken) {
 		WRITE_ONCE(node->place, 0);
