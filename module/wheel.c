@@ -437,7 +437,7 @@ void twheel_settle(struct twheel *wheel)
 		/* One that is being worked off is in no chain. */
 		if (likely(!chunk_empty(chunk) || !chunk->pprev))
 			continue;
-		/* Its neighbours are fetched all at the same time. */
+		/* Noted in place of what is done with. The neighbours are fetched all together. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
 		wheel->removed[dropped++] = wheel->removed[i];

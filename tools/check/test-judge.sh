@@ -129,6 +129,15 @@ expect "run once more, twice" "1 3 0"
 again "$tap" 1..1 'not ok 1 a' 1
 head -n 5 "$tmp/log" > "$tmp/cut" && mv "$tmp/cut" "$tmp/log"
 expect "to be run once more, and was not" "0 1 0"
+for program in p q r; do
+	echo "$program" >> "$tmp/repeatable"
+	again "$tap" 1..1 'not ok 1 a' 1
+	sed "s/^\\(#@ [a-z]*\\) p/\\1 $program/" "$tmp/log"
+done > "$tmp/three"
+mv "$tmp/three" "$tmp/log"
+programs='p q r'
+expect "three that are run once more" "3 3 0"
+programs=p
 echo q > "$tmp/repeatable"
 again "$tap" 1..1 'not ok 1 a' 1
 expect "run once more what does not go by the clock" "1 3 0"
@@ -173,4 +182,32 @@ expect_race "a race inside of a lock that both of us take" no \
 expect_race "a lock that one of us sets up while the other takes it" yes \
 	__mutex_init 'f [twheel]' osq_lock 'g [twheel]'
 expect_race "a race of the kernel" no pollwake softirq poll sys_poll
+
+# How kernels report an oops at a breakpoint.
+oops() {
+	printf '%s\n' "[    2.0] something else" "[    3.1] $1" "[    3.1] CPU: 0 PID: 0" \
+		"[    3.1] RIP: 0010:$2" "[    3.1] Call Trace:" "[    3.2] RIP: 0010:$3"
+}
+
+# Was that QEMU's fault?
+expect_patched() {
+	local name=$1 late=$2 got=no
+
+	shift 2
+	if oops "$@" | "$TOP/tools/vm/patched-too-late"; then
+		got=yes
+	fi
+	number=$((number + 1))
+	[ "$got" = "$late" ] || printf 'not '
+	echo "ok $number $name"
+}
+
+expect_patched "code patched too late" yes 'Oops: int3: 0000 [#1] PREEMPT SMP NOPTI' \
+	ttwu_do_activate+0x8d/0x220 'f+0x8/0x10 [twheel]'
+expect_patched "code patched too late, as told by 6.1" yes 'int3: 0000 [#1] PREEMPT SMP NOPTI' \
+	ttwu_do_activate+0x8d/0x220 pv_native_safe_halt+0xf/0x20
+expect_patched "a breakpoint of ours" no 'Oops: int3: 0000 [#1] PREEMPT SMP NOPTI' \
+	'f+0x8d/0x220 [twheel]' pv_native_safe_halt+0xf/0x20
+expect_patched "another oops" no 'Oops: 0000 [#1] PREEMPT SMP NOPTI' \
+	ttwu_do_activate+0x8d/0x220 pv_native_safe_halt+0xf/0x20
 echo "1..$number"
