@@ -427,6 +427,8 @@ void twheel_settle(struct twheel *wheel)
 	unsigned int removed = wheel->nr_removed, dropped = 0, i;
 	struct twheel_chunk *chunk;
 
+	if (!removed)
+		return;
 	/* Pairs with the READ_ONCE() in cells_empty(). */
 	for (i = 0; i < removed; i++)
 		WRITE_ONCE(*wheel->removed[i], NULL);
