@@ -270,7 +270,8 @@ static void private_stop(struct victim *v)
  */
 static void duel(struct victim *v)
 {
-	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	/* A CPU may come or go meanwhile. */
+	unsigned int cpu = data_race(cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
 	const u64 tick = 1ULL << twheel_tick_shift();
 	bool blind = get_random_u32() & 1;
 	/* It takes some time to get to the other CPU. */
