@@ -148,12 +148,17 @@ static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rul
 	return KEEP;
 }
 
-/* Dry run: the connection has been counted. */
+/*
+ * Dry run: the connection has been counted, as there was no activity for an idle timeout. Should
+ * this be a moment too early to see that there is some again, or its stamp be late because the
+ * kernel's jiffies are, then that stamp is of the latter half of the time: the next look takes
+ * what is younger than that for new.
+ */
 static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle_rule *rule,
 			      u64 now)
 {
 	set_flag(kick, TWHEEL_KICK_COUNTED, true);
-	arm(kick, rule->spec.idle ? now + rule->spec.idle : U64_MAX);
+	arm(kick, rule->spec.idle ? now + rule->spec.idle / 2 : U64_MAX);
 }
 
 /* The limit is over, and the socket is locked. */
@@ -304,7 +309,7 @@ void twheel_kick_expire(struct twheel_timer *timer)
 		arm(kick, limit);
 	} else if (limit && kick->watch.flags & TWHEEL_KICK_COUNTED &&
 		   limit <= timer->node.deadline + spread_of(kick, rule)) {
-		/* Nothing has come since it was armed, an idle timeout before its deadline. */
+		/* Nothing has come since an idle timeout before the deadline. */
 		wait_for_activity(kick, rule, now);
 	} else {
 		set_flag(kick, TWHEEL_KICK_COUNTED, false);

@@ -5,6 +5,8 @@
  */
 #include "rules_test.h"
 
+#define STALL	"/sys/module/twheel_stall/parameters/ns"
+
 /* The kernel closes what nobody has accepted: it must not meet the worker, and says so if. */
 TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 {
@@ -46,6 +48,55 @@ TEST_F_TIMEOUT(rules, removed_while_it_closes, TIMEOUT)
 		open -= is_open(&pairs[i]);
 	EXPECT_EQ(0, open);
 	EXPECT_LE(1, closed);
+}
+
+static void be_busy(void *arg)
+{
+	if (!pin(*(int *)arg))
+		for (;;)
+			continue;
+}
+
+/*
+ * Dry run: what comes while the kernel's jiffies stand still has an older stamp than it should,
+ * and counts nevertheless. It takes a CPU that is busy, and so keeps them, and is held up, while
+ * the timer comes up here.
+ */
+TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
+{
+	const __u64 idle = 200 * MSEC;
+	int list[8], nr = cpus(list, ARRAY_SIZE(list)), late = 0, id, i;
+	pid_t busy[ARRAY_SIZE(list)];
+	struct pair pair;
+	__u64 end;
+
+	if (nr < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, system("modprobe twheel_stall"));
+	ASSERT_EQ(0, pin(list[0]));
+	for (i = 1; i < nr; i++)
+		busy[i] = spawn(be_busy, &list[i]);
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
+	ASSERT_LT(0, id);
+	for (i = 0; i < 30; i++) {
+		ASSERT_TRUE(wait_for(self->fd, id, closed, i + 1)) TH_LOG("round %d", i);
+		/* It is looked at again after an idle timeout. */
+		sleep_ns(idle - (20 - i % 15) * MSEC);
+		ASSERT_EQ(0, file_write(STALL, 18 * MSEC));
+		for (end = now_ns() + 16 * MSEC; now_ns() < end;)
+			continue;
+		late += now_ns() - coarse_ns() > 8 * MSEC;
+		ASSERT_TRUE(say(pair.client, pair.server));
+	}
+	printf("# %d of %d times, jiffies were late\n", late, i);
+	EXPECT_LT(0, late);
+	close_pair(&pair);
+	for (i = 1; i < nr; i++) {
+		kill(busy[i], SIGKILL);
+		reap(busy[i]);
+	}
+	EXPECT_EQ(0, system("rmmod twheel_stall"));
 }
 
 static bool race_is_over;
