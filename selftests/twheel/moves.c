@@ -7,7 +7,6 @@
 #include "twheel_test.h"
 
 #define TIMERS	2000
-#define MOVES	100000
 
 /**
  * struct model - what the test knows of a timer
@@ -167,12 +166,13 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 {
 	__u64 base = now_ns() + HOUR, far = 2 * HOUR, begin;
+	const size_t moves = very_many();
 	size_t i, move;
 
 	for (i = 0; i < TIMERS; i++)
 		ASSERT_EQ(0, model_add(self, variant->by_key, i, base + random_below(far)));
 	begin = now_ns();
-	for (move = 0; move < MOVES; move++) {
+	for (move = 0; move < moves; move++) {
 		i = random_below(TIMERS);
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  model_move(self, variant->by_key, i,
@@ -180,7 +180,7 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 							random_magnitude(42))));
 	}
 	/* Near, in several steps to earlier and one to later; a quarter of that speed will do. */
-	base = now_ns() + 3 * SEC + 4 * 3 * TIMERS * (now_ns() - begin) / MOVES;
+	base = now_ns() + 3 * SEC + 4 * 3 * TIMERS * (now_ns() - begin) / moves;
 	for (i = 0; i < TIMERS; i++) {
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  model_move(self, variant->by_key, i, base + random_magnitude(38)));
@@ -197,6 +197,7 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 TEST_F_TIMEOUT(moves, while_they_fire, 400)
 {
 	struct twheel_event events[64];
+	const size_t moves = very_many();
 	unsigned int taken_back = 0;
 	size_t i, move;
 	__u64 end;
@@ -206,7 +207,7 @@ TEST_F_TIMEOUT(moves, while_they_fire, 400)
 		ASSERT_EQ(0, model_add(self, variant->by_key, i,
 				       now_ns() + random_magnitude(28)));
 	end = now_ns() + 3 * SEC;
-	for (move = 0; move < MOVES && now_ns() < end; move++) {
+	for (move = 0; move < moves && now_ns() < end; move++) {
 		if (!(move & 31)) {
 			while ((n = wh_read(self->fd, events, 64)) > 0)
 				for (k = 0; k < n; k++)
