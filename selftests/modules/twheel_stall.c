@@ -40,6 +40,13 @@ static const struct kernel_param_ops ns_ops = { .set = set_ns };
 module_param_cb(ns, &ns_ops, NULL, 0200);
 MODULE_PARM_DESC(ns, "hold up the other CPUs for so long");
 
+/* Nobody waits for a stall but this: its code must not go before it has ended. */
+static void __exit twheel_stall_exit(void)
+{
+	kick_all_cpus_sync();
+}
+module_exit(twheel_stall_exit);
+
 MODULE_DESCRIPTION("Holds CPUs up, for tests of twheel");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

@@ -73,6 +73,7 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 	if (nr < 2)
 		SKIP(return, "needs two CPUs");
 	ASSERT_EQ(0, system("modprobe twheel_stall"));
+	EXPECT_EQ(-ERANGE, file_write(STALL, SEC));
 	ASSERT_EQ(0, pin(list[0]));
 	for (i = 1; i < nr; i++)
 		busy[i] = spawn(be_busy, &list[i]);
