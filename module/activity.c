@@ -3,8 +3,42 @@
  * twheel: when data last came and went on a connection
  *
  * TCP notes both in each socket: the lower 32 bits of jiffies. That is read without a lock, and
- * made nanoseconds of CLOCK_MONOTONIC, for which it has to be known when jiffies begin.
+ * made nanoseconds of CLOCK_MONOTONIC, for which it has to be known when jiffies begin: jiffy n
+ * begins at n * TICK_NSEC, and when jiffy 0 began, as far as those go that are counted now.
+ *
+ * That beginning is learned from the timekeeper, which says when it is up to date, right after
+ * jiffies were counted. What is *seen* there is not before the beginning, as no jiffy is counted
+ * before it has begun, and less than a jiffy after it:
+ *
+ *  - with a tick that came in time, by the tick's latency;
+ *  - when a CPU leaves idle and counts what has gone by, or a clock is set, by anything up to a
+ *    jiffy.
+ *
+ * So the earliest that was seen is right, but for what moves the beginning itself:
+ *
+ *  - A tick that is periodic (highres=off nohz=off) and did not come, because its CPU had
+ *    interrupts off: nobody makes up for it. All jiffies from then on begin one TICK_NSEC later
+ *    for each. What is seen is later than what is known by a jiffy or more, which it cannot be
+ *    otherwise, and is taken for known. It may be late by up to a jiffy, until the next tick.
+ *  - The device of such a tick is faster or slower than CLOCK_MONOTONIC. If it is faster, each
+ *    tick is earlier than the last one, and is taken for known. If it is slower, each is later:
+ *    what is known moves on by up to a 256th of a jiffy with each, more than any device is wrong
+ *    by. With high resolution there is no such device, and the earliest stays right.
+ *    (That jiffies have been shorter or longer in the time since a stamp is not made up for; it is
+ *    what the device is wrong by of that time.)
+ *  - Jiffies that are late for a while, as the CPU that counts them is held up, and catch up. As
+ *    long as they are late, and somebody is told, a later beginning is seen and known: late is the
+ *    safe side. When they have caught up, the right one is.
+ *
+ * When jiffies have been lost and are counted again, and nobody has been told yet, what is known
+ * is too early. But a stamp is no older than it is by jiffies, of which too few have been counted:
+ * with a periodic tick twheel_watch_active() takes the later of both.
+ *
+ * What is left is a stamp that was made while jiffies were late, and is looked at when they have
+ * caught up: nobody can see that it is younger than it says. Where another CPU has ticks it counts
+ * jiffies in place of the one that is held up, after 5 of them.
  */
+#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -13,51 +47,49 @@
 
 #include "watch.h"
 
+/* By how much what is known moves on with a tick if that is periodic, in nanoseconds. */
+#define STEP_NS		(TICK_NSEC / 256)
+
 /*
- * When jiffy 0 began, in nanoseconds of CLOCK_MONOTONIC: jiffies begin on time, as a rule, and
- * never before it, so the earliest beginning seen is right. Starts at the end of time. Written by
- * whoever has seen an earlier one; should two do so at once the next one puts it right.
+ * When jiffy 0 began, in nanoseconds of CLOCK_MONOTONIC, see the head of this file; it may be
+ * before 0, modulo 2^64. Written by the timekeeper's notifier only, so by one at a time.
  */
-static u64 first_jiffy = U64_MAX;
+static u64 first_jiffy;
+/* The resolution of the ticks by which it was learned: a new one begins anew. Likewise. */
+static unsigned int learned_with;
 
-static u64 begin_of_first_jiffy(u64 now, u64 jiffy)
+/* Nanoseconds: a jiffy if ticks may be periodic, else 1. */
+static unsigned int resolution(void)
 {
-	/* Pairs with the store below. */
-	u64 known = READ_ONCE(first_jiffy), seen;
+	/* Written once, by the kernel. */
+	return data_race(hrtimer_resolution);
+}
 
-	if (likely(now - jiffy * TICK_NSEC >= known && known != U64_MAX))
-		return known;
-	/* A jiffy may have begun since @now was read. */
-	jiffy = get_jiffies_64();
-	seen = ktime_get_ns() - jiffy * TICK_NSEC;
-	if (seen >= known && known != U64_MAX)
-		return known;
-	WRITE_ONCE(first_jiffy, seen);
-	return seen;
+/* May a device make the ticks, and not CLOCK_MONOTONIC? */
+static bool is_periodic(void)
+{
+	return resolution() >= TICK_NSEC;
 }
 
 /**
- * twheel_watch_learn_jiffies - learn when jiffies begin
+ * twheel_watch_note_jiffy - the timekeeper is up to date
+ * @jiffy:	what get_jiffies_64() has returned
+ * @now:	nanoseconds of CLOCK_MONOTONIC, read after @jiffy: so that it is not before that
+ *		jiffy has begun
  *
- * That is by waiting for some, with the CPU busy: to sleep would be to wake up too late. It is
- * done once.
- *
- * Context: process.
+ * Context: any, with the timekeeper's lock held.
  */
-void twheel_watch_learn_jiffies(void)
+void twheel_watch_note_jiffy(u64 jiffy, u64 now)
 {
-	u64 jiffy;
-	int i;
+	u64 seen = now - jiffy * TICK_NSEC, known = first_jiffy;
+	s64 step = is_periodic() ? STEP_NS : 0;
+	s64 later = seen - known;
 
-	/* Pairs with the WRITE_ONCE() above. */
-	if (READ_ONCE(first_jiffy) != U64_MAX)
-		return;
-	for (i = 0; i < 3; i++) {
-		jiffy = get_jiffies_64();
-		while (!time_after64(get_jiffies_64(), jiffy))
-			cpu_relax();
-		begin_of_first_jiffy(ktime_get_ns(), jiffy);
-	}
+	if (learned_with == resolution() && later > step && later < TICK_NSEC)
+		seen = known + step;
+	learned_with = resolution();
+	/* Pairs with the READ_ONCE() in twheel_watch_active(). */
+	WRITE_ONCE(first_jiffy, seen);
 }
 
 /* Jiffies since a stamp; 0 if it is of one that has begun since @jiffy was read. */
@@ -75,7 +107,7 @@ static u32 age_of(u32 stamp, u64 jiffy)
  * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
  *
  * The kernel counts this in jiffies. The answer is the end of that jiffy: rather
- * a little late than before the limit is over.
+ * a little late than before the limit is over. See the head of this file.
  *
  * Context: any but NMI. If the socket is locked, there is no later one until it is unlocked.
  * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
@@ -84,10 +116,18 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
 	/* Written by TCP, with the socket locked; each is read by itself. */
-	u32 received = age_of(READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime), jiffy);
+	u32 stamp = READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
 	u32 sent = age_of(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
-	u32 age = min(received, sent);
+	u32 received = age_of(stamp, jiffy), age;
+	s64 end;
 
+	/*
+	 * When both ends connect at the same time, TCP stamps for each that it has sent, and not
+	 * that it has received. It may also be of jiffy 0.
+	 */
+	if (!stamp)
+		received = min(received, sent);
+	age = min(received, sent);
 	flags &= TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT;
 	if (flags == TWHEEL_WATCH_RECEIVED)
 		age = received;
@@ -96,5 +136,10 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 	/* This jiffy has not ended. */
 	if (!age)
 		return now;
-	return min(now, begin_of_first_jiffy(now, jiffy) + (jiffy - age + 1) * TICK_NSEC);
+	/* Pairs with the WRITE_ONCE() in twheel_watch_note_jiffy(). */
+	end = READ_ONCE(first_jiffy) + (jiffy - age + 1) * TICK_NSEC;
+	/* Jiffies may be lost, and nobody have been told yet. */
+	if (is_periodic())
+		end = max_t(s64, end, now - min(now, (u64)age * TICK_NSEC));
+	return clamp_t(s64, end, 0, now);
 }

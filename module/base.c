@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the bases: set up, given memory, read, and taken down
- *
- * A wheel is given a page of chunks when few are left, from whoever arms or expires a
- * timer, with no wait. If there is none the wheel goes on without (see wheel.c), so
- * arming never fails. A page is kept until the module goes: the wheel never needs more
- * chunks than there were timers at the peak.
+ * twheel: the bases: set up, read, and taken down
  */
-#include <linux/gfp.h>
-#include <linux/kmemleak.h>
+#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
 #include "base.h"
@@ -39,29 +34,6 @@ unsigned int twheel_tick_shift(void)
 EXPORT_SYMBOL_GPL(twheel_tick_shift);
 
 /**
- * twheel_base_supply_page - give this CPU's wheel a page of chunks, if there is one
- *
- * Context: process or softirq; does not sleep.
- */
-void twheel_base_supply_page(void)
-{
-	struct twheel_base *base;
-	unsigned long flags;
-	struct page *page;
-
-	if (twheel_inject_no_page())
-		return;
-	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO);
-	if (!page)
-		return;
-	/* Pages are not what it looks for by itself. */
-	kmemleak_alloc(page_address(page), PAGE_SIZE, 1, GFP_NOWAIT | __GFP_NOWARN);
-	base = twheel_base_enter(&flags);
-	twheel_supply(&base->wheel, page_address(page));
-	twheel_base_leave(base, flags);
-}
-
-/**
  * twheel_engine_snapshot - read a base's numbers
  * @cpu:	a possible CPU
  * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
@@ -77,6 +49,7 @@ void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 	data_race(snapshot->counts = base->counts);
 	/* Likewise. */
 	data_race(snapshot->wheel = base->wheel.stats);
+	snapshot->wheel.free = twheel_nr_free(&snapshot->wheel);
 	snapshot->expiries = 0;
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		snapshot->expiries += snapshot->counts.late[i];
@@ -97,7 +70,12 @@ static struct twheel_base *base_create(unsigned int cpu)
 #endif
 	base->cpu = cpu;
 	base->programmed = TWHEEL_NEVER;
+	/* As of the kernel's own timers, which nohz_full= keeps off a CPU. */
+	base->isolated = !housekeeping_test_cpu(cpu, HK_TYPE_TIMER) ||
+			 twheel_inject_isolated(cpu);
+	INIT_CSD(&base->csd, twheel_expiry_called, base);
 	twheel_init(&base->wheel, tick_shift, cpu, ktime_get_ns() >> tick_shift);
+	base->portion = TWHEEL_PORTION;
 	hrtimer_setup(&base->hrtimer, twheel_expiry_tick, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 	return base;
@@ -106,18 +84,16 @@ static struct twheel_base *base_create(unsigned int cpu)
 static void base_destroy(struct twheel_base *base)
 {
 	struct twheel_snapshot snapshot;
-	struct twheel_page *page;
 
 	if (!base)
 		return;
+	/* Whose timer was cancelled meanwhile. */
+	while (atomic_read(&base->calls))
+		usleep_range(100, 1000);
 	hrtimer_cancel(&base->hrtimer);
 	twheel_engine_snapshot(base->cpu, &snapshot);
 	WARN_ON_ONCE(snapshot.pending);
-	while ((page = base->wheel.pages)) {
-		base->wheel.pages = page->next;
-		kmemleak_free(page);
-		free_page((unsigned long)page);
-	}
+	twheel_pages_drain(&base->wheel);
 	kvfree(base);
 }
 
@@ -167,11 +143,16 @@ int twheel_engine_init(void)
 			goto err_bases;
 		}
 	}
-	ret = twheel_hotplug_init();
+	ret = twheel_pages_init();
 	if (ret)
 		goto err_bases;
+	ret = twheel_hotplug_init();
+	if (ret)
+		goto err_pages;
 	return 0;
 
+err_pages:
+	twheel_pages_stop();
 err_bases:
 	destroy_bases();
 	return ret;
@@ -183,5 +164,9 @@ err_bases:
 void twheel_engine_exit(void)
 {
 	twheel_hotplug_exit();
+	twheel_pages_stop();
 	destroy_bases();
+	twheel_pages_exit();
+	/* The last instructions of the last twheel_expiry_called(). */
+	synchronize_rcu();
 }

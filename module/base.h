@@ -8,6 +8,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
@@ -16,11 +17,14 @@
 #include "inject.h"
 #include "twheel.h"
 
-/* Chunks worked off, or moved, in one go. */
-#define TWHEEL_PORTION		32
+/* Chunks worked off, or moved, in one go, at most. */
+#define TWHEEL_PORTION		32U
 
 /* With fewer free chunks than this, a page is added: each entry may need one. */
 #define TWHEEL_CHUNKS_LOW	(TWHEEL_PORTION * TWHEEL_CHUNK_CELLS)
+
+/* So many a task leaves to the softirqs: see pages.c. */
+#define TWHEEL_CHUNKS_LOW_TASK	(TWHEEL_CHUNKS_LOW + TWHEEL_PAGE_CHUNKS + 1)
 
 /**
  * struct twheel_base - one CPU's wheel and what drives it
@@ -30,6 +34,8 @@
  * @running:	the timer whose callback is being called, or was called last by the
  *		hrtimer's function, which is still at work; or NULL. Read by any CPU
  * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
+ * @rests_until: when expiry goes on with what is overdue, in nanoseconds, as it has taken long
+ * @portion:	chunks worked off in one go: fewer, as long as callbacks take long
  * @behind:	how many nanoseconds it is past the time until which timers are due, plus one
  * @counts:	statistics
  * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
@@ -42,6 +48,13 @@
  * @expiry_lock: held while callbacks are called, so that who waits for one lends
  *		it his priority (PREEMPT_RT only). Taken outside of @lock
  * @wheel:	the timers
+ * @isolated:	the CPU is to be left alone: timers that it arms go to another one's wheel.
+ *		Constant
+ * @sent:	something was sent to the inbox, and the hrtimer's function has not looked
+ *		into it since; it will by the next tick. Set and cleared under @wheel.lock;
+ *		the CPU itself reads it without, and sets it again
+ * @calls:	how many calls by @csd are on their way, or not yet over
+ * @csd:	has the CPU see to @sent; called under @wheel.lock
  *
  * Without PREEMPT_RT all of this but @running and @wheel.lock's is the CPU's own:
  * see twheel_base_enter().
@@ -51,6 +64,8 @@ struct twheel_base {
 	bool			expiring;
 	struct twheel_timer	*running;
 	u64			programmed;
+	u64			rests_until;
+	unsigned int		portion;
 	u64			behind;
 	struct twheel_counts	counts;
 	struct hrtimer		hrtimer;
@@ -60,21 +75,33 @@ struct twheel_base {
 	spinlock_t		expiry_lock;
 #endif
 	struct twheel		wheel;
+	bool			isolated;
+	bool			sent;
+	atomic_t		calls;
+	call_single_data_t	csd;
 };
 
 /* Each possible CPU's base. Constant between init and exit. */
 DECLARE_PER_CPU(struct twheel_base *, twheel_bases);
 
-/* base.c */
-void twheel_base_supply_page(void);
+/* pages.c */
+int twheel_pages_init(void);
+void twheel_pages_stop(void);
+void twheel_pages_exit(void);
+bool twheel_pages_supply(void);
+void twheel_pages_drain(struct twheel *wheel);
 
 /* expiry.c */
 int twheel_expiry_init(void);
 enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
 void twheel_expiry_program(struct twheel_base *base);
+void twheel_expiry_call(struct twheel_base *base);
+void twheel_expiry_called(void *arg);
 
 /* engine.c */
 u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
+void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
 
 /* hotplug.c */
 int twheel_hotplug_init(void);
@@ -200,14 +227,18 @@ static inline void twheel_base_await(struct twheel_base *base)
 }
 #endif
 
-/* Gives this CPU's wheel a page of chunks when few are left. */
-static __always_inline void twheel_base_supply(void)
+/*
+ * Gives this CPU's wheel a page of chunks when few are left, or %TWHEEL_FREE_ASK is set. Returns
+ * whether timers are to be filed on it: an isolated CPU's never has any.
+ */
+static __always_inline bool twheel_base_supply(void)
 {
 	struct twheel_base *base = raw_cpu_read(twheel_bases);
 
 	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
-	if (unlikely(data_race(base->wheel.stats.free) < TWHEEL_CHUNKS_LOW))
-		twheel_base_supply_page();
+	if (unlikely((long)data_race(base->wheel.stats.free) < (long)TWHEEL_CHUNKS_LOW_TASK))
+		return twheel_pages_supply();
+	return true;
 }
 
 /*

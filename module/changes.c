@@ -2,9 +2,10 @@
 /*
  * twheel: sockets that change their state: who notices, and who is told
  *
- * The probe of the tracepoint inet_sock_set_state is called with preemption off, when nearly
- * nothing can be done on PREEMPT_RT, and before the state has changed. So it only notes the
- * socket for a worker, which makes the watch due, or tells of a connection that begins:
+ * The probe of the tracepoint inet_sock_set_state is called with preemption off (not so by the
+ * newest kernels), when nearly nothing can be done on PREEMPT_RT, and before the state has
+ * changed. So it only notes the socket for a worker, which makes the watch due, or tells of a
+ * connection that begins:
  *
  *	who changes the state		who begins to watch
  *	socket is locked
@@ -14,22 +15,37 @@
  *	socket is unlocked		...
  *					locks the socket: it is over
  *
- * If there are more changes than can be noted, all watches are looked at instead.
+ * The probe stays for a while when there is no kind left, and does nothing: to register it, and to
+ * unregister it, has the kernel patch its code, with all CPUs, and programs can make kinds come and
+ * go as fast as they like.
+ *
+ * If there are more changes than can be noted, all watches are looked at instead: by a work of its
+ * own, in portions, and once in a second at the most, however many changes there are. Others'
+ * changes do not wait for that.
  */
+#include <linux/jiffies.h>
 #include <linux/kfifo.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/tracepoint.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
 #include "watch.h"
 
-/* Changes of a CPU that can be noted. */
-#define NR_CHANGES	512
+/* Changes of a CPU that can be noted: 32 KB. */
+#define NR_CHANGES	2048
+
+/* Changes, or watches, that are looked at before others get their turn. */
+#define PORTION		64
+
+/* How long the probe stays when the last kind is gone, in jiffies. */
+#define PROBE_STAYS	(5 * HZ)
 
 /* Most kinds of watches. */
 #define NR_KINDS	2
@@ -41,46 +57,96 @@
  * @work:	passes them on
  */
 struct cpu_changes {
-	DECLARE_KFIFO(fifo, struct twheel_watch_change, NR_CHANGES);
+	DECLARE_KFIFO_PTR(fifo, struct twheel_watch_change);
 	struct work_struct	work;
 };
 
 static struct cpu_changes __percpu *changes;
+/* The works' of changes: before all others, so that there is room for the next ones. */
+static struct workqueue_struct *queue;
 static struct tracepoint *tracepoint;
 
 /*
- * Guards the table of kinds, their list, and the registration of the probe. Taken in process
- * context, outside of all others but watched.c's.
+ * Guards the table of kinds, their list, and whether the probe is registered. Held for a portion of
+ * changes at the most. Taken in process context, outside of all others but watched.c's.
  */
 static DEFINE_MUTEX(kinds_lock);
-/* Read by the probe without the lock. */
+/* Read by the probe and by work_on_scan() without the lock. */
 static struct twheel_watch_kind *kinds[NR_KINDS];
 static unsigned int nr_kinds;
+static bool is_registered;
 /* All kinds that there ever were; they are part of the module. */
 static LIST_HEAD(known_kinds);
 
-/* A change could not be noted. Written by the probe, taken back by who makes up for it. */
+/* Changes that could not be noted and that nobody has made up for. Written by the probe. */
 static atomic_t overflown = ATOMIC_INIT(0);
+/* When the last scan began, in jiffies. Written by the scan, read by who has it done again. */
+static unsigned long last_scan;
+/* The kind that is being scanned, or NULL. Written by the scan. */
+static struct twheel_watch_kind *scanned;
+/* Who waits for that to change. */
+static DECLARE_WAIT_QUEUE_HEAD(scan_wait);
+
+/*
+ * Notes in the watch of a socket that its connection ends. When the worker looks, the socket may
+ * have another one, if a program has dissolved this and connected it again.
+ *
+ * The watch may be removed meanwhile, and begin another life with another socket, but not with this
+ * one, which is locked:
+ *
+ *	who changes the state		who has the watch
+ *	found by sk			sk = NULL
+ *	its life			barrier
+ *	barrier				the next life
+ *	still sk? then that life
+ *	is this socket's
+ */
+static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
+		     const struct sock *sk)
+{
+	const u8 life = twheel_watch_life(kind, watch);
+
+	/* See above. Pairs with twheel_watch_remove(). */
+	smp_rmb();
+	/* Pairs with the WRITE_ONCE()s in watch.c. */
+	if (READ_ONCE(watch->sk) == sk)
+		/* Pairs with twheel_watch_has_ended(). */
+		WRITE_ONCE(watch->ended, life);
+}
+
+/* Does a socket listen no more? The new one of a connection begins as a copy of it. */
+static bool listened(int before, int after)
+{
+	return before == TCP_LISTEN && after == TCP_CLOSE;
+}
+
+/* Does a kind care for this change? If the connection that it watches ends, that is noted. */
+static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int before, int after)
+{
+	bool ends = twheel_watchable(before) && !twheel_watchable(after);
+	bool begins = after == TCP_ESTABLISHED || after == TCP_SYN_SENT || after == TCP_LISTEN;
+	struct twheel_watch *watch;
+
+	watch = ends ? twheel_watch_find(kind, sk) : NULL;
+	if (watch)
+		note_end(kind, watch, sk);
+	return watch || ((begins || listened(before, after)) && kind->changed);
+}
 
 /* Does anybody care for this change? */
 static bool is_wanted(const struct sock *sk, int before, int after)
 {
 	struct twheel_watch_kind *kind;
-	bool ends = twheel_watchable(before) && !twheel_watchable(after);
-	bool begins = after == TCP_ESTABLISHED || after == TCP_SYN_SENT || after == TCP_LISTEN;
+	bool wanted = false;
 	int i;
 
 	for (i = 0; i < NR_KINDS; i++) {
 		/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
 		kind = READ_ONCE(kinds[i]);
-		if (!kind)
-			continue;
-		if (begins && kind->changed)
-			return true;
-		if (ends && twheel_watch_find(kind, sk))
-			return true;
+		if (kind && kind_wants(kind, sk, before, after))
+			wanted = true;
 	}
-	return false;
+	return wanted;
 }
 
 /* The pid of who does this, if it is a process. */
@@ -90,7 +156,7 @@ static pid_t culprit(void)
 }
 
 /*
- * The probe. Its context is any that TCP runs in, with preemption off; the socket is
+ * The probe. Its context is any that TCP runs in, mostly with preemption off; the socket is
  * locked, by a process or in softirq context.
  */
 static void state_changes(void *unused, const struct sock *sk, int before, int after)
@@ -111,6 +177,9 @@ static void state_changes(void *unused, const struct sock *sk, int before, int a
 	if (!wanted)
 		return;
 	change.pid = culprit();
+	/* If the kernel had chosen it, it may be somebody else's soon. */
+	if (listened(before, after))
+		change.port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
 	local_irq_save(flags);
 	mine = this_cpu_ptr(changes);
 	sock_hold(change.sk);
@@ -118,18 +187,22 @@ static void state_changes(void *unused, const struct sock *sk, int before, int a
 	if (!data_race(kfifo_put(&mine->fifo, change))) {
 		/* Not the last reference: who changes the state has one. */
 		sock_put(change.sk);
-		atomic_set(&overflown, 1);
+		atomic_inc(&overflown);
 	}
-	queue_work(twheel_watch_queue, &mine->work);
+	queue_work(queue, &mine->work);
 	local_irq_restore(flags);
 }
 
 /*
- * May a connection be over? If its state is about to change, its socket is locked from before
- * this is told until after it has changed.
+ * May the connection that is watched be over? If its state is about to change, its socket is locked
+ * from before this is told until after it has changed. If its socket has another one by now, the
+ * end was noted.
  */
-static bool may_be_over(struct sock *sk)
+static bool may_be_over(struct twheel_watch_kind *kind, struct twheel_watch *watch,
+			struct sock *sk)
 {
+	if (twheel_watch_has_ended(kind, watch))
+		return true;
 	if (spin_is_locked(&sk->sk_lock.slock) || sock_owned_by_user_nocheck(sk))
 		return true;
 	/* What was stored before the socket was unlocked is seen. */
@@ -137,16 +210,18 @@ static bool may_be_over(struct sock *sk)
 	return !twheel_watchable(inet_sk_state_load(sk));
 }
 
-/* Makes all watches of a kind due whose connections are over, or may be. */
-static void look_for_ended(struct twheel_watch_kind *kind)
+/* Makes watches due whose connections are over, or may be. Returns whether there are more. */
+static bool look_for_some(struct twheel_watch_kind *kind, struct rhashtable_iter *iter)
 {
-	struct rhashtable_iter iter;
-	struct twheel_watch *watch;
+	struct twheel_watch *watch = NULL;
 	struct sock *sk;
+	int i;
 
-	rhashtable_walk_enter(&kind->table, &iter);
-	rhashtable_walk_start(&iter);
-	while ((watch = rhashtable_walk_next(&iter))) {
+	rhashtable_walk_start(iter);
+	for (i = 0; i < PORTION; i++) {
+		watch = rhashtable_walk_next(iter);
+		if (!watch)
+			break;
 		/* The table was resized: it goes on with the new one. */
 		if (IS_ERR(watch))
 			continue;
@@ -155,17 +230,95 @@ static void look_for_ended(struct twheel_watch_kind *kind)
 		 * is in, under the RCU lock.
 		 */
 		sk = READ_ONCE(watch->sk);
-		if (sk && may_be_over(sk))
+		if (sk && may_be_over(kind, watch, sk))
 			kind->over(watch, sk);
 	}
-	rhashtable_walk_stop(&iter);
+	rhashtable_walk_stop(iter);
+	return watch;
+}
+
+/* Is a kind still there? If not, twheel_changes_unsubscribe() waits for this scan to end. */
+static bool is_subscribed(const struct twheel_watch_kind *kind)
+{
+	/* Pairs with the WRITE_ONCE() there. */
+	return READ_ONCE(kinds[0]) == kind || READ_ONCE(kinds[1]) == kind;
+}
+
+static void look_for_ended(struct twheel_watch_kind *kind)
+{
+	struct rhashtable_iter iter;
+
+	atomic64_inc(&kind->counts.scans);
+	rhashtable_walk_enter(&kind->table, &iter);
+	while (look_for_some(kind, &iter) && is_subscribed(kind))
+		cond_resched();
 	rhashtable_walk_exit(&iter);
+}
+
+/*
+ * Scans a kind, if it is there. Either twheel_changes_unsubscribe() sees that it is scanned, or
+ * this that it is gone:
+ *
+ *	scan					unsubscribe
+ *	scanned = kind				kinds[] = NULL
+ *	barrier					barrier
+ *	still in kinds[]?			scanned == kind? wait
+ */
+static void scan_kind(struct twheel_watch_kind *kind)
+{
+	WRITE_ONCE(scanned, kind);
+	/* See above. */
+	smp_mb();
+	if (kind && is_subscribed(kind)) {
+		look_for_ended(kind);
+		if (kind->changed && is_subscribed(kind))
+			kind->changed(NULL);
+	}
+	/* It is done with the kind. Pairs with the smp_load_acquire() in is_scanned(). */
+	smp_store_release(&scanned, NULL);
+	wake_up_all(&scan_wait);
+}
+
+static bool is_scanned(const struct twheel_watch_kind *kind)
+{
+	/* Pairs with scan_kind(). */
+	return smp_load_acquire(&scanned) == kind;
+}
+
+/* Makes up for changes that could not be noted. */
+static void work_on_scan(struct work_struct *work)
+{
+	int i;
+
+	/* Pairs with scan_soon(). */
+	WRITE_ONCE(last_scan, jiffies);
+	/* What is lost from here on has this called again. */
+	atomic_xchg(&overflown, 0);
+	/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
+	for (i = 0; i < NR_KINDS; i++)
+		scan_kind(READ_ONCE(kinds[i]));
+}
+
+static DECLARE_DELAYED_WORK(scan, work_on_scan);
+
+/* Has that done, but not twice in a second. */
+static void scan_soon(void)
+{
+	/* Pairs with work_on_scan(). */
+	unsigned long next = READ_ONCE(last_scan) + HZ, now = jiffies;
+
+	queue_delayed_work(twheel_watch_queue, &scan, time_before(now, next) ? next - now : 0);
 }
 
 static void pass_on(struct twheel_watch_kind *kind, const struct twheel_watch_change *change)
 {
 	struct twheel_watch *watch;
 
+	if (change->port) {
+		if (kind->changed)
+			kind->changed(change);
+		return;
+	}
 	switch (change->state) {
 	case TCP_ESTABLISHED:
 	case TCP_SYN_SENT:
@@ -187,27 +340,24 @@ static void work_on_changes(struct work_struct *work)
 {
 	struct cpu_changes *theirs = container_of(work, struct cpu_changes, work);
 	struct twheel_watch_change change;
-	int i;
+	int i, n;
 
 	mutex_lock(&kinds_lock);
-	/* Pairs with state_changes(), as there. */
-	while (data_race(kfifo_get(&theirs->fifo, &change))) {
+	for (n = 0; n < PORTION; n++) {
+		/* Pairs with state_changes(), as there. */
+		if (!data_race(kfifo_get(&theirs->fifo, &change)))
+			break;
 		for (i = 0; i < NR_KINDS; i++)
 			if (kinds[i])
 				pass_on(kinds[i], &change);
 		sock_put(change.sk);
 		cond_resched();
 	}
-	if (atomic_xchg(&overflown, 0)) {
-		for (i = 0; i < NR_KINDS; i++) {
-			if (!kinds[i])
-				continue;
-			look_for_ended(kinds[i]);
-			if (kinds[i]->changed)
-				kinds[i]->changed(NULL);
-		}
-	}
+	if (nr_kinds && atomic_read(&overflown))
+		scan_soon();
 	mutex_unlock(&kinds_lock);
+	if (n == PORTION)
+		queue_work(queue, &theirs->work);
 }
 
 /*
@@ -216,16 +366,30 @@ static void work_on_changes(struct work_struct *work)
 
 static int register_probe(void)
 {
+	int ret;
+
 	if (!tracepoint)
 		return -EOPNOTSUPP;
-	return tracepoint_probe_register(tracepoint, state_changes, NULL);
+	if (is_registered)
+		return 0;
+	ret = tracepoint_probe_register(tracepoint, state_changes, NULL);
+	is_registered = !ret;
+	return ret;
 }
 
-static void unregister_probe(void)
+/* Takes the probe away if there is no kind. */
+static void unregister_probe(struct work_struct *work)
 {
-	tracepoint_probe_unregister(tracepoint, state_changes, NULL);
-	tracepoint_synchronize_unregister();
+	mutex_lock(&kinds_lock);
+	if (is_registered && !nr_kinds) {
+		tracepoint_probe_unregister(tracepoint, state_changes, NULL);
+		tracepoint_synchronize_unregister();
+		is_registered = false;
+	}
+	mutex_unlock(&kinds_lock);
 }
+
+static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
 
 /* Changes that were noted when the last kind was there. */
 static void drop_changes(void)
@@ -234,7 +398,8 @@ static void drop_changes(void)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu)
-		while (kfifo_get(&per_cpu_ptr(changes, cpu)->fifo, &change))
+		/* Pairs with state_changes(), as in work_on_changes(). */
+		while (data_race(kfifo_get(&per_cpu_ptr(changes, cpu)->fifo, &change)))
 			sock_put(change.sk);
 }
 
@@ -276,15 +441,24 @@ int twheel_changes_subscribe(struct twheel_watch_kind *kind)
 void twheel_changes_unsubscribe(struct twheel_watch_kind *kind)
 {
 	mutex_lock(&kinds_lock);
-	/* Pairs with the READ_ONCE() in is_wanted(); both of what follows wait for its end. */
+	/*
+	 * Pairs with the READ_ONCE() in is_wanted(), for whose end synchronize_rcu() waits, and
+	 * with those of work_on_scan().
+	 */
 	WRITE_ONCE(kinds[kinds[0] == kind ? 0 : 1], NULL);
+	mutex_unlock(&kinds_lock);
+	/* The other kind's changes do not wait for that. */
+	synchronize_rcu();
+	mutex_lock(&kinds_lock);
 	if (!--nr_kinds) {
-		unregister_probe();
+		/* What is being noted just now is dropped by the worker. */
 		drop_changes();
-	} else {
-		synchronize_rcu();
+		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_STAYS);
 	}
 	mutex_unlock(&kinds_lock);
+	/* See scan_kind(). It notices after a portion. */
+	smp_mb();
+	wait_event(scan_wait, !is_scanned(kind));
 }
 
 /* Watches in the table of a kind, if it is there at all. */
@@ -332,6 +506,19 @@ static void find_tracepoint(struct tracepoint *tp, void *unused)
 		tracepoint = tp;
 }
 
+/* Frees what twheel_changes_init() has made, as far as it came. */
+static void free_changes(void)
+{
+	unsigned int cpu;
+
+	if (queue)
+		destroy_workqueue(queue);
+	cancel_delayed_work_sync(&scan);
+	for_each_possible_cpu(cpu)
+		kfifo_free(&per_cpu_ptr(changes, cpu)->fifo);
+	free_percpu(changes);
+}
+
 /**
  * twheel_changes_init - get ready to notice changes
  *
@@ -345,23 +532,34 @@ int __init twheel_changes_init(void)
 
 	if (IS_ENABLED(CONFIG_TRACEPOINTS))
 		for_each_kernel_tracepoint(find_tracepoint, NULL);
+	last_scan = jiffies - HZ;
 	changes = alloc_percpu(struct cpu_changes);
 	if (!changes)
 		return -ENOMEM;
+	queue = alloc_workqueue("twheel_changes", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!queue)
+		goto err_free;
 	for_each_possible_cpu(cpu) {
 		theirs = per_cpu_ptr(changes, cpu);
-		INIT_KFIFO(theirs->fifo);
 		INIT_WORK(&theirs->work, work_on_changes);
+		if (kfifo_alloc(&theirs->fifo, NR_CHANGES, GFP_KERNEL))
+			goto err_free;
 	}
 	return 0;
+
+err_free:
+	free_changes();
+	return -ENOMEM;
 }
 
 /**
  * twheel_changes_exit - the opposite of twheel_changes_init()
  *
- * Context: process; may sleep. No work is under way.
+ * Context: process; may sleep. There are no kinds left; the workers' queue is there.
  */
 void twheel_changes_exit(void)
 {
-	free_percpu(changes);
+	cancel_delayed_work_sync(&unregister_work);
+	unregister_probe(NULL);
+	free_changes();
 }

@@ -6,6 +6,7 @@
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <uapi/linux/twheel.h>
@@ -20,7 +21,6 @@
 #define FEATURES	(TWHEEL_FEATURE_SUBMIT | TWHEEL_FEATURE_KEYS |		\
 			 TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_CLOCKS |	\
 			 TWHEEL_FEATURE_LIMITS | TWHEEL_FEATURE_RING |		\
-			 TWHEEL_FEATURE_TOUCH |				\
 			 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0))
 
 static long run_info(const struct twheel_ioctl_call *call)
@@ -30,6 +30,8 @@ static long run_info(const struct twheel_ioctl_call *call)
 
 	memset(info, 0, sizeof(*info));
 	info->features = FEATURES;
+	if (twheel_touch_available())
+		info->features |= TWHEEL_FEATURE_TOUCH;
 	if (twheel_watch_available())
 		info->features |= TWHEEL_FEATURE_WATCH | TWHEEL_FEATURE_RULES;
 	info->tick_ns = 1ULL << twheel_tick_shift();
@@ -178,9 +180,8 @@ static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
 
 	if (setup->ring_entries) {
 		ret = twheel_ring_create(ctx, setup->ring_entries);
-		/* What has waited for a read(). */
 		if (!ret)
-			twheel_events_flush(ctx);
+			twheel_events_to_ring(ctx);
 	}
 	if (setup->touch_words)
 		ret = twheel_touch_create(ctx, setup->touch_words);
@@ -223,6 +224,7 @@ static const struct twheel_ioctl ioctls[] = {
 
 static long twheel_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
+	twheel_context_used(file->private_data);
 	if (_IOC_NR(cmd) >= _IOC_NR(TWHEEL_IOC_RULE_ADD))
 		return twheel_rules_ioctl(file, cmd, user);
 	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
@@ -251,11 +253,13 @@ static ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct file *file = iocb->ki_filp;
 	bool nonblock = file->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT;
 
+	twheel_context_used(file->private_data);
 	return twheel_events_read(file->private_data, to, nonblock);
 }
 
 static __poll_t twheel_poll(struct file *file, poll_table *wait)
 {
+	twheel_context_used(file->private_data);
 	return twheel_events_poll(file->private_data, file, wait);
 }
 
@@ -263,6 +267,7 @@ static int twheel_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct twheel_context *ctx = file->private_data;
 
+	twheel_context_used(ctx);
 	switch (vma->vm_pgoff << PAGE_SHIFT) {
 	case TWHEEL_RING_OFFSET:
 		return twheel_ring_mmap(ctx, vma);
@@ -286,14 +291,15 @@ static void show_timer(struct seq_file *m, const struct twheel_timer_query *time
 	seq_printf(m, "user-data:%llx\n", timer->user_data);
 }
 
-/* Shows one timer. Returns 1; 0 if there is none up to the end of a block, -ENOENT at the end. */
+/* Shows one timer. Returns 1; 0 if none has been found yet, -ENOENT at the end. */
 static int show_next_timer(struct twheel_context *ctx, struct seq_file *m, u64 *cursor)
 {
+	unsigned int looks = TWHEEL_LOOK_MOST;
 	struct twheel_user_timer *ut;
 	struct twheel_timer_query timer;
 
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_next(ctx, cursor);
+	ut = twheel_timer_next(ctx, cursor, &looks);
 	if (!IS_ERR_OR_NULL(ut))
 		twheel_user_describe(ut, &timer);
 	spin_unlock_bh(&ctx->lock);
@@ -320,9 +326,10 @@ static void twheel_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "twheel-bytes:\t%llu\n", bytes);
 	seq_printf(m, "twheel-ring:\t%u\n", twheel_ring_entries(ctx));
 	seq_printf(m, "twheel-touch:\t%u\n", twheel_touch_words(ctx));
-	while (ret >= 0 && shown < MAX_SHOWN) {
+	while (ret >= 0 && shown < MAX_SHOWN && !signal_pending(current)) {
 		ret = show_next_timer(ctx, m, &cursor);
 		shown += ret > 0;
+		cond_resched();
 	}
 	if (nr_timers > shown)
 		seq_printf(m, "twheel-timers-not-shown:\t%llu\n", nr_timers - shown);

@@ -8,11 +8,13 @@
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
 
+#include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 
 /* 6.8 has a header for those who implement commands of io_uring. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
@@ -23,12 +25,55 @@
 #error "twheel needs Linux 6.1 or newer"
 #endif
 
+#ifndef CONFIG_64BIT
+#error "twheel needs a 64-bit kernel: times and places are read and written without a lock"
+#endif
+
+/* 6.18 has another name for it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define system_dfl_wq system_unbound_wq
+#endif
+
 /* 6.3 has the flags of a mapping changed by a function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
+#endif
+
+/* 6.7 allocates shrinkers. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+
+static inline struct shrinker *shrinker_alloc(unsigned int flags, const char *name)
+{
+	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+
+	if (shrinker) {
+		shrinker->flags = flags;
+		shrinker->seeks = DEFAULT_SEEKS;
+	}
+	return shrinker;
+}
+
+/* Without memory for its name it is never called, and nothing else is wrong. */
+static inline void shrinker_register(struct shrinker *shrinker)
+{
+	int __always_unused ret = register_shrinker(shrinker, "twheel");
+}
+
+static inline void shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+#endif
+
+/* 6.18 has queues say that each CPU has its own work. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define WQ_PERCPU	0
 #endif
 
 /* 6.13 sets up an hrtimer and its function in one call. */
@@ -61,11 +106,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.5 has sockets reset that BPF has locked. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && defined(CONFIG_BPF_SYSCALL)
+#ifdef CONFIG_INET
 #include <linux/bpf.h>
 #include <net/tcp.h>
 
-#define TWHEEL_TCP_ABORT_LOCKED
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && defined(CONFIG_BPF_SYSCALL)
 
 static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
 {
@@ -73,6 +118,104 @@ static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
 
 	tcp_abort(sk, err);
 	bpf_reset_run_ctx(old);
+}
+
+#else
+
+/*
+ * Else tcp_abort() locks the socket itself: to let go of it for that would be to reset
+ * whatever connection it has by then. So this is what that does, from parts that modules can use.
+ */
+
+/* Does the other side take no segment that is not signed? */
+static inline bool twheel_tcp_is_signed(const struct sock *sk)
+{
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tcp_sk(sk)->md5sig_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
+		return true;
+#endif
+	return false;
+}
+
+/* A sequence number that the other side finds in its window. */
+static inline u32 twheel_tcp_reset_seq(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const u32 end = tcp_wnd_end(tp);
+
+	/* Less than what the window's scale rounds off. */
+	if (tp->rx_opt.wscale_ok && tp->snd_nxt - end < 1U << tp->rx_opt.rcv_wscale)
+		return tp->snd_nxt;
+	return before(end, tp->snd_nxt) ? end : tp->snd_nxt;
+}
+
+/* Without memory there is none: the other side learns it from what it sends next. */
+static inline void twheel_tcp_send_reset(struct sock *sk)
+{
+	struct sk_buff *skb = alloc_skb(MAX_TCP_HEADER, GFP_ATOMIC | __GFP_NOWARN);
+	struct tcphdr *th;
+
+	TCP_INC_STATS(sock_net(sk), TCP_MIB_OUTRSTS);
+	if (!skb)
+		return;
+	skb_reserve(skb, MAX_TCP_HEADER);
+	th = skb_push(skb, sizeof(*th));
+	skb_reset_transport_header(skb);
+	*th = (struct tcphdr) {
+		.source		= inet_sk(sk)->inet_sport,
+		.dest		= inet_sk(sk)->inet_dport,
+		.seq		= htonl(twheel_tcp_reset_seq(sk)),
+		.ack_seq	= htonl(tcp_sk(sk)->rcv_nxt),
+		.doff		= sizeof(*th) / 4,
+		.rst		= 1,
+		.ack		= 1,
+	};
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	inet_csk(sk)->icsk_af_ops->send_check(sk, skb);
+	inet_csk(sk)->icsk_af_ops->queue_xmit(sk, skb, &inet_sk(sk)->cork.fl);
+}
+
+static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
+{
+	const bool is_signed = twheel_tcp_is_signed(sk);
+
+	/* The end of the connection is signed. */
+	if (is_signed)
+		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (sk->sk_state != TCP_CLOSE && !sock_flag(sk, SOCK_DEAD)) {
+		WRITE_ONCE(sk->sk_err, err);
+		/* Pairs with the smp_rmb() in tcp_poll(). */
+		smp_wmb();
+		sk_error_report(sk);
+		if (!is_signed)
+			twheel_tcp_send_reset(sk);
+		tcp_done(sk);
+	}
+	bh_unlock_sock(sk);
+	local_bh_enable();
+}
+
+#endif
+#endif /* CONFIG_INET */
+
+/* 7.x leaves it to the caller that the CPU stays. Before that, and from 6.7 on, it is a macro. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0) && defined(CONFIG_SMP) && \
+	!defined(work_on_cpu_safe)
+static inline long work_on_cpu_safe(int cpu, long (*fn)(void *arg), void *arg)
+{
+	long ret = -ENODEV;
+
+	cpus_read_lock();
+	if (cpu_online(cpu))
+		ret = work_on_cpu(cpu, fn, arg);
+	cpus_read_unlock();
+	return ret;
 }
 #endif
 

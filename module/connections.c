@@ -9,7 +9,6 @@
 #include <linux/cred.h>
 #include <linux/in6.h>
 #include <linux/minmax.h>
-#include <linux/sched/signal.h>
 #include <linux/sock_diag.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -175,8 +174,7 @@ long twheel_connections_list(struct net *net, struct twheel_connections *list)
 	long done = 0, ret = 0;
 
 	while (done < list->nr_records) {
-		ret = fatal_signal_pending(current) ? -EINTR :
-						      twheel_find_next(net, &bucket, &found);
+		ret = twheel_find_next(net, &bucket, U32_MAX, &found);
 		if (ret > 0)
 			ret = list_bucket(list, &found, bucket,
 					  user + (size_t)done * list->record_size,

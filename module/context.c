@@ -6,16 +6,23 @@
  * before name it no more. When the generations of a timer are used up, it is not
  * used again: a handle is never given out twice.
  */
+#include <linux/cred.h>
 #include <linux/gfp.h>
 #include <linux/kmemleak.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 
 #include "block.h"
+#include "engine.h"
 #include "inject.h"
+#include "memory.h"
 
 unsigned int twheel_most_timers = 1 << 20;
 module_param_named(max_timers, twheel_most_timers, uint, 0644);
@@ -25,13 +32,14 @@ static unsigned int max_timers_total = 1 << 26;
 module_param(max_timers_total, uint, 0644);
 MODULE_PARM_DESC(max_timers_total, "most timers that all open files have memory for (default 67108864)");
 
+/* Those that are not destroyed yet. */
 static atomic_t nr_contexts = ATOMIC_INIT(0);
 
 /* Timers that all contexts have memory for. */
 static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
 
-/* A program that fills its memory cgroup is told so, and not killed. */
-#define GFP_CONTEXT	(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/* Frees contexts that somebody might still look at. */
+static struct workqueue_struct *free_queue;
 
 const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
@@ -45,6 +53,41 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #undef MOST
 #undef FIT
 };
+
+/**
+ * twheel_contexts_init - get ready for contexts
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int __init twheel_contexts_init(void)
+{
+	free_queue = alloc_workqueue("twheel_free", WQ_UNBOUND, 0);
+	return free_queue ? 0 : -ENOMEM;
+}
+
+/**
+ * twheel_contexts_wait - wait until all contexts that were closed are freed
+ *
+ * Context: process; may sleep. There are no open ones left.
+ */
+void twheel_contexts_wait(void)
+{
+	wait_var_event(&nr_contexts, !atomic_read(&nr_contexts));
+	/* Those that wait for a grace period are in the queue after that. */
+	rcu_barrier();
+	flush_workqueue(free_queue);
+}
+
+/**
+ * twheel_contexts_exit - the opposite of twheel_contexts_init()
+ *
+ * Context: process; may sleep. There are no contexts left.
+ */
+void twheel_contexts_exit(void)
+{
+	destroy_workqueue(free_queue);
+}
 
 /**
  * twheel_nr_contexts - how many contexts are open
@@ -65,15 +108,24 @@ unsigned int twheel_nr_contexts(void)
  */
 struct twheel_context *twheel_context_create(void)
 {
-	struct twheel_context *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	struct twheel_context *ctx = kzalloc(sizeof(*ctx), TWHEEL_GFP_USER);
 
 	if (!ctx)
 		return NULL;
+	ctx->user = twheel_user_get(current_user_ns());
+	if (!ctx->user) {
+		kfree(ctx);
+		return NULL;
+	}
+	ctx->used_by = current_uid();
+	ctx->payer = get_mem_cgroup_from_mm(current->mm);
 	spin_lock_init(&ctx->lock);
-	INIT_LIST_HEAD(&ctx->events);
-	INIT_LIST_HEAD(&ctx->clocked);
-	INIT_LIST_HEAD(&ctx->clock_link);
-	init_waitqueue_head(&ctx->wait);
+	ctx->first_event = TWHEEL_NO_EVENT;
+	ctx->last_event = TWHEEL_NO_EVENT;
+	twheel_clocks_create(ctx);
+	twheel_postponed_create(ctx);
+	twheel_watched_create(ctx);
+	twheel_waiters_create(&ctx->waiters, ctx->user->queue);
 	mutex_init(&ctx->read_lock);
 	mutex_init(&ctx->grow_lock);
 	ctx->max_timers = U64_MAX;
@@ -88,52 +140,129 @@ static void block_free(struct twheel_block *block)
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
-/* Expiry stops to link timers into the events, and those that are linked leave. */
-static void close_events(struct twheel_context *ctx)
+/* From here on expiry does not link timers into the events any more. */
+static void stop_events(struct twheel_context *ctx)
 {
-	struct twheel_user_timer *ut, *next;
-
 	spin_lock_bh(&ctx->lock);
 	ctx->closing = true;
-	list_for_each_entry_safe(ut, next, &ctx->events, node.link)
-		twheel_events_unqueue(ctx, ut);
 	spin_unlock_bh(&ctx->lock);
 }
 
 /* A callback may still run for a timer that was cancelled long ago. */
 static void block_stop(struct twheel_block *block)
 {
+	struct twheel_user_timer *ut;
 	unsigned int i;
 
-	for (i = 0; i < twheel_layouts[block->kind].nr; i++)
-		twheel_cancel_sync(&twheel_block_timer(block, i)->timer);
+	for (i = 0; i < twheel_layouts[block->kind].nr; i++) {
+		ut = twheel_block_timer(block, i);
+		/* These are not armed, and where that would show there is something else. */
+		if (twheel_state_of(ut) == TWHEEL_EXPIRED ||
+		    twheel_state_of(ut) == TWHEEL_POSTPONED)
+			ut->node.place = 0;
+		twheel_cancel_sync(&ut->timer);
+	}
+}
+
+/* Frees the blocks of timers that can watch, or the others. */
+static void free_blocks(struct twheel_context *ctx, bool with_watch)
+{
+	struct twheel_block *block;
+	unsigned long i;
+	bool watches;
+
+	for (i = 0; i < ctx->nr_blocks; i++) {
+		block = ctx->blocks[i];
+		if (!block)
+			continue;
+		watches = block->kind == TWHEEL_WITH_WATCH;
+		if (watches == with_watch) {
+			block_free(block);
+			ctx->blocks[i] = NULL;
+		}
+		cond_resched();
+	}
+}
+
+/* Frees what nobody looks at who has found a watch. */
+static void free_most(struct twheel_context *ctx)
+{
+	twheel_keys_destroy(ctx);
+	twheel_ring_destroy(ctx);
+	twheel_touch_destroy(ctx);
+	free_blocks(ctx, false);
+}
+
+/* Nothing of it is known to anybody any more. */
+static void free_rest(struct twheel_context *ctx)
+{
+	twheel_watched_leave(ctx);
+	free_blocks(ctx, true);
+	kvfree(ctx->blocks);
+	mem_cgroup_put(ctx->payer);
+	kfree(ctx);
+	twheel_pages_look();
+}
+
+static void free_later(struct work_struct *work)
+{
+	free_rest(container_of(to_rcu_work(work), struct twheel_context, free_work));
+}
+
+/*
+ * Who has found a watch of it in the table is not waited for: what he looks at is freed after a
+ * grace period.
+ */
+static void destroy(struct twheel_context *ctx)
+{
+	unsigned long i;
+
+	stop_events(ctx);
+	twheel_waiters_leave(&ctx->waiters);
+	twheel_clocks_leave(ctx);
+	twheel_postponed_leave(ctx);
+	twheel_watched_stop(ctx);
+	for (i = 0; i < ctx->nr_blocks; i++) {
+		block_stop(ctx->blocks[i]);
+		cond_resched();
+	}
+	twheel_user_put(ctx->user);
+	free_most(ctx);
+	if (ctx->has_watches) {
+		INIT_RCU_WORK(&ctx->free_work, free_later);
+		queue_rcu_work(free_queue, &ctx->free_work);
+	} else {
+		free_rest(ctx);
+	}
+	if (atomic_dec_and_test(&nr_contexts))
+		wake_up_var(&nr_contexts);
+}
+
+static void work_on_destroy(struct work_struct *work)
+{
+	destroy(container_of(work, struct twheel_context, destroy_work));
 }
 
 /**
  * twheel_context_destroy - cancel all timers of a context and free it
  * @ctx:	the context; nobody uses it any more, but for callbacks
  *
+ * Who has got a descriptor from another user, and has not used it, does not wait for this. Nor does
+ * a thread of the kernel's that puts the last reference to a file, as others are to be put by it,
+ * too. It is left to the user's worker then.
+ *
  * Context: process.
  */
 void twheel_context_destroy(struct twheel_context *ctx)
 {
-	unsigned long i;
-
-	twheel_clocks_leave(ctx);
-	close_events(ctx);
-	twheel_watched_leave(ctx);
-	for (i = 0; i < ctx->nr_blocks; i++) {
-		block_stop(ctx->blocks[i]);
-		cond_resched();
+	/* Pairs with twheel_context_used(). */
+	if (!(current->flags & PF_KTHREAD) && uid_eq(READ_ONCE(ctx->used_by), current_uid())) {
+		destroy(ctx);
+		return;
 	}
-	twheel_keys_destroy(ctx);
-	twheel_ring_destroy(ctx);
-	twheel_touch_destroy(ctx);
-	for (i = 0; i < ctx->nr_blocks; i++)
-		block_free(ctx->blocks[i]);
-	kvfree(ctx->blocks);
-	kfree(ctx);
-	atomic_dec(&nr_contexts);
+	stop_events(ctx);
+	INIT_WORK(&ctx->destroy_work, work_on_destroy);
+	queue_work(ctx->user->queue, &ctx->destroy_work);
 }
 
 /**
@@ -170,7 +299,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 
 	if (reserve(kind))
 		return ERR_PTR(-ENOSPC);
-	pages = alloc_pages(GFP_CONTEXT, TWHEEL_BLOCK_ORDER);
+	pages = alloc_pages(TWHEEL_GFP_USER | __GFP_ZERO, TWHEEL_BLOCK_ORDER);
 	if (!pages) {
 		atomic_long_sub(twheel_layouts[kind].nr, &nr_allocated);
 		return ERR_PTR(-ENOMEM);
@@ -191,18 +320,21 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	return block;
 }
 
+/* Gives a context a block. Its timers are linked to each other before the context is locked. */
 static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 {
-	unsigned int i = twheel_layouts[block->kind].nr;
+	unsigned int i, nr = twheel_layouts[block->kind].nr;
 
+	for (i = 0; i < nr - 1; i++)
+		twheel_block_timer(block, i)->node.next = &twheel_block_timer(block, i + 1)->node;
 	spin_lock_bh(&ctx->lock);
 	ctx->blocks[ctx->nr_blocks++] = block;
-	while (i--)
-		twheel_timer_put(ctx, twheel_block_timer(block, i), block->kind);
+	twheel_block_timer(block, nr - 1)->node.next = ctx->free[block->kind];
+	ctx->free[block->kind] = &twheel_block_timer(block, 0)->node;
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Makes room for one block more in the list of them. */
+/* Makes room for one block more in the list of them, which only changes under @grow_lock. */
 static int make_room(struct twheel_context *ctx)
 {
 	unsigned long room = ctx->room ? 2 * ctx->room : 8;
@@ -212,12 +344,12 @@ static int make_room(struct twheel_context *ctx)
 		return 0;
 	if (room > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
 		return -ENOSPC;
-	blocks = kvcalloc(room, sizeof(*blocks), GFP_CONTEXT);
+	blocks = kvcalloc(room, sizeof(*blocks), TWHEEL_GFP_USER);
 	if (!blocks)
 		return -ENOMEM;
-	spin_lock_bh(&ctx->lock);
 	if (ctx->nr_blocks)
 		memcpy(blocks, old, ctx->nr_blocks * sizeof(*blocks));
+	spin_lock_bh(&ctx->lock);
 	ctx->blocks = blocks;
 	ctx->room = room;
 	spin_unlock_bh(&ctx->lock);
@@ -382,31 +514,35 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
  * twheel_timer_next - go through the timers of a context
  * @ctx:	the context
  * @cursor:	where to begin; is set to where to go on. 0 is the beginning
- *
- * Looks at no more than a block, so that the caller can let go of the lock in between.
+ * @looks:	how many may be looked at before the lock is let go of: %TWHEEL_LOOK_MOST when it
+ *		has just been taken. Counts down
  *
  * Context: with the context's lock held.
- * Return: a timer as twheel_timer_find() would give it; NULL if there is none up to the end
- * of the block; an error pointer with -ENOENT at the end.
+ * Return: a timer as twheel_timer_find() would give it; NULL if none was found in one block,
+ * or before @looks were used up; an error pointer with -ENOENT at the end.
  */
-struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor)
+struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
+					    unsigned int *looks)
 {
-	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1), nr;
+	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
 	struct twheel_user_timer *ut;
 	struct twheel_block *block;
+	u32 nr;
 
 	lockdep_assert_held(&ctx->lock);
 	if (*cursor >> TWHEEL_INDEX_BITS || number >= ctx->nr_blocks)
 		return ERR_PTR(-ENOENT);
 	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
 	nr = twheel_layouts[block->kind].nr;
-	for (; i < nr; i++) {
+	for (; i < nr && *looks; i++, --*looks) {
 		ut = twheel_block_timer(block, array_index_nospec(i, nr));
 		if (!presence(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
+			--*looks;
 			return ut;
 		}
 	}
-	*cursor = ((u64)number + 1) << TWHEEL_SLOT_BITS;
+	*cursor = i < nr ? ((u64)number << TWHEEL_SLOT_BITS) + i :
+			   ((u64)number + 1) << TWHEEL_SLOT_BITS;
 	return NULL;
 }

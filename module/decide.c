@@ -3,8 +3,9 @@
  * twheel: what becomes of a connection that a rule applies to
  *
  * The callback of its watch's timer compares the time of the last activity with the limits, in
- * softirq context, and arms the timer for what is left, as a rule. Everything else is decide()'s,
- * called by the worker. The two may meet:
+ * softirq context, and arms the timer for what is left, as a rule. If nothing is left of its
+ * namespace's share of the softirqs (share.h), the worker does that, too. Everything else is
+ * decide()'s, called by the worker. The two may meet:
  *
  *	softirq				worker
  *	the timer leaves the wheel
@@ -18,6 +19,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/net.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
 
@@ -70,18 +72,30 @@ static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rul
 }
 
 /*
- * A token bucket that holds a tenth of a second's worth. Returns when a connection may be
- * closed: it has a token for then.
+ * A token bucket that holds a tenth of a second's worth. Those that find it empty queue up: each
+ * has a place, which is a time, and takes a token when that has come. Returns a time up to @now if
+ * the connection has its token, and may be closed; else when to ask again, as one that @waits.
+ *
+ * Places are given back, so there may be two at a time: who finds no token goes to the end.
  */
-static u64 take_turn(struct twheel_idle_rule *rule, u64 now)
+static u64 take_turn(struct twheel_idle_rule *rule, u64 now, bool waits)
 {
-	const u64 rate = rule->spec.rate;
-	const u64 burst = max_t(u64, rate / 10, 1) - 1;
-	u64 turn;
+	const u64 rate = rule->spec.rate, burst = max_t(u64, rate / 10, 1) - 1;
+	const u64 first = now - min(now, div64_u64(burst * NSEC_PER_SEC, rate));
+	u64 turn = now, token;
 
 	spin_lock(&rule->lock);
-	turn = max(rule->turn, now - min(now, div64_u64(burst * NSEC_PER_SEC, rate)));
-	rule->turn = turn + div64_u64(NSEC_PER_SEC, rate);
+	if (!waits) {
+		turn = max(rule->turn, first);
+		rule->turn = turn + twheel_kick_step_of(rule);
+	}
+	token = max(rule->token, first);
+	if (turn <= now && token <= now) {
+		rule->token = token + twheel_kick_step_of(rule);
+	} else if (turn <= now) {
+		turn = max(rule->turn, token);
+		rule->turn = turn + twheel_kick_step_of(rule);
+	}
 	spin_unlock(&rule->lock);
 	return turn;
 }
@@ -121,22 +135,41 @@ static enum verdict decide_over(struct twheel_kick *kick, u64 now)
 	if (!rule)
 		return DROP;
 	twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH);
-	twheel_kick_set_first_seen(kick, now);
+	/* It may come to nothing, and the next one be there at once. Pairs as in begin_anew(). */
+	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
 	arm(kick, now + CONNECT_NS);
 	return KEEP;
 }
 
 /*
- * In how many nanoseconds to look again at a socket that a program is at work with; or that
- * none has accepted, for which that is as long as it has been so.
+ * Has the worker look again at a socket that a program is at work with, the later the longer that
+ * is; or that none has accepted, as late as it has been so.
  */
-static u64 again(const struct twheel_kick *kick, u64 now)
+static void look_again(struct twheel_kick *kick, u64 now)
 {
 	const u64 first = twheel_kick_first_seen(kick);
 
 	if (twheel_watch_accepted(kick->watch.sk))
-		return TICK_NSEC;
-	return clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC);
+		arm(kick, now + twheel_watch_again(&kick->watch));
+	else
+		arm(kick, now + clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC));
+}
+
+/*
+ * Is a connection the kernel's own, as those of NVMe over TCP, NFS and iSCSI are? Then it is
+ * nobody's to close: what waits for it may be the memory that is to be freed, or the root file
+ * system. Such a socket has no file; or it has one which no program has, but was made for the
+ * kernel, or has the kernel told of its end. The socket is locked.
+ */
+static bool is_kernels_own(const struct sock *sk)
+{
+	const struct socket *sock = sk->sk_socket;
+
+	if (sock && !READ_ONCE(sock->file))
+		return true;
+	/* A bit that is set once, among others. */
+	return data_race((bool)sk->sk_kern_sock) ||
+	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change;
 }
 
 /* Which rule is it? */
@@ -144,7 +177,10 @@ static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rul
 				u64 now)
 {
 	twheel_kick_change(kick, rule, busy ? TWHEEL_KICK_FRESH : 0);
-	arm(kick, busy ? now + TICK_NSEC : limit_of(kick, rule, now));
+	if (busy)
+		look_again(kick, now);
+	else
+		arm(kick, limit_of(kick, rule, now));
 	return KEEP;
 }
 
@@ -152,7 +188,8 @@ static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rul
  * Dry run: the connection has been counted, as there was no activity for an idle timeout. Should
  * this be a moment too early to see that there is some again, or its stamp be late because the
  * kernel's jiffies are, then that stamp is of the latter half of the time: the next look takes
- * what is younger than that for new.
+ * what is younger than that for new. This goes on for ever, but not more often than each half of
+ * TWHEEL_IDLE_MIN.
  */
 static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle_rule *rule,
 			      u64 now)
@@ -164,6 +201,7 @@ static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle
 /* The limit is over, and the socket is locked. */
 static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 now)
 {
+	const bool waits = kick->watch.flags & TWHEEL_KICK_WAITS;
 	struct sock *sk = kick->watch.sk;
 	u64 turn;
 
@@ -171,23 +209,70 @@ static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_
 		wait_for_activity(kick, rule, now);
 		return KEEP;
 	}
-	if (!(kick->watch.flags & TWHEEL_KICK_WAITS)) {
-		turn = take_turn(rule, now);
-		if (turn > now) {
+	turn = take_turn(rule, now, waits);
+	if (turn > now) {
+		if (!waits)
 			atomic64_inc(&rule->delayed);
-			set_flag(kick, TWHEEL_KICK_WAITS, true);
-			arm(kick, turn);
-			return KEEP;
-		}
+		set_flag(kick, TWHEEL_KICK_WAITS, true);
+		arm(kick, turn);
+		return KEEP;
 	}
+	/* Its place is used up. */
+	set_flag(kick, TWHEEL_KICK_WAITS, false);
 	atomic64_inc(&rule->closed);
 	trace_twheel_kick(sk, rule->spec.id, rule->spec.flags,
 			  now - twheel_watch_active(sk, rule->spec.flags, now));
 	if (!(rule->spec.flags & TWHEEL_RULE_DRY_RUN))
 		return CLOSE;
-	set_flag(kick, TWHEEL_KICK_WAITS, false);
 	wait_for_activity(kick, rule, now);
 	return KEEP;
+}
+
+/*
+ * The time of a connection has come. Arms its timer anew if nothing is to be decided, as there was
+ * activity, or there was none since it was counted; or else returns false.
+ */
+static bool arm_anew(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 now)
+{
+	const u64 limit = limit_of(kick, rule, now);
+
+	if (limit > now) {
+		if (kick->watch.flags & TWHEEL_KICK_WAITS)
+			atomic64_inc(&rule->spared);
+		twheel_kick_give_back(kick, rule);
+		set_flag(kick, TWHEEL_KICK_COUNTED, false);
+		arm(kick, limit);
+		return true;
+	}
+	if (kick->watch.flags & TWHEEL_KICK_COUNTED &&
+	    limit <= kick->timer.node.deadline + spread_of(kick, rule)) {
+		/* Nothing has come since an idle timeout before the deadline. */
+		wait_for_activity(kick, rule, now);
+		return true;
+	}
+	set_flag(kick, TWHEEL_KICK_COUNTED, false);
+	set_flag(kick, TWHEEL_KICK_EXPIRED, true);
+	return false;
+}
+
+/* Does what the softirq has left to the worker. Returns whether there is nothing to decide. */
+static bool is_postponed(struct twheel_kick *kick, u64 now)
+{
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+
+	if (!(kick->watch.flags & TWHEEL_KICK_POSTPONED))
+		return false;
+	set_flag(kick, TWHEEL_KICK_POSTPONED, false);
+	/* Pairs with the store when it is removed. */
+	return !READ_ONCE(rule->dead) && arm_anew(kick, rule, now);
+}
+
+/* The socket is locked, and its connection is not older than this. */
+static void begin_anew(struct twheel_kick *kick, u64 now)
+{
+	/* Pairs with note_end() in changes.c, which comes before or after. */
+	WRITE_ONCE(kick->watch.ended, 0);
+	twheel_kick_set_first_seen(kick, now);
 }
 
 static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding finding)
@@ -195,17 +280,27 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
 	const bool busy = finding == TWHEEL_FOUND_BUSY;
 	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick), *first;
 	const u64 now = ktime_get_ns();
-	const bool fresh = kick->watch.flags & TWHEEL_KICK_FRESH;
-	bool dead;
+	bool fresh, dead;
 	u64 limit;
 
-	if (finding == TWHEEL_FOUND_OVER)
-		return decide_over(kick, now);
+	if (finding == TWHEEL_FOUND_OVER) {
+		if (!twheel_watchable(inet_sk_state_load(kick->watch.sk)))
+			return decide_over(kick, now);
+		/* But there is another one. */
+		twheel_kick_renew(kick);
+	}
+	if (!busy && twheel_kick_is_renewed(kick))
+		begin_anew(kick, now);
+	if (is_postponed(kick, now))
+		return KEEP;
+	fresh = kick->watch.flags & TWHEEL_KICK_FRESH;
+	if (!busy && is_kernels_own(kick->watch.sk))
+		return DROP;
 	/* Pairs with the store when it is removed. */
 	dead = READ_ONCE(rule->dead);
 	if (busy && fresh && !dead) {
 		/* It may be connecting, and not have its ports, or wait for who accepts it. */
-		arm(kick, now + again(kick, now));
+		look_again(kick, now);
 		return KEEP;
 	}
 	limit = limit_of(kick, rule, now);
@@ -219,15 +314,16 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
 	}
 	if (busy) {
 		set_flag(kick, TWHEEL_KICK_LOOK, true);
-		arm(kick, now + TICK_NSEC);
+		look_again(kick, now);
 		return KEEP;
 	}
 	if (limit > now) {
 		/* There was activity at the last moment. */
 		if (kick->watch.flags & TWHEEL_KICK_EXPIRED)
 			atomic64_inc(&rule->spared);
-		set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_WAITS | TWHEEL_KICK_COUNTED |
-			 TWHEEL_KICK_LOOK, false);
+		twheel_kick_give_back(kick, rule);
+		set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK,
+			 false);
 		arm(kick, limit);
 		return KEEP;
 	}
@@ -259,7 +355,9 @@ bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding fin
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	twheel_watch_judged(&twheel_kick_kind, watch);
+	twheel_watch_judged(twheel_kick_due_of(sk), watch);
+	if (finding != TWHEEL_FOUND_BUSY)
+		twheel_watch_set_looks(watch, 0);
 	verdict = decide(kick, finding);
 	if (verdict != KEEP) {
 		twheel_watch_remove(&twheel_kick_kind, watch);
@@ -275,6 +373,36 @@ bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding fin
 	return verdict == CLOSE;
 }
 
+/*
+ * Takes from the share of a connection's namespace for a timer that may have to be armed anew.
+ * Returns whether something was left of it.
+ */
+static bool take_share(const struct sock *sk, u64 now)
+{
+	struct twheel_rules *ours = twheel_rules_of_net(sock_net(sk));
+	bool left;
+
+	spin_lock(&ours->share_lock);
+	left = twheel_share_left(&ours->share, now);
+	if (left)
+		twheel_share_take(&ours->share, now);
+	spin_unlock(&ours->share_lock);
+	return left;
+}
+
+/* The timer has come up. Returns whether the worker is to look at it. */
+static bool is_for_worker(struct twheel_kick *kick, u64 now)
+{
+	if (kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK)) {
+		set_flag(kick, TWHEEL_KICK_COUNTED, false);
+		return true;
+	}
+	if (take_share(kick->watch.sk, now))
+		return !arm_anew(kick, twheel_kick_rule_of(kick), now);
+	set_flag(kick, TWHEEL_KICK_POSTPONED, true);
+	return true;
+}
+
 /**
  * twheel_kick_expire - the time of a connection has come
  * @timer:	its watch's timer
@@ -286,38 +414,16 @@ void twheel_kick_expire(struct twheel_timer *timer)
 	struct twheel_kick *kick = container_of(timer, struct twheel_kick, timer);
 	/* Pairs with the store when the watch ends. */
 	struct sock *sk = READ_ONCE(kick->watch.sk);
-	struct twheel_idle_rule *rule;
 	spinlock_t *lock = twheel_kick_lock_of(sk);
-	u64 now, limit = 0;
 
 	if (!sk)
 		return;
 	spin_lock(lock);
 	rcu_read_lock();
 	/* Who came first had the watch end, made it due, or armed it anew. */
-	if (!kick->watch.rule || READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE ||
-	    twheel_pending(timer))
-		goto out;
-	rule = twheel_kick_rule_of(kick);
-	now = ktime_get_ns();
-	if (!(kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK)))
-		limit = limit_of(kick, rule, now);
-	if (limit > now) {
-		if (kick->watch.flags & TWHEEL_KICK_WAITS)
-			atomic64_inc(&rule->spared);
-		set_flag(kick, TWHEEL_KICK_WAITS | TWHEEL_KICK_COUNTED, false);
-		arm(kick, limit);
-	} else if (limit && kick->watch.flags & TWHEEL_KICK_COUNTED &&
-		   limit <= timer->node.deadline + spread_of(kick, rule)) {
-		/* Nothing has come since an idle timeout before the deadline. */
-		wait_for_activity(kick, rule, now);
-	} else {
-		set_flag(kick, TWHEEL_KICK_COUNTED, false);
-		if (limit)
-			set_flag(kick, TWHEEL_KICK_EXPIRED, true);
-		twheel_watch_due(&twheel_kick_kind, &kick->watch);
-	}
-out:
+	if (kick->watch.rule && READ_ONCE(kick->watch.state) == TWHEEL_WATCH_IDLE &&
+	    !twheel_pending(timer) && is_for_worker(kick, ktime_get_ns()))
+		twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
 	rcu_read_unlock();
 	spin_unlock(lock);
 }

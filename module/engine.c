@@ -17,20 +17,27 @@
  *
  * Another CPU takes the timer off the owner's wheel first (see wheel.c: the one
  * atomic instruction decides between it and the owner's expiry), and then does what
- * it wants with it on its own. There are two cases in which a timer gets onto a wheel
+ * it wants with it on its own. There are three cases in which a timer gets onto a wheel
  * from another CPU:
  *
  *  - the timer's callback is running: it stays where it runs, so that two CPUs never
  *    run the callbacks of one timer at a time. It is sent to the wheel's inbox, which
  *    the hrtimer's function empties when it has called its callbacks;
- *  - a CPU is dead: its timers are moved by the CPU that buries it, to its own wheel.
+ *  - a CPU is dead: its timers are moved by the CPU that buries it, to its own wheel;
+ *  - a CPU is isolated, by nohz_full=: what it arms is sent to the inbox of another
+ *    one, which is called. It has a wheel as all have, and on that a timer may be filed
+ *    if the CPU is changed in the middle of a call. That does no harm; but for such a
+ *    moment, it is empty, and so the way there is the one that a wheel without chunks
+ *    takes: see twheel_base_supply().
  *
  * All this rests on one rule for the callers: calls for one timer are serialised, as
  * by the lock of the object that it belongs to. It is free for who has such a lock,
  * and who has none cannot know what two calls at once come to. Expiry needs no
  * serialising, and neither does twheel_cancel_sync() against the timer's callback.
  */
+#include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/sched/isolation.h>
 
 #include "base.h"
 #include "trace.h"
@@ -88,6 +95,7 @@ static bool send(struct twheel_base *other, struct twheel_timer *timer, bool rea
 	sent = twheel_base_running(other, timer);
 	if (sent) {
 		twheel_send(&other->wheel, &timer->node);
+		WRITE_ONCE(other->sent, true);
 		/* The lock keeps it where it is. */
 		tell(other, timer, 0, rearm, true);
 	}
@@ -109,6 +117,72 @@ static noinline void arm_here(struct twheel_base *base, struct twheel_timer *tim
 	tell(base, timer, twheel_base_file(base, timer, expires), rearm, true);
 }
 
+/**
+ * twheel_base_elsewhere - which CPU is to have an isolated CPU's timer?
+ * @timer:	the timer
+ *
+ * The one that it was on last; else one that the kernel has chosen for its own timers.
+ *
+ * Context: the CPU is not changed, and none goes, until the timer has been given away.
+ * Return: the CPU's base; or NULL if there is none but this.
+ */
+struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	unsigned int cpu = READ_ONCE(timer->node.owner);
+
+	if (!cpu_online(cpu) || twheel_base_of(cpu)->isolated)
+		cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
+	/* The kernel does not know of this one. */
+	if (twheel_inject_isolated(cpu))
+		cpu = cpumask_first(cpu_online_mask);
+	return cpu == smp_processor_id() ? NULL : twheel_base_of(cpu);
+}
+
+/**
+ * twheel_base_give - have another CPU file a timer
+ * @other:	the CPU's base, from twheel_base_elsewhere()
+ * @timer:	the timer; it has no entry, and its deadline is set
+ *
+ * Context: as for twheel_base_elsewhere().
+ */
+void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer)
+{
+	unsigned long flags;
+
+	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
+	WRITE_ONCE(timer->node.owner, other->cpu);
+	raw_spin_lock_irqsave(&other->wheel.lock, flags);
+	twheel_send(&other->wheel, &timer->node);
+	/* Its CPU may set it without the lock. */
+	if (!READ_ONCE(other->sent)) {
+		WRITE_ONCE(other->sent, true);
+		twheel_expiry_call(other);
+	}
+	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
+}
+
+/* Sends a timer that is not pending to another CPU, if there is one for it. */
+static bool give_away(struct twheel_timer *timer, bool rearm)
+{
+	struct twheel_base *other = twheel_base_owner(timer);
+
+	/* Where its callback runs it stays, even if that CPU is isolated, or gone. */
+	if (twheel_base_running(other, timer) && send(other, timer, rearm))
+		return true;
+	twheel_inject(TWHEEL_POINT_TAKE_OVER);
+	/* No CPU goes while this one is not preempted. */
+	preempt_disable();
+	other = twheel_base_elsewhere(timer);
+	if (other) {
+		if (tracing(rearm))
+			tell(other, timer, 0, rearm, true);
+		twheel_base_give(other, timer);
+	}
+	preempt_enable();
+	return other;
+}
+
 /* Arms a timer that is not pending, or, if this is a re-arm, not any more. */
 static __always_inline void arm(struct twheel_base *base, struct twheel_timer *timer,
 				u64 expires, bool rearm)
@@ -123,6 +197,26 @@ static __always_inline void arm(struct twheel_base *base, struct twheel_timer *t
 	slot = twheel_base_file(base, timer, expires);
 	if (tracing(rearm))
 		tell(base, timer, slot, rearm, false);
+}
+
+/* As arm(), on an isolated CPU, or what was one a moment ago. */
+static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool rearm)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	bool given;
+
+	timer->node.deadline = expires;
+	given = give_away(timer, rearm);
+	/* From here on a timer that was given away may be gone. */
+	base = twheel_base_enter(&flags);
+	if (!given)
+		arm(base, timer, expires, rearm);
+	if (rearm)
+		base->counts.rearms++;
+	else
+		base->counts.adds++;
+	twheel_base_leave(base, flags);
 }
 
 /* Takes a timer off its wheel, from any CPU. Returns 1 if it was pending, or 0. */
@@ -173,13 +267,13 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
  * twheel_add - arm a timer that is not armed
  * @timer:	the timer
  * @expires:	when, in nanoseconds of CLOCK_MONOTONIC. A time that has passed
- *		comes at the next tick; one after %TWHEEL_EXPIRES_MAX is taken as
- *		that
+ *		comes at the next tick, or, if expiry is behind, after what is overdue by
+ *		then; one after %TWHEEL_EXPIRES_MAX is taken as that
  *
  * The callback is called at @expires or up to one tick later, plus the delay of
- * the softirq; on the CPU that called this, as long as it is online. Timers of the same
- * tick come in any order, and so do all that are due if the softirq is held up by more
- * than 16 ticks.
+ * the softirq; on the CPU that called this, as long as it is online; on another one, if
+ * the kernel was told to keep timers off it (nohz_full=). Timers of the same tick come in
+ * any order, and so do all that are due if the softirq is held up by more than 16 ticks.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
@@ -194,7 +288,10 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 
 	if (twheel_pending(timer))
 		return -EBUSY;
-	twheel_base_supply();
+	if (unlikely(!twheel_base_supply())) {
+		arm_elsewhere(timer, min(expires, TWHEEL_EXPIRES_MAX), false);
+		return 0;
+	}
 	base = twheel_base_enter(&flags);
 	arm(base, timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 	base->counts.adds++;
@@ -214,7 +311,10 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
 
-	twheel_base_supply();
+	if (unlikely(!twheel_base_supply())) {
+		arm_elsewhere(timer, expires, false);
+		return;
+	}
 	base = twheel_base_enter_bhoff();
 	arm(base, timer, expires, false);
 	base->counts.adds++;
@@ -256,6 +356,15 @@ out:
 	return pending;
 }
 
+/* As rearm(), on an isolated CPU. */
+static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
+{
+	int pending = take(timer);
+
+	arm_elsewhere(timer, expires, pending);
+	return pending;
+}
+
 /* Arms a timer for which it is not enough to store a deadline, as a rule. */
 static noinline int rearm(struct twheel_timer *timer, u64 expires)
 {
@@ -263,7 +372,8 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	unsigned long flags;
 
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
-	twheel_base_supply();
+	if (unlikely(!twheel_base_supply()))
+		return rearm_elsewhere(timer, expires);
 	base = twheel_base_enter(&flags);
 	/* In the first two cases defer() has not tried, so that is still to be done. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true) ||

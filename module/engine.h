@@ -7,6 +7,8 @@
 
 #include "twheel.h"
 
+struct mem_cgroup;
+
 /* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
 #define TWHEEL_LATE_BUCKETS	64
 
@@ -64,9 +66,12 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
 int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
 int twheel_cancel_bhoff(struct twheel_timer *timer);
 
-/* base.c, levels.c */
+/* base.c, levels.c, pages.c */
 void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
 int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
+void twheel_pages_look(void);
+struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer);
+void twheel_payer_end(struct mem_cgroup *other);
 int twheel_engine_init(void);
 void twheel_engine_exit(void);
 

@@ -10,66 +10,118 @@
  * events to the program without it, and then frees them. If the copy fails the
  * rest goes back to the head of the queue, and the numbers are used again. In
  * between, such a timer is neither pending nor expired: a cancel that comes then
- * is too late, as it would be after the read.
+ * is too late, as it would be after the read. No ring is made meanwhile, which would
+ * go on with the same numbers.
  *
- * No wake-up is lost:
+ * Each event wakes who waits, also if others are there already: an edge-triggered epoll counts on
+ * that. No wake-up is lost:
  *
  *	expiry					reader, or poll
- *	nr_events++				puts itself on @wait
+ *	nr_events++				puts itself on @waiters
  *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait(), smp_mb())
- *	looks whether somebody is on @wait	looks at nr_events
+ *	looks whether somebody is on @waiters	looks at nr_events
  */
+#include <linux/minmax.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 #include <uapi/linux/twheel.h>
 
-#include "context.h"
+#include "block.h"
 #include "inject.h"
 
 /* Events copied, or moved to the ring, at a time. */
 #define BATCH	16
 
-static void wake_readers(struct twheel_context *ctx)
+/* The timer of a number in the list of events. */
+static struct twheel_user_timer *timer_of(struct twheel_context *ctx, u32 index)
 {
-	if (wq_has_sleeper(&ctx->wait))
-		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	struct twheel_block *block = ctx->blocks[index >> TWHEEL_SLOT_BITS];
+
+	return twheel_block_timer(block, index & ((1 << TWHEEL_SLOT_BITS) - 1));
 }
 
-/* Moves some of what waits into the ring. Returns whether there may be more, and room. */
-static bool move_to_ring(struct twheel_context *ctx)
+static u32 index_of(const struct twheel_user_timer *ut)
 {
-	struct twheel_user_timer *ut, *next;
+	return twheel_timer_handle(ut);
+}
+
+static void set_nr_events(struct twheel_context *ctx, u64 nr)
+{
+	lockdep_assert_held(&ctx->lock);
+	/* Pairs with the READ_ONCE() in nr_events(). */
+	WRITE_ONCE(ctx->nr_events, nr);
+}
+
+/* Links an expired timer into the list of events, behind @prev, or first. */
+static void link_event(struct twheel_context *ctx, struct twheel_user_timer *ut, u32 prev)
+{
+	u32 *link = prev == TWHEEL_NO_EVENT ? &ctx->first_event :
+					      &timer_of(ctx, prev)->expired.next;
+	u32 index = index_of(ut), next = *link;
+
+	ut->expired.prev = prev;
+	ut->expired.next = next;
+	*link = index;
+	if (next == TWHEEL_NO_EVENT)
+		ctx->last_event = index;
+	else
+		timer_of(ctx, next)->expired.prev = index;
+	set_nr_events(ctx, ctx->nr_events + 1);
+}
+
+static void unlink_event(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	u32 prev = ut->expired.prev, next = ut->expired.next;
+
+	if (prev == TWHEEL_NO_EVENT)
+		ctx->first_event = next;
+	else
+		timer_of(ctx, prev)->expired.next = next;
+	if (next == TWHEEL_NO_EVENT)
+		ctx->last_event = prev;
+	else
+		timer_of(ctx, next)->expired.prev = prev;
+	set_nr_events(ctx, ctx->nr_events - 1);
+}
+
+static struct twheel_user_timer *first_event(struct twheel_context *ctx)
+{
+	return ctx->first_event == TWHEEL_NO_EVENT ? NULL : timer_of(ctx, ctx->first_event);
+}
+
+/* Moves some of what waits into the ring. Returns how many: BATCH, if there may be more. */
+static unsigned int move_to_ring(struct twheel_context *ctx)
+{
+	struct twheel_user_timer *ut;
 	unsigned int moved = 0;
 
-	list_for_each_entry_safe(ut, next, &ctx->events, node.link) {
-		if (moved == BATCH || !twheel_ring_put(ctx, ut))
-			break;
+	while (moved < BATCH && (ut = first_event(ctx)) && twheel_ring_put(ctx, ut)) {
 		twheel_events_unqueue(ctx, ut);
 		twheel_user_delivered(ctx, ut);
 		moved++;
 	}
-	twheel_ring_set_waiting(ctx, !list_empty(&ctx->events));
-	return moved == BATCH;
+	twheel_ring_set_waiting(ctx, ctx->nr_events);
+	return moved;
 }
 
 /**
- * twheel_events_queue - add an expired timer to the events
+ * twheel_events_queue - a timer has expired: add it to the events
  * @ctx:	the context
- * @ut:		the timer
+ * @ut:		the timer, which is not armed
+ * @fired:	when, in nanoseconds of its clock
  *
  * Context: process and softirq, with the context's lock held.
  */
-void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut)
+void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
 {
-	lockdep_assert_held(&ctx->lock);
+	twheel_set_state(ut, TWHEEL_EXPIRED);
+	ut->expired.fired = fired;
 	ctx->stats.expiries++;
-	list_add_tail(&ut->node.link, &ctx->events);
-	/* Pairs with the READ_ONCE() in nr_events(). */
-	WRITE_ONCE(ctx->nr_events, ctx->nr_events + 1);
+	link_event(ctx, ut, ctx->last_event);
 	if (ctx->ring)
 		move_to_ring(ctx);
-	wake_readers(ctx);
+	twheel_waiters_wake(&ctx->waiters);
 }
 
 /**
@@ -81,12 +133,9 @@ void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *u
  */
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
-	lockdep_assert_held(&ctx->lock);
-	list_del(&ut->node.link);
-	/* Where the link was the engine has to find that the timer is not armed. */
+	unlink_event(ctx, ut);
+	/* The engine has to find that the timer is not armed. */
 	ut->node.place = 0;
-	/* Pairs with the READ_ONCE() in nr_events(). */
-	WRITE_ONCE(ctx->nr_events, ctx->nr_events - 1);
 }
 
 static u64 nr_events(const struct twheel_context *ctx)
@@ -95,28 +144,37 @@ static u64 nr_events(const struct twheel_context *ctx)
 	return READ_ONCE(ctx->nr_events);
 }
 
-/* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
-static void settle(struct twheel_context *ctx, struct twheel_user_timer **batch,
-		   unsigned int done, unsigned int n)
+static bool has_ring(const struct twheel_context *ctx)
 {
-	unsigned int back = 0;
+	/* Pairs with the smp_store_release() in twheel_ring_create(). */
+	return READ_ONCE(ctx->ring);
+}
+
+/* Puts the event of a timer back to the head of the list. */
+static void put_back(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
+{
+	twheel_set_state(ut, TWHEEL_EXPIRED);
+	ut->expired.fired = fired;
+	link_event(ctx, ut, TWHEEL_NO_EVENT);
+}
+
+/* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
+static void finish_delivery(struct twheel_context *ctx, struct twheel_user_timer **batch,
+			    const struct twheel_event *events, unsigned int done, unsigned int n)
+{
+	bool back = false;
 
 	spin_lock_bh(&ctx->lock);
 	ctx->seq += done;
 	while (n > done) {
-		struct twheel_user_timer *ut = batch[--n];
-
-		if (!twheel_user_undelivered(ctx, ut))
+		if (!twheel_user_undelivered(ctx, batch[--n]))
 			continue;
-		list_add(&ut->node.link, &ctx->events);
-		back++;
+		put_back(ctx, batch[n], events[n].fired);
+		back = true;
 	}
-	/* Others may have gone to sleep while the queue seemed to be empty. */
-	if (back) {
-		/* Pairs with the READ_ONCE() in nr_events(). */
-		WRITE_ONCE(ctx->nr_events, ctx->nr_events + back);
-		wake_readers(ctx);
-	}
+	/* Others may have gone to sleep while there seemed to be no event. */
+	if (back)
+		twheel_waiters_wake(&ctx->waiters);
 	while (n)
 		twheel_user_delivered(ctx, batch[--n]);
 	spin_unlock_bh(&ctx->lock);
@@ -135,7 +193,7 @@ void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_even
 	event->handle = twheel_timer_handle(ut);
 	event->user_data = ut->user_data;
 	event->deadline = ut->node.deadline;
-	event->fired = ut->fired;
+	event->fired = ut->expired.fired;
 	event->seq = seq;
 	event->overruns = 0;
 	event->reason = TWHEEL_LIMIT_DEADLINE;
@@ -151,11 +209,10 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **
 	unsigned int n = 0;
 
 	spin_lock_bh(&ctx->lock);
-	while (n < most && !list_empty(&ctx->events)) {
-		ut = list_first_entry(&ctx->events, struct twheel_user_timer, node.link);
+	while (n < most && (ut = first_event(ctx))) {
+		twheel_event_fill(ut, ctx->seq + n, &events[n]);
 		twheel_events_unqueue(ctx, ut);
 		twheel_set_state(ut, TWHEEL_IN_DELIVERY);
-		twheel_event_fill(ut, ctx->seq + n, &events[n]);
 		batch[n++] = ut;
 	}
 	spin_unlock_bh(&ctx->lock);
@@ -173,7 +230,10 @@ static unsigned int copy(const struct twheel_event *events, unsigned int n, stru
 	return i;
 }
 
-/* Delivers what is there and fits. Returns the number of events, or -EFAULT. */
+/*
+ * Delivers what is there and fits, or what could be before a signal came. Returns the number of
+ * events, or -EFAULT.
+ */
 static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 {
 	struct twheel_user_timer *batch[BATCH];
@@ -188,11 +248,14 @@ static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 			break;
 		twheel_inject(TWHEEL_POINT_DELIVER);
 		done = copy(events, n, to);
-		settle(ctx, batch, done, n);
+		finish_delivery(ctx, batch, events, done, n);
 		total += done;
 		if (done < n)
 			return total ? total : -EFAULT;
 		room -= n;
+		if (signal_pending(current))
+			break;
+		cond_resched();
 	}
 	return total;
 }
@@ -223,8 +286,7 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 {
 	ssize_t ret;
 
-	/* Pairs with the WRITE_ONCE() in twheel_ring_create(). */
-	if (READ_ONCE(ctx->ring))
+	if (has_ring(ctx))
 		return -EBUSY;
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
@@ -232,37 +294,60 @@ ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool
 		if (!nr_events(ctx)) {
 			if (nonblock)
 				return -EAGAIN;
-			ret = wait_event_interruptible(ctx->wait, nr_events(ctx));
+			ret = wait_event_interruptible(ctx->waiters.queue,
+						       nr_events(ctx) || has_ring(ctx));
 			if (ret)
 				return ret;
 		}
 		ret = lock_reader(ctx, nonblock);
 		if (ret)
 			return ret;
-		ret = deliver(ctx, to);
+		/* There is none, or it is made when this is done: see twheel_ring_create(). */
+		ret = ctx->ring ? -EBUSY : deliver(ctx, to);
 		mutex_unlock(&ctx->read_lock);
 		/* 0: another reader was faster, or the events were taken back. */
 	} while (!ret);
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
 }
 
-/**
- * twheel_events_flush - move events that wait into the ring, as far as there is room
- * @ctx:	the context, which has a ring
+/*
+ * Moves events that wait into the ring, as far as there is room.
  *
- * Context: process.
+ * No more than fit into an empty ring, should the program go on to make room; and none after a
+ * signal. What is left is moved by the next poll(). Those who wait are woken for what was moved,
+ * as they would not look again with edge-triggered epoll. If nothing was, they are not: who polls
+ * may be one of them, and would wake himself for ever.
  */
-void twheel_events_flush(struct twheel_context *ctx)
+static void flush(struct twheel_context *ctx)
 {
-	bool more;
+	u32 left = twheel_ring_entries(ctx);
+	unsigned int moved;
 
 	do {
 		spin_lock_bh(&ctx->lock);
-		more = move_to_ring(ctx);
-		wake_readers(ctx);
+		moved = move_to_ring(ctx);
+		if (moved)
+			twheel_waiters_wake(&ctx->waiters);
 		spin_unlock_bh(&ctx->lock);
+		left -= min_t(u32, left, BATCH);
 		cond_resched();
-	} while (more);
+	} while (moved == BATCH && left && !signal_pending(current));
+}
+
+/**
+ * twheel_events_to_ring - from now on the events go to a ring
+ * @ctx:	the context, which has got one
+ *
+ * What has waited for a read() is moved there, and who waits in one is woken: it is over.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_events_to_ring(struct twheel_context *ctx)
+{
+	flush(ctx);
+	spin_lock_bh(&ctx->lock);
+	twheel_waiters_wake(&ctx->waiters);
+	spin_unlock_bh(&ctx->lock);
 }
 
 /**
@@ -278,14 +363,13 @@ __poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_
 {
 	bool readable;
 
-	poll_wait(file, &ctx->wait, wait);
+	poll_wait(file, &ctx->waiters.queue, wait);
 	/* Pairs with wq_has_sleeper(). poll_wait() itself has no barrier before 6.13. */
 	smp_mb();
 	readable = nr_events(ctx);
-	/* Pairs with the WRITE_ONCE() in twheel_ring_create(). */
-	if (READ_ONCE(ctx->ring)) {
+	if (has_ring(ctx)) {
 		if (readable)
-			twheel_events_flush(ctx);
+			flush(ctx);
 		readable |= twheel_ring_readable(ctx);
 	}
 	return readable ? EPOLLIN | EPOLLRDNORM : 0;

@@ -5,14 +5,21 @@
  *
  * References are taken under the kernel's locks, in portions, and what is to be done is done
  * outside of them.
+ *
+ * Who adds a rule searches himself. All other searches are done by one worker, so that they take no
+ * more than one processor, however many namespaces there are: some portions of one, then some of
+ * the next. A search is for each process that there are rules for, and then for all connections.
  */
 #include <linux/bitmap.h>
 #include <linux/fdtable.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/pid.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include <net/inet_hashtables.h>
 #include <net/net_namespace.h>
@@ -24,8 +31,32 @@
 /* Sockets of a portion, at first. */
 #define ROOM		64
 
-/* File descriptors of a process that are looked at with its files locked. */
-#define NR_FILES	512
+/* Buckets, and file descriptors of a process, looked at before others get their turn. */
+#define PORTION		64
+
+/* Portions, after which it is the turn of another namespace's search. */
+#define STEP		16
+
+static struct workqueue_struct *find_queue;
+
+/**
+ * twheel_find_init - get ready for searches
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int __init twheel_find_init(void)
+{
+	find_queue = alloc_ordered_workqueue("twheel_find", 0);
+	return find_queue ? 0 : -ENOMEM;
+}
+
+/**
+ * twheel_find_exit - there are no more namespaces
+ */
+void twheel_find_exit(void)
+{
+	destroy_workqueue(find_queue);
+}
 
 /**
  * twheel_found_put - give back the references to sockets that were found
@@ -94,26 +125,39 @@ static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
 	return nr;
 }
 
+/* Between portions. Returns 0, or -EINTR if the caller is killed, or @net is on its way out. */
+static int pause_or_end(const struct net *net)
+{
+	cond_resched();
+	/* Pairs with twheel_find_stop(). */
+	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
+		       -EINTR : 0;
+}
+
 /**
  * twheel_find_next - find the connections in a bucket of the kernel's table
  * @net:	the namespace that they belong to
- * @bucket:	from which bucket on to look for some; set to that in which there are
+ * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
+ *		from
+ * @most:	how many buckets to look at
  * @found:	gets them
  *
  * Context: process; may sleep.
- * Return: how many; 0 if there are none up to the end; or -ENOMEM.
+ * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
+ * caller is killed.
  */
-int twheel_find_next(struct net *net, u32 *bucket, struct twheel_found *found)
+int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found)
 {
 	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
+	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
 	u32 nr;
 	int ret;
 
 	ret = make_room(found, ROOM);
-	for (; !ret && *bucket <= table->ehash_mask; ++*bucket) {
-		if (!(*bucket % 256))
-			cond_resched();
-		if (hlist_nulls_empty(&table->ehash[*bucket].chain))
+	for (; !ret && *bucket < end; ++*bucket) {
+		if (!(*bucket % PORTION))
+			ret = pause_or_end(net);
+		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
 			continue;
 		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
 			ret = make_room(found, roundup_pow_of_two(nr));
@@ -123,48 +167,47 @@ int twheel_find_next(struct net *net, u32 *bucket, struct twheel_found *found)
 	return ret;
 }
 
-/**
- * struct file_walk - a walk through the files of a process
- * @net:	the namespace whose sockets are looked for
- * @found:	those that were found
- * @left:	file descriptors to look at before there is a pause
- */
-struct file_walk {
-	const struct net	*net;
-	struct twheel_found	*found;
-	unsigned int		left;
-};
-
-/* Looks at a file descriptor. Returns where to go on if there is to be a pause, or 0. */
-static int look_at_file(const void *arg, struct file *file, unsigned int fd)
+/* Takes a reference to the socket of a file, if it is one that rules are for. */
+static void look_at_file(struct file *file, const struct net *net, struct twheel_found *found)
 {
-	struct file_walk *walk = (void *)arg;
-	struct twheel_found *found = walk->found;
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? sock->sk : NULL;
 
-	if (sk && twheel_is_for_rules(sk) && net_eq(sock_net(sk), walk->net)) {
+	if (sk && twheel_is_for_rules(sk) && net_eq(sock_net(sk), net)) {
 		sock_hold(sk);
 		found->socks[found->nr++] = sk;
 	}
-	return --walk->left && found->nr < found->room ? 0 : fd + 1;
 }
 
-/* Finds sockets of a process. Returns where to go on, or 0 at the end. */
-static int walk_files(struct task_struct *task, int fd, const struct net *net,
-		      struct twheel_found *found)
+/*
+ * Looks at a portion of the file descriptors of a process: there may be very many, with next to
+ * nothing in them, so that iterate_fd() would hold the lock for long. Sets @fd to where to go on,
+ * or to 0 at the end. Returns whether there were any: a thread that has just ended has none.
+ */
+static bool walk_files(struct task_struct *task, unsigned int *fd, const struct net *net,
+		       struct twheel_found *found)
 {
-	struct file_walk walk = {
-		.net	= net,
-		.found	= found,
-		.left	= NR_FILES,
-	};
+	const unsigned int end = *fd + min_t(unsigned int, PORTION, found->room);
+	struct files_struct *files;
+	unsigned int max = 0;
+	struct file *file;
 
 	task_lock(task);
-	fd = iterate_fd(task->files, fd, look_at_file, &walk);
+	files = task->files;
+	if (files) {
+		spin_lock(&files->file_lock);
+		max = files_fdtable(files)->max_fds;
+		for (; *fd < min(end, max); ++*fd) {
+			file = files_lookup_fd_locked(files, *fd);
+			if (file)
+				look_at_file(file, net, found);
+		}
+		spin_unlock(&files->file_lock);
+	}
 	task_unlock(task);
-	cond_resched();
-	return fd;
+	if (*fd >= max)
+		*fd = 0;
+	return files;
 }
 
 static bool is_listening(const struct sock *sk)
@@ -180,7 +223,7 @@ static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned 
 
 	for (i = 0; i < found->nr && !ret; i++) {
 		if (is_listening(found->socks[i]))
-			__set_bit(inet_sk(found->socks[i])->inet_num, ports);
+			__set_bit(READ_ONCE(inet_sk(found->socks[i])->inet_num), ports);
 		else
 			ret = twheel_kick_consider(found->socks[i], pid,
 						   inet_sk_state_load(found->socks[i]));
@@ -188,31 +231,21 @@ static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned 
 	return ret;
 }
 
-/* Finds the connections of a rule's process, and the ports that it listens on. */
-static int find_of_process(struct pid *pid, struct net *net, u32 id)
+/* Is this the first rule for its process? */
+static bool is_first(const struct net *net, const struct twheel_idle_rule *rule)
 {
-	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
-	unsigned long *ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
-	struct twheel_found found = { };
-	int ret = ports ? make_room(&found, ROOM) : -ENOMEM, fd = 0;
+	const struct twheel_idle_rule *first;
 
-	do {
-		if (ret || !task)
-			break;
-		fd = walk_files(task, fd, net, &found);
-		ret = sort_out(&found, pid, ports);
-		twheel_found_put(&found);
-	} while (fd > 0);
-	if (!ret)
-		twheel_rules_set_ports(net, id, ports);
-	twheel_found_free(&found);
-	bitmap_free(ports);
-	if (task)
-		put_task_struct(task);
-	return ret;
+	list_for_each_entry_rcu(first, &twheel_rules_of_net(net)->list, list)
+		if (first->pid == rule->pid)
+			return first == rule;
+	return false;
 }
 
-/* The process of a rule with the next larger id than @id, with a reference; or NULL. */
+/*
+ * The process of the next rule after that with this id which is the first for its process, with a
+ * reference; or NULL. So each process is walked once, however many rules there are for it.
+ */
 static struct pid *next_process(struct net *net, u32 *id)
 {
 	struct twheel_idle_rule *rule;
@@ -221,10 +254,151 @@ static struct pid *next_process(struct net *net, u32 *id)
 	rcu_read_lock();
 	while (!pid && (rule = twheel_rules_from(net, *id + 1))) {
 		*id = rule->spec.id;
-		pid = get_pid(rule->pid);
+		if (rule->pid && is_first(net, rule))
+			pid = get_pid(rule->pid);
 	}
 	rcu_read_unlock();
 	return pid;
+}
+
+/* The process is done with. */
+static void end_process(struct twheel_search *search)
+{
+	put_pid(search->pid);
+	bitmap_free(search->ports);
+	search->pid = NULL;
+	search->ports = NULL;
+	search->fd = 0;
+}
+
+/*
+ * A thread of a process, with a reference, that has its files, as the first one has not when it has
+ * ended before the others; or NULL. Others that have ended are not there for long, if nobody traces
+ * them.
+ */
+static struct task_struct *get_thread(struct pid *pid)
+{
+	struct task_struct *first, *thread, *found = NULL;
+	int n = 0;
+
+	rcu_read_lock();
+	first = pid_task(pid, PIDTYPE_TGID);
+	if (!first)
+		goto unlock;
+	for_each_thread(first, thread) {
+		/* Bits of that thread's own, of which this one is set once. */
+		if (!(data_race(thread->flags) & PF_EXITING)) {
+			found = thread;
+			get_task_struct(found);
+			break;
+		}
+		if (++n == PORTION)
+			break;
+	}
+unlock:
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Finds the connections of a process that there are rules for, and the ports that it listens on: a
+ * portion of its descriptors. Returns 0, or -ENOMEM.
+ */
+static int look_at_process(struct twheel_search *search, struct net *net)
+{
+	struct task_struct *task = get_thread(search->pid);
+	bool has_files = true;
+	int ret;
+
+	search->fd = task ? search->fd : 0;
+	if (task) {
+		has_files = walk_files(task, &search->fd, net, &search->found);
+		put_task_struct(task);
+	}
+	if (!has_files) {
+		/* Another thread may have them. */
+		twheel_find_later(net, HZ / 10);
+		end_process(search);
+		return 0;
+	}
+	ret = sort_out(&search->found, search->pid, search->ports);
+	twheel_found_put(&search->found);
+	if (ret || search->fd)
+		return ret;
+	twheel_rules_set_ports(net, search->pid, search->ports);
+	/*
+	 * Either who tells of a listener finds the bits that were just stored, or this that he has:
+	 *
+	 *	search				who tells
+	 *	bits				@listened
+	 *	barrier				barrier
+	 *	@listened			bits
+	 */
+	smp_mb();
+	if (atomic_read(&twheel_rules_of_net(net)->listened) != search->listened)
+		twheel_find_later(net, HZ / 10);
+	end_process(search);
+	return 0;
+}
+
+/* Goes on to the next process, or, in the end, to all connections. Returns 0, or -ENOMEM. */
+static int next_subject(struct twheel_search *search, struct net *net)
+{
+	search->pid = next_process(net, &search->id);
+	search->all = !search->pid;
+	/* Before any descriptor is looked at. */
+	search->listened = atomic_read_acquire(&twheel_rules_of_net(net)->listened);
+	if (search->all)
+		return 0;
+	search->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
+	return search->ports ? make_room(&search->found, ROOM) : -ENOMEM;
+}
+
+/*
+ * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
+ * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
+ */
+static int look_at_bucket(struct twheel_search *search, struct net *net)
+{
+	struct twheel_found *found = &search->found;
+	int ret = twheel_find_next(net, &search->bucket, PORTION, found);
+	u32 i;
+
+	if (!ret)
+		return search->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
+	if (ret < 0)
+		return ret;
+	for (i = 0, ret = 0; i < found->nr && !ret; i++)
+		ret = twheel_kick_consider(found->socks[i], NULL,
+					   inet_sk_state_load(found->socks[i]));
+	twheel_found_put(found);
+	search->bucket++;
+	return ret ?: 1;
+}
+
+/*
+ * Takes a search a portion on: of a process that there are rules for, or, in the end, of all
+ * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
+ */
+static int search_on(struct twheel_search *search, struct net *net)
+{
+	int ret = pause_or_end(net);
+
+	if (!ret && !search->pid && !search->all)
+		ret = next_subject(search, net);
+	if (ret)
+		return ret;
+	if (search->all)
+		return look_at_bucket(search, net);
+	return look_at_process(search, net) ?: 1;
+}
+
+/* Ends a search, wherever it is. */
+static void search_end(struct twheel_search *search)
+{
+	end_process(search);
+	twheel_found_free(&search->found);
+	memset(search, 0, sizeof(*search));
 }
 
 /**
@@ -232,43 +406,41 @@ static struct pid *next_process(struct net *net, u32 *id)
  * @net:	their namespace, which does not go away
  *
  * Context: process; may sleep.
- * Return: 0, or -ENOMEM if some were missed.
+ * Return: 0; or if some were missed -ENOMEM, or -EINTR if the caller is killed.
  */
 int twheel_find_all(struct net *net)
 {
-	struct twheel_found found = { };
-	u32 bucket = 0, id = 0, i;
-	struct pid *pid;
-	int ret = 0, nr;
+	struct twheel_search search = { };
+	int ret;
 
-	while (!ret && (pid = next_process(net, &id))) {
-		ret = find_of_process(pid, net, id);
-		put_pid(pid);
-	}
-	while (!ret && (nr = twheel_find_next(net, &bucket, &found))) {
-		if (nr < 0)
-			ret = nr;
-		for (i = 0; i < found.nr && !ret; i++)
-			ret = twheel_kick_consider(found.socks[i], NULL,
-						   inet_sk_state_load(found.socks[i]));
-		twheel_found_put(&found);
-		bucket++;
-	}
-	twheel_found_free(&found);
+	do
+		ret = search_on(&search, net);
+	while (ret > 0);
+	search_end(&search);
 	return ret;
 }
 
 /**
  * twheel_find_later - look for connections that were missed
  * @net:	the namespace
- * @delay:	when, in jiffies
+ * @delay:	when, in jiffies, at the earliest
+ *
+ * That is not begun twice in a second.
  *
  * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
  * and @net from going away.
  */
 void twheel_find_later(struct net *net, unsigned long delay)
 {
-	queue_delayed_work(system_unbound_wq, &twheel_rules_of_net(net)->find, delay);
+	struct twheel_rules *ours = twheel_rules_of_net(net);
+	/* Pairs with twheel_find_work(). */
+	const unsigned long next = READ_ONCE(ours->last_find) + HZ, now = jiffies;
+
+	/* A search that is under way may be past what this is for. */
+	atomic_inc(&ours->asked);
+	if (time_before(now + delay, next))
+		delay = next - now;
+	queue_delayed_work(find_queue, &ours->find, delay);
 }
 
 /**
@@ -284,7 +456,7 @@ void twheel_find_everywhere(void)
 	/* One that is on its way out is not in the list, or waits for a grace period. */
 	for_each_net_rcu(net)
 		if (!list_empty(&twheel_rules_of_net(net)->list))
-			mod_delayed_work(system_unbound_wq, &twheel_rules_of_net(net)->find, 0);
+			twheel_find_later(net, 0);
 	rcu_read_unlock();
 }
 
@@ -297,7 +469,50 @@ void twheel_find_everywhere(void)
 void twheel_find_work(struct work_struct *work)
 {
 	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, find);
+	unsigned int i;
+	int ret = 1;
 
-	if (twheel_find_all(ours->net))
-		twheel_find_later(ours->net, HZ);
+	if (!ours->searching) {
+		ours->searching = true;
+		/* Pairs with twheel_find_later(). */
+		WRITE_ONCE(ours->last_find, jiffies);
+		/*
+		 * Who asks after this may find that the work is pending, and then it runs once more
+		 * after that, at least.
+		 */
+		ours->answers = atomic_read(&ours->asked);
+	}
+	for (i = 0; i < STEP && ret > 0; i++)
+		ret = search_on(&ours->search, ours->net);
+	if (ret > 0) {
+		/* At once, and behind the others, even if somebody has asked for later. */
+		mod_delayed_work(find_queue, &ours->find, 0);
+		return;
+	}
+	search_end(&ours->search);
+	ours->searching = false;
+	if (ret || atomic_read(&ours->asked) != ours->answers)
+		twheel_find_later(ours->net, ret ? HZ : 0);
+}
+
+/**
+ * twheel_find_stop - end the searches of namespaces
+ * @nets:	the namespaces, which go, and have no rules any more
+ *
+ * One that is under way is waited for, for a portion.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_find_stop(struct list_head *nets)
+{
+	struct net *net;
+
+	/* Pairs with pause_or_end(). */
+	list_for_each_entry(net, nets, exit_list)
+		WRITE_ONCE(twheel_rules_of_net(net)->leaving, true);
+	/* Who has it look again does so for a rule, under RCU. */
+	list_for_each_entry(net, nets, exit_list) {
+		cancel_delayed_work_sync(&twheel_rules_of_net(net)->find);
+		search_end(&twheel_rules_of_net(net)->search);
+	}
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: delays at the injection points, short generations, and wheels without chunks,
- * in test builds
+ * twheel: delays at the injection points, short generations, wheels without chunks, and
+ * CPUs isolated without the kernel's knowing, in test builds
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -48,6 +50,22 @@ static bool inject_no_page;
 module_param(inject_no_page, bool, 0444);
 MODULE_PARM_DESC(inject_no_page, "there is no memory for chunks");
 
+static uint inject_isolated;
+module_param(inject_isolated, uint, 0444);
+MODULE_PARM_DESC(inject_isolated, "bit mask of CPUs that are taken to be isolated; not all");
+
+/**
+ * twheel_inject_isolated - is a CPU to be taken for an isolated one?
+ * @cpu:	the CPU
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+bool twheel_inject_isolated(unsigned int cpu)
+{
+	return cpu < 32 && inject_isolated & 1U << cpu;
+}
+
 /**
  * twheel_inject_generation - the generation with which a new timer begins
  *
@@ -70,10 +88,41 @@ bool twheel_inject_no_page(void)
 	return inject_no_page;
 }
 
+/**
+ * struct delays - how much of a CPU's time is spent here
+ * @begin:	when this tenth of a second began, in jiffies
+ * @us:		microseconds of it, at the most
+ */
+struct delays {
+	unsigned long	begin;
+	unsigned int	us;
+};
+
+static DEFINE_PER_CPU(struct delays, delays);
+
+/*
+ * Half of a CPU's time is enough: where each of very many timers waits in a softirq, nobody else
+ * gets to run. Not exact, as others may interrupt this.
+ */
+static bool has_time(void)
+{
+	struct delays *mine = raw_cpu_ptr(&delays);
+	unsigned int us = READ_ONCE(mine->us) + min(READ_ONCE(inject_us), 1000U);
+
+	if (time_after_eq(jiffies, READ_ONCE(mine->begin) + HZ / 10)) {
+		WRITE_ONCE(mine->begin, jiffies);
+		us = 0;
+	}
+	if (us > USEC_PER_SEC / 20)
+		return false;
+	WRITE_ONCE(mine->us, us);
+	return true;
+}
+
 /* Is there to be a delay, one time in four, as the point is chosen? */
 static bool chosen(enum twheel_point point)
 {
-	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3)
+	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3 || !has_time())
 		return false;
 	atomic_inc(&hits[point]);
 	return true;

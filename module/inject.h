@@ -3,11 +3,12 @@
  * twheel: places to delay, generations that run out, and memory that does, in test builds
  *
  * A race needs two CPUs between the same two steps. These points stand between the
- * steps of arming, cancelling and expiring, where no lock is held, and make the gap
- * wide. They are empty unless the module is built with TWHEEL_INJECT.
+ * steps of arming, cancelling and expiring, where no lock is held that both want, and make
+ * the gap wide. They are empty unless the module is built with TWHEEL_INJECT.
  *
  * A timer's generations last for 2^32 uses, unless it begins with one of the last. And
- * there is next to always a page for a wheel, so that next to nothing ever spills.
+ * there is next to always a page for a wheel, so that next to nothing ever spills. And the
+ * kernels with the checkers are built without isolated CPUs.
  */
 #ifndef _TWHEEL_INJECT_H
 #define _TWHEEL_INJECT_H
@@ -26,6 +27,7 @@
  * @TWHEEL_POINT_WAIT:		a callback is waited for
  * @TWHEEL_POINT_BURY:		between portions of a dead CPU's timers
  * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied
+ * @TWHEEL_POINT_RENEW:		a connection has ended, and the next one of its socket not begun
  * @TWHEEL_NR_POINTS:		their number
  */
 enum twheel_point {
@@ -38,6 +40,7 @@ enum twheel_point {
 	TWHEEL_POINT_WAIT,
 	TWHEEL_POINT_BURY,
 	TWHEEL_POINT_DELIVER,
+	TWHEEL_POINT_RENEW,
 	TWHEEL_NR_POINTS,
 };
 
@@ -54,12 +57,14 @@ void twheel_inject(enum twheel_point point);
 unsigned int twheel_inject_most(enum twheel_point point);
 u32 twheel_inject_generation(void);
 bool twheel_inject_no_page(void);
+bool twheel_inject_isolated(unsigned int cpu);
 #else
 static inline void twheel_inject(enum twheel_point point) { }
 #define twheel_inject_until(point, condition)				\
 	do { (void)(point); (void)sizeof(condition); } while (0)
 static inline u32 twheel_inject_generation(void) { return 1; }
 static inline bool twheel_inject_no_page(void) { return false; }
+static inline bool twheel_inject_isolated(unsigned int cpu) { return false; }
 #endif
 
 #endif /* _TWHEEL_INJECT_H */

@@ -16,8 +16,8 @@
  *
  * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
  * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
- * process and softirq context; inside of it are twheel_watch_kind.lock,
- * twheel_idle_rule.lock and the wheel's. With it held a watch's state is
+ * process and softirq context; inside of it are twheel_due.lock, twheel_idle_rule.lock,
+ * twheel_rules.share_lock and the wheel's. With it held a watch's state is
  * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
  * the list without the lock, but it takes the lock to give it back.
  *
@@ -26,13 +26,17 @@
  * name it are made due until there are none.
  */
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <net/inet_sock.h>
 
+#include "inject.h"
 #include "kick.h"
 
 /* What of a rule is a watch's. */
@@ -51,12 +55,45 @@ spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
 
 static void make_due(struct twheel_kick *kick)
 {
+	const struct sock *sk = kick->watch.sk;
+
+	/* Something happens: if the socket is busy, it is not for long any more. */
+	twheel_watch_set_looks(&kick->watch, 0);
 	/* Pairs with the worker's stores. See the head of this file. */
 	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
 		return;
 	/* If this comes too late, the callback finds the watch due. */
 	twheel_cancel(&kick->timer);
-	twheel_watch_due(&twheel_kick_kind, &kick->watch);
+	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+}
+
+/**
+ * twheel_kick_give_back - a watch that waits for its turn does so no more
+ * @kick:	the watch; it need not wait
+ * @rule:	its rule. Who comes next waits for less
+ *
+ * Context: process and softirq; with the socket's lock held.
+ */
+void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	u64 step;
+
+	if (!(kick->watch.flags & TWHEEL_KICK_WAITS))
+		return;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_KICK_WAITS);
+	step = twheel_kick_step_of(rule);
+	spin_lock(&rule->lock);
+	rule->turn -= min(rule->turn, step);
+	spin_unlock(&rule->lock);
+}
+
+/* A watch that counts for its rule does so no more. */
+static void uncount(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	twheel_kick_give_back(kick, rule);
+	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
+		atomic64_dec(&rule->watched);
 }
 
 /**
@@ -68,16 +105,14 @@ static void make_due(struct twheel_kick *kick)
  */
 void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
 {
-	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
-		atomic64_dec(&rule->watched);
+	uncount(kick, rule);
 	kick->watch.rule = 0;
 	atomic_dec(&rule->users);
 }
 
-/* Gives a watch that has no rule one. */
-static void join_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+/* Has a watch that is one of the rule's @users begin with it. */
+static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
 {
-	atomic_inc(&rule->users);
 	kick->watch.rule = rule->index;
 	/* Pairs with the worker's, which looks before it has the lock. */
 	WRITE_ONCE(kick->watch.flags, (rule->spec.flags & ACTIONS) | flags);
@@ -85,6 +120,13 @@ static void join_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, u
 		return;
 	atomic64_inc(&rule->watched);
 	atomic64_inc(&rule->matched);
+}
+
+/* Gives a watch that has no rule one. */
+static void join_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	atomic_inc(&rule->users);
+	begin_with(kick, rule, flags);
 }
 
 /**
@@ -102,8 +144,36 @@ void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule,
 
 	if (kick->watch.flags & TWHEEL_KICK_OWN && rule->pid == old->pid)
 		flags |= TWHEEL_KICK_OWN;
+	atomic_inc(&rule->users);
 	twheel_kick_leave(kick, old);
-	join_rule(kick, rule, flags);
+	begin_with(kick, rule, flags);
+}
+
+/**
+ * twheel_kick_renew - if the connection of a watch has ended, have the next one begin
+ * @kick:	the watch, of a socket that has another connection, or is about to
+ *
+ * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
+ * is not locked, and not have been noted apart: which connection it is, and that it is not older
+ * than that, is only known when the socket is.
+ *
+ * The rule may be removed. Who does so waits until it has no users, and does not look again: it
+ * keeps this one.
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_renew(struct twheel_kick *kick)
+{
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+
+	if (!twheel_watch_has_ended(&twheel_kick_kind, &kick->watch))
+		return;
+	/* Pairs with note_end() in changes.c: should the next one end as well, that is noted. */
+	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	uncount(kick, rule);
+	twheel_inject(TWHEEL_POINT_RENEW);
+	begin_with(kick, rule, TWHEEL_KICK_FRESH);
+	twheel_kick_set_first_seen(kick, ktime_get_ns());
 }
 
 /*
@@ -129,6 +199,7 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 	if (!watch)
 		return rule;
 	kick = twheel_kick_of(watch);
+	twheel_kick_renew(kick);
 	/* It is told only now who has begun it. */
 	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_KICK_OWN))
 		twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH | TWHEEL_KICK_OWN);
@@ -149,14 +220,18 @@ static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
 static int begin(struct twheel_kick *kick, struct sock *sk, const struct pid *pid, int state)
 {
 	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
+	const int now = inet_sk_state_load(sk);
 
 	if (!rule)
 		return 1;
 	if (twheel_watch_insert(&twheel_kick_kind, &kick->watch, sk))
 		return miss(rule, sk);
+	/* If it is over, or only about to begin, the worker may find another one. */
+	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
+		WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
 	join_rule(kick, rule, TWHEEL_KICK_FRESH | (pid && rule->pid == pid ? TWHEEL_KICK_OWN : 0));
 	twheel_kick_set_first_seen(kick, ktime_get_ns());
-	twheel_watch_due(&twheel_kick_kind, &kick->watch);
+	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
 	return 0;
 }
 
@@ -241,6 +316,12 @@ static void changed(const struct twheel_watch_change *change)
 	/* A socket that is not for rules may outlive its namespace. */
 	if (!twheel_is_for_rules(change->sk))
 		return;
+	if (change->port) {
+		pid = get_pid_of(change);
+		twheel_rules_listened(sock_net(change->sk), change->port, pid);
+		put_pid(pid);
+		return;
+	}
 	pid = change->state == TCP_ESTABLISHED ? NULL : get_pid_of(change);
 	if (change->state == TCP_LISTEN)
 		twheel_rules_listening(change->sk, pid);
@@ -261,77 +342,93 @@ struct twheel_watch_kind twheel_kick_kind = {
  * All watches
  */
 
-/* Makes watches due whose rules are removed. */
-static void make_orphans_due(void)
+/* Watches looked at before others get their turn. */
+#define PORTION		64
+
+/* Makes a watch due if its rule is removed. Out of line, for a test that counts it. */
+static noinline void make_orphan_due(struct twheel_watch *watch)
+{
+	/* Pairs with the store when the watch ends. */
+	struct sock *sk = READ_ONCE(watch->sk);
+	struct twheel_idle_rule *rule;
+	spinlock_t *lock;
+
+	if (!sk)
+		return;
+	lock = twheel_kick_lock_of(sk);
+	spin_lock_bh(lock);
+	rule = watch->rule ? twheel_kick_rule_of(twheel_kick_of(watch)) : NULL;
+	/* Pairs with the store when it is removed. */
+	if (rule && READ_ONCE(rule->dead))
+		make_due(twheel_kick_of(watch));
+	spin_unlock_bh(lock);
+}
+
+/* Does so with some. Returns whether there are more. */
+static bool make_some_due(struct rhashtable_iter *iter)
+{
+	struct twheel_watch *watch = NULL;
+	int i;
+
+	rhashtable_walk_start(iter);
+	for (i = 0; i < PORTION; i++) {
+		watch = rhashtable_walk_next(iter);
+		if (!watch)
+			break;
+		/* If not, the table was resized: it goes on with the new one. */
+		if (!IS_ERR(watch))
+			make_orphan_due(watch);
+	}
+	rhashtable_walk_stop(iter);
+	return watch;
+}
+
+/* Makes watches due whose rules are removed. Returns -EINTR if a @killable caller is killed. */
+static int make_orphans_due(bool killable)
 {
 	struct rhashtable_iter iter;
-	struct twheel_idle_rule *rule;
-	struct twheel_watch *watch;
-	unsigned int n = 0;
-	spinlock_t *lock;
-	struct sock *sk;
+	int ret = 0;
 
 	rhashtable_walk_enter(&twheel_kick_kind.table, &iter);
-	rhashtable_walk_start(&iter);
-	while ((watch = rhashtable_walk_next(&iter))) {
-		/* The table was resized: it goes on with the new one. */
-		if (IS_ERR(watch))
-			continue;
-		/* Pairs with the store when the watch ends. */
-		sk = READ_ONCE(watch->sk);
-		if (!sk)
-			continue;
-		lock = twheel_kick_lock_of(sk);
-		spin_lock_bh(lock);
-		rule = watch->rule ? twheel_kick_rule_of(twheel_kick_of(watch)) : NULL;
-		/* Pairs with the store when it is removed. */
-		if (rule && READ_ONCE(rule->dead))
-			make_due(twheel_kick_of(watch));
-		spin_unlock_bh(lock);
-		if (++n % 1024)
-			continue;
-		rhashtable_walk_stop(&iter);
+	while (!ret && make_some_due(&iter)) {
 		cond_resched();
-		rhashtable_walk_start(&iter);
+		if (killable && fatal_signal_pending(current))
+			ret = -EINTR;
 	}
-	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
+	return ret;
 }
 
 /**
- * twheel_kick_settle - wait until the worker has looked at new connections
- *
- * Context: process; may sleep. There is a twheel_kick_get().
- */
-void twheel_kick_settle(void)
-{
-	int most = atomic_read(&twheel_kick_kind.table.nelems);
-
-	/* The worker is not done with all of them at once. Others may come for ever. */
-	do {
-		twheel_watch_flush(&twheel_kick_kind);
-	} while (most-- > 0 && !list_empty_careful(&twheel_kick_kind.due));
-}
-
-/**
- * twheel_kick_release - have rules that are removed give up their connections
- * @gone:	the rules, by @gone. Nobody finds them any more
+ * twheel_kick_release - have a rule that is removed give up its connections
+ * @rule:	the rule. Nobody finds it any more
  *
  * Connections go to other rules that they match, or are not watched any more.
  *
  * Context: process; may sleep.
+ * Return: 0, or -EINTR if the caller is killed.
  */
-void twheel_kick_release(struct list_head *gone)
+int twheel_kick_release(const struct twheel_idle_rule *rule)
 {
-	struct twheel_idle_rule *rule;
+	int ret = 0;
 
-	list_for_each_entry(rule, gone, gone) {
-		/* A walk may miss some if others are removed meanwhile. */
-		while (atomic_read(&rule->users)) {
-			make_orphans_due();
-			twheel_watch_flush(&twheel_kick_kind);
-		}
-	}
+	/* A walk may miss some if others are removed meanwhile. */
+	while (!ret && atomic_read(&rule->users))
+		ret = make_orphans_due(true) ?:
+		      twheel_due_settle(&twheel_rules_of_net(rule->net)->due);
+	return ret;
+}
+
+/**
+ * twheel_kick_ask_back - have all rules that are removed give up their connections
+ *
+ * Without a wait until they have. It may miss some.
+ *
+ * Context: process; may sleep. Nobody finds the rules any more.
+ */
+void twheel_kick_ask_back(void)
+{
+	make_orphans_due(false);
 }
 
 /**

@@ -12,8 +12,10 @@
 #include <linux/bits.h>
 #include <linux/hash.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/time64.h>
 #include <net/tcp_states.h>
 #include <uapi/linux/twheel.h>
 
@@ -21,13 +23,20 @@
 #include "twheel.h"
 #include "watch.h"
 
-/* Flags of a watch beside those of linux/twheel.h, which begin at bit 6. */
+/* Flags of a watch beside those of linux/twheel.h, which are bits 6 to 9. */
 #define TWHEEL_KICK_FRESH	BIT(0)	/* the rule is a guess, and counts nothing */
 #define TWHEEL_KICK_OWN		BIT(1)	/* the process of the rule has begun the connection */
 #define TWHEEL_KICK_EXPIRED	BIT(2)	/* it is with the worker because it was idle */
-#define TWHEEL_KICK_WAITS	BIT(3)	/* it has its turn, and waits for it */
+#define TWHEEL_KICK_WAITS	BIT(3)	/* it has a place in the queue, and waits */
 #define TWHEEL_KICK_COUNTED	BIT(4)	/* dry run: nothing has come since it was counted */
 #define TWHEEL_KICK_LOOK	BIT(5)	/* the socket was busy: it may be over */
+#define TWHEEL_KICK_POSTPONED	BIT(10)	/* it is with the worker for want of a share */
+
+/*
+ * What struct twheel_watch::ended is until the worker has locked the socket, when that has, or may
+ * have, another connection than the watch has begun with.
+ */
+#define TWHEEL_KICK_RENEWED	2
 
 /* Nanoseconds that a connection's age is exact to, as a power of two. */
 #define TWHEEL_KICK_FIRST_SHIFT	16
@@ -85,6 +94,19 @@ static inline void twheel_kick_set_first_seen(struct twheel_kick *kick, u64 now)
 	kick->timer.node.state = first >> 32;
 }
 
+/* May the connection be another one than the watch has begun with, as nobody has locked it yet? */
+static inline bool twheel_kick_is_renewed(const struct twheel_kick *kick)
+{
+	/* Pairs with note_end() in changes.c, and twheel_kick_renew(). */
+	return READ_ONCE(kick->watch.ended) == TWHEEL_KICK_RENEWED;
+}
+
+/* Where the watch of a socket is when it is due. */
+static inline struct twheel_due *twheel_kick_due_of(const struct sock *sk)
+{
+	return &twheel_rules_of_net(sock_net(sk))->due;
+}
+
 /* When was that? */
 static inline u64 twheel_kick_first_seen(const struct twheel_kick *kick)
 {
@@ -99,8 +121,16 @@ static inline bool twheel_is_connecting(int state)
 	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
 }
 
+/* Nanoseconds from one connection that a rule may close to the next. */
+static inline u64 twheel_kick_step_of(const struct twheel_idle_rule *rule)
+{
+	return div64_u64(NSEC_PER_SEC, rule->spec.rate);
+}
+
 /* kick.c */
+void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule);
 void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
+void twheel_kick_renew(struct twheel_kick *kick);
 void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
 
 /* decide.c */

@@ -7,6 +7,7 @@
 #include "context.h"
 #include "engine.h"
 #include "rules.h"
+#include "timekeeper.h"
 #include "watch.h"
 
 static int __init twheel_module_init(void)
@@ -16,9 +17,21 @@ static int __init twheel_module_init(void)
 	ret = twheel_engine_init();
 	if (ret)
 		return ret;
-	ret = twheel_watch_init();
+	ret = twheel_touch_init();
 	if (ret)
 		goto err_engine;
+	ret = twheel_users_init();
+	if (ret)
+		goto err_touch;
+	ret = twheel_contexts_init();
+	if (ret)
+		goto err_users;
+	ret = twheel_timekeeper_init();
+	if (ret)
+		goto err_contexts;
+	ret = twheel_watch_init();
+	if (ret)
+		goto err_timekeeper;
 	ret = twheel_rules_init();
 	if (ret)
 		goto err_watch;
@@ -32,6 +45,15 @@ err_rules:
 	twheel_rules_exit();
 err_watch:
 	twheel_watch_exit();
+err_timekeeper:
+	twheel_timekeeper_exit();
+	twheel_clocks_exit();
+err_contexts:
+	twheel_contexts_exit();
+err_users:
+	twheel_users_exit();
+err_touch:
+	twheel_touch_exit();
 err_engine:
 	twheel_engine_exit();
 	return ret;
@@ -41,8 +63,14 @@ static void __exit twheel_module_exit(void)
 {
 	twheel_debugfs_exit();
 	twheel_chardev_exit();
+	twheel_contexts_wait();
 	twheel_rules_exit();
 	twheel_watch_exit();
+	twheel_timekeeper_exit();
+	twheel_clocks_exit();
+	twheel_contexts_exit();
+	twheel_users_exit();
+	twheel_touch_exit();
 	twheel_engine_exit();
 }
 

@@ -5,28 +5,36 @@
  * vmalloc_user() would do, but it charges nobody. What it does beyond __vmalloc() is to
  * mark the memory for remap_vmalloc_range(), and nothing exported does that to memory that
  * is charged. So pages are handed out as the program gets to them.
+ *
+ * In front of it there may be a page that the program can only read. With page_mkwrite() the
+ * kernel maps no page for writing before it has asked, and for that one the answer is no.
  */
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "mapping.h"
+#include "memory.h"
 
 /**
  * twheel_mapping_create - get the memory
  * @mapping:	filled in
  * @bytes:	its length; rounded up to pages
  * @offset:	where in the file it is mapped, in bytes
+ * @front:	a page that is mapped in front of it, and that the program can only read; or NULL.
+ *		It must be there as long as the mapping is
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned long offset)
+int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned long offset,
+			  struct page *front)
 {
-	mapping->bytes = PAGE_ALIGN(bytes);
+	mapping->front = front;
+	mapping->bytes = PAGE_ALIGN(bytes) + (front ? PAGE_SIZE : 0);
 	mapping->pgoff = offset >> PAGE_SHIFT;
-	mapping->memory = __vmalloc(mapping->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO |
-				    __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	mapping->memory = __vmalloc(PAGE_ALIGN(bytes), TWHEEL_GFP_USER | __GFP_ZERO);
 	return mapping->memory ? 0 : -ENOMEM;
 }
 
@@ -44,17 +52,33 @@ void twheel_mapping_destroy(struct twheel_mapping *mapping)
 static vm_fault_t fault(struct vm_fault *vmf)
 {
 	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
-	unsigned long page = vmf->pgoff - mapping->pgoff;
+	unsigned long n = vmf->pgoff - mapping->pgoff;
 
-	if (page >= mapping->bytes >> PAGE_SHIFT)
+	if (n >= mapping->bytes >> PAGE_SHIFT)
 		return VM_FAULT_SIGBUS;
-	vmf->page = vmalloc_to_page(mapping->memory + (page << PAGE_SHIFT));
+	if (mapping->front && !n)
+		vmf->page = mapping->front;
+	else
+		vmf->page = vmalloc_to_page(mapping->memory +
+					    ((n - !!mapping->front) << PAGE_SHIFT));
 	get_page(vmf->page);
 	return 0;
 }
 
+/* The program is about to write to a page for the first time. */
+static vm_fault_t page_mkwrite(struct vm_fault *vmf)
+{
+	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
+
+	if (vmf->page == mapping->front)
+		return VM_FAULT_SIGBUS;
+	lock_page(vmf->page);
+	return VM_FAULT_LOCKED;
+}
+
 static const struct vm_operations_struct vm_ops = {
-	.fault	= fault,
+	.fault		= fault,
+	.page_mkwrite	= page_mkwrite,
 };
 
 /**

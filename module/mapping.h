@@ -7,21 +7,25 @@
 
 #include <linux/types.h>
 
+struct page;
 struct vm_area_struct;
 
 /**
  * struct twheel_mapping - memory that can be mapped
  * @memory:	where the kernel sees it; whole pages, zero at first
- * @bytes:	its length
+ * @front:	a page in front of it, which the program can only read; or NULL
+ * @bytes:	how long what is mapped is: @front, if there is one, and @memory
  * @pgoff:	where in the file it is mapped, in pages
  */
 struct twheel_mapping {
 	void		*memory;
+	struct page	*front;
 	size_t		bytes;
 	unsigned long	pgoff;
 };
 
-int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned long offset);
+int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned long offset,
+			  struct page *front);
 void twheel_mapping_destroy(struct twheel_mapping *mapping);
 int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma);
 

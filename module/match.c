@@ -5,7 +5,7 @@
  * The list of its network namespace is searched from the beginning, under RCU, for one that it
  * matches. A rule for a process matches the connections that this begins, and those to ports that
  * it listens on: these are noted when it begins to listen, and whenever its files are looked at
- * (find.c).
+ * (find.c), until a socket listens there no more.
  */
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
@@ -40,9 +40,13 @@ static bool is_alive(struct pid *pid)
 static bool matches_process(const struct twheel_idle_rule *rule, const struct sock *sk,
 			    const struct pid *begun_by, bool is_new)
 {
-	if (is_new && !is_alive(rule->pid))
+	/* It did, whatever the process has ceased to listen on, or somebody else on that port. */
+	if (!is_new)
+		return true;
+	if (!is_alive(rule->pid))
 		return false;
-	return rule->pid == begun_by || test_bit(inet_sk(sk)->inet_num, rule->ports);
+	/* The kernel may give the port back meanwhile; then it is 0. */
+	return rule->pid == begun_by || test_bit(READ_ONCE(inet_sk(sk)->inet_num), rule->ports);
 }
 
 static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
@@ -50,10 +54,12 @@ static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
 {
 	const struct twheel_rule *spec = &rule->spec;
 
-	if (spec->flags & TWHEEL_RULE_LOCAL_PORT && inet_sk(sk)->inet_num != spec->local_port)
+	/* Likewise. */
+	if (spec->flags & TWHEEL_RULE_LOCAL_PORT &&
+	    READ_ONCE(inet_sk(sk)->inet_num) != spec->local_port)
 		return false;
 	if (spec->flags & TWHEEL_RULE_REMOTE_PORT &&
-	    inet_sk(sk)->inet_dport != htons(spec->remote_port))
+	    READ_ONCE(inet_sk(sk)->inet_dport) != htons(spec->remote_port))
 		return false;
 	if (spec->flags & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
 	    !uid_eq(twheel_uid_of(sk), rule->uid))
@@ -125,6 +131,8 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 	struct twheel_idle_rule *rule;
 	bool concerned = false;
 
+	/* As below. */
+	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listened);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list) {
 		if (!rule->pid)
@@ -139,22 +147,58 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 }
 
 /**
+ * twheel_rules_listened - a socket listens no more
+ * @net:	its namespace
+ * @port:	where it did
+ * @pid:	who ended that, or NULL
+ *
+ * Connections from this port may be anybody's now. But on other addresses, others may have listened
+ * there: only who has done so himself is taken to do so no more at once. The others' files are
+ * looked at a little later, and so are his, should he have other sockets that listen there.
+ *
+ * Context: process.
+ */
+void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
+{
+	struct twheel_idle_rule *rule;
+	bool concerned = false;
+
+	/* Ordered before the bits are read; see look_at_process(). */
+	atomic_inc_return(&twheel_rules_of_net(net)->listened);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
+		if (!rule->pid || !test_bit(port, rule->ports))
+			continue;
+		concerned = true;
+		if (rule->pid == pid)
+			clear_bit(port, rule->ports);
+	}
+	if (concerned)
+		twheel_find_later(net, HZ / 10);
+	rcu_read_unlock();
+}
+
+/**
  * twheel_rules_set_ports - a process listens on these ports, and no others
  * @net:	the namespace
- * @id:		a rule for the process
+ * @pid:	the process; all rules for it there learn it
  * @ports:	a bit for each port
  *
  * Context: process.
  */
-void twheel_rules_set_ports(struct net *net, u32 id, const unsigned long *ports)
+void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
+			    const unsigned long *ports)
 {
 	struct twheel_idle_rule *rule;
 	size_t i;
 
 	rcu_read_lock();
-	rule = twheel_rules_by_id(net, id);
-	/* Pairs with test_bit(). What set_bit() does meanwhile is made up for, see above. */
-	for (i = 0; rule && i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
-		WRITE_ONCE(rule->ports[i], ports[i]);
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
+		if (rule->pid != pid)
+			continue;
+		/* Pairs with test_bit(). What others do meanwhile is made up for, see find.c. */
+		for (i = 0; i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
+			WRITE_ONCE(rule->ports[i], ports[i]);
+	}
 	rcu_read_unlock();
 }

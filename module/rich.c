@@ -103,7 +103,10 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	rt->touch = op->touch;
 	rt->active = now;
 	rt->after = TWHEEL_AFTER_NEXT;
-	rt->missed = 0;
+	if (op->period)
+		rt->missed = 0;
+	else
+		rt->future = 0;
 	rt->death = TWHEEL_TIME_NONE;
 	if (op->lifetime)
 		rt->death = later(twheel_spread(later(now, op->lifetime), op->spread), 0);
@@ -136,6 +139,9 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
 		return -EINVAL;
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
+		return -EINVAL;
+	if (op->limit == TWHEEL_LIMIT_IDLE && rt->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) &&
+	    op->time < TWHEEL_IDLE_MIN)
 		return -EINVAL;
 	if (op->limit == TWHEEL_LIMIT_IDLE && rt->flags & TWHEEL_WATCHED &&
 	    op->time > TWHEEL_WATCH_IDLE_MAX && op->time != TWHEEL_TIME_NONE)
@@ -198,7 +204,7 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 						  twheel_round(rt->deadline, rt->slack), now);
 	if (rt->idle) {
 		if (rt->flags & TWHEEL_TOUCHED)
-			rt->active = max(rt->active, twheel_touch_read(ctx, rt->touch, now));
+			rt->active = twheel_touch_active(ctx, rt, now);
 		else if (rt->flags & TWHEEL_WATCHED)
 			rt->active = max(rt->active, twheel_watched_active(rt, now));
 		time = later(rt->active, rt->idle);

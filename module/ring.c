@@ -19,11 +19,11 @@
  * epoll_wait(), which look once more:
  *
  *	expiry					poll
- *	twheel_ring_put(): head++		puts itself on the context's @wait
+ *	twheel_ring_put(): head++		puts itself on the context's @waiters
  *	full barrier (wq_has_sleeper())		full barrier (smp_mb())
- *	looks whether somebody is on @wait	twheel_ring_readable(): looks at head
+ *	looks whether somebody is on @waiters	twheel_ring_readable(): looks at head
  *
- * One of both sees the other. An epoll is always on @wait; there, the entry that the wake-up
+ * One of both sees the other. An epoll is always on @waiters; there, the entry that the wake-up
  * puts into its list is what the next epoll_wait() finds, however late it comes.
  *
  * Nor is what did not fit forgotten:
@@ -35,13 +35,16 @@
  *
  * Only poll() moves what waits, and it looks at the queue under the context's lock. So a
  * program that sleeps is safe whatever it read in @flags, and the flag needs no barrier: it
- * is for programs that are too busy to sleep.
+ * is for programs that are too busy to sleep, and for those that poll only when they are
+ * woken, as with EPOLLET.
  */
+#include <linux/err.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "context.h"
 #include "mapping.h"
+#include "memory.h"
 
 #define ENTRIES_MAX	(1U << 20)
 
@@ -65,44 +68,68 @@ static struct twheel_ring_buffer *ring_of(const struct twheel_context *ctx)
 	return READ_ONCE(ctx->ring);
 }
 
+static void ring_free(struct twheel_ring_buffer *ring)
+{
+	twheel_mapping_destroy(&ring->mapping);
+	kfree(ring);
+}
+
+/* Makes a ring. Returns it, or an error pointer. */
+static struct twheel_ring_buffer *ring_make(u32 entries)
+{
+	struct twheel_ring_buffer *ring = kzalloc(sizeof(*ring), TWHEEL_GFP_USER);
+	struct twheel_ring *shared;
+	int ret;
+
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	ret = twheel_mapping_create(&ring->mapping, struct_size(shared, events, entries),
+				    TWHEEL_RING_OFFSET, NULL);
+	if (ret) {
+		kfree(ring);
+		return ERR_PTR(ret);
+	}
+	ring->entries = entries;
+	shared = ring->mapping.memory;
+	shared->mask = entries - 1;
+	return ring;
+}
+
 /**
  * twheel_ring_create - give a context its ring
  * @ctx:	the context
  * @entries:	how many events it is to hold
  *
- * Context: process, with the context's @grow_lock held.
+ * Waits for a read() that is delivering events: its numbers come first.
+ *
+ * Context: process, with the context's @grow_lock held; may sleep.
  * Return: 0; or
  * * %-EINVAL	- @entries is not a power of two, or too large
  * * %-EBUSY	- there is one
  * * %-ENOMEM	- no memory
+ * * %-EINTR	- the task is being killed
  */
 int twheel_ring_create(struct twheel_context *ctx, u32 entries)
 {
 	struct twheel_ring_buffer *ring;
-	struct twheel_ring *shared;
-	int ret;
 
 	lockdep_assert_held(&ctx->grow_lock);
 	if (!is_power_of_2(entries) || entries > ENTRIES_MAX)
 		return -EINVAL;
 	if (ctx->ring)
 		return -EBUSY;
-	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
-	if (!ring)
-		return -ENOMEM;
-	ret = twheel_mapping_create(&ring->mapping, struct_size(shared, events, entries),
-				    TWHEEL_RING_OFFSET);
-	if (ret) {
-		kfree(ring);
-		return ret;
+	ring = ring_make(entries);
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	if (mutex_lock_killable(&ctx->read_lock)) {
+		ring_free(ring);
+		return -EINTR;
 	}
-	ring->entries = entries;
-	shared = ring->mapping.memory;
-	shared->mask = entries - 1;
 	spin_lock_bh(&ctx->lock);
-	/* Pairs with the READ_ONCE() in ring_of(). */
+	/* Pairs with the READ_ONCE()s in ring_of() and has_ring(). */
 	smp_store_release(&ctx->ring, ring);
 	spin_unlock_bh(&ctx->lock);
+	mutex_unlock(&ctx->read_lock);
 	return 0;
 }
 
@@ -114,10 +141,8 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries)
  */
 void twheel_ring_destroy(struct twheel_context *ctx)
 {
-	if (!ctx->ring)
-		return;
-	twheel_mapping_destroy(&ctx->ring->mapping);
-	kfree(ctx->ring);
+	if (ctx->ring)
+		ring_free(ctx->ring);
 }
 
 /**

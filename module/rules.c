@@ -8,23 +8,32 @@
  * A rule is removed in this order: it is taken out of its list; a grace period later nobody
  * can find it there any more; its watches are given up (kick.c), which find it by its number
  * until then; nothing is left but readers under RCU, so another grace period later
- * it is freed. Whoever takes it out of the list, with the mutex held, does the rest.
+ * it is freed. Whoever takes it out of the list, with the mutex held, does the rest; or a work of
+ * its namespace, if he is killed.
  *
- *	rules_lock			process		all lists, @last_id, @nr
+ *	rules_lock			process		all lists, @last_id, @nr, @user
  *	twheel_kick_locks		process, softirq
+ *	twheel_rules.share_lock		softirq
  *
  * rules_lock is not held for what takes long.
  */
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
+#include <linux/net.h>
 #include <linux/pid.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
+#include "kick.h"
+#include "memory.h"
 #include "rules.h"
 
 /* Rules of a namespace. */
@@ -38,6 +47,8 @@ static DEFINE_XARRAY_ALLOC1(rules);
 static u32 next_index;
 
 unsigned int twheel_rules_net_id;
+
+void (*twheel_rules_state_change)(struct sock *sk);
 
 /*
  * Finding a rule
@@ -132,7 +143,7 @@ static int resolve(struct twheel_idle_rule *rule)
 		rule->pid = find_get_pid(spec->pid);
 		if (!rule->pid || !pid_has_task(rule->pid, PIDTYPE_TGID))
 			return -ESRCH;
-		rule->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL_ACCOUNT);
+		rule->ports = bitmap_zalloc(TWHEEL_PORTS, TWHEEL_GFP_USER);
 		if (!rule->ports)
 			return -ENOMEM;
 	}
@@ -148,21 +159,22 @@ static void free_rule(struct twheel_idle_rule *rule)
 }
 
 /* Makes a rule, which nobody finds yet. */
-static struct twheel_idle_rule *make_rule(const struct twheel_rule *spec)
+static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_rule *spec)
 {
-	struct twheel_idle_rule *rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);
+	struct twheel_idle_rule *rule = kzalloc(sizeof(*rule), TWHEEL_GFP_USER);
 	int ret = -ENOMEM;
 
 	if (!rule)
 		return ERR_PTR(ret);
 	spin_lock_init(&rule->lock);
+	rule->net = net;
 	rule->seed = get_random_u32();
 	rule->spec = *spec;
 	rule->spec.rate = spec->rate ?: TWHEEL_RULE_RATE;
 	ret = resolve(rule);
 	if (!ret)
 		ret = xa_alloc_cyclic(&rules, &rule->index, rule, XA_LIMIT(1, U32_MAX), &next_index,
-				      GFP_KERNEL_ACCOUNT);
+				      TWHEEL_GFP_USER);
 	if (ret >= 0)
 		return rule;
 	free_rule(rule);
@@ -177,50 +189,151 @@ static void drop_rule(struct twheel_idle_rule *rule)
 }
 
 /*
+ * Finds out whose connections the rules of a namespace are for: the worker is his. If it is of the
+ * first user namespace, it has one of its own. Returns 0, or -ENOMEM.
+ */
+static int find_owner(struct twheel_rules *ours)
+{
+	struct user_namespace *ns = ours->net->user_ns;
+	struct twheel_user *user;
+
+	if (ns == &init_user_ns)
+		return 0;
+	user = twheel_user_get(ns);
+	if (!user)
+		return -ENOMEM;
+	mutex_lock(&rules_lock);
+	/* Once, before the first rule is there, and so before anything is due. */
+	if (!ours->user) {
+		ours->due.queue = user->queue;
+		swap(ours->user, user);
+	}
+	mutex_unlock(&rules_lock);
+	if (user)
+		twheel_user_put(user);
+	return 0;
+}
+
+/*
  * Puts a rule at the end of its namespace's, and tells its id. From here on it may be removed.
- * Returns 0, or -ENOSPC.
+ * Returns 0, -ENOSPC or -ENOMEM.
  */
 static int publish(struct net *net, struct twheel_idle_rule *rule, u32 *id)
 {
 	struct twheel_rules *ours = twheel_rules_of_net(net);
-	int ret = -ENOSPC;
+	int ret;
 
+	ret = find_owner(ours);
+	if (ret)
+		return ret;
 	mutex_lock(&rules_lock);
-	if (ours->nr < NR_RULES) {
+	ret = ours->nr == NR_RULES ? -ENOSPC : 0;
+	if (!ret) {
 		ours->nr++;
 		rule->spec.id = ++ours->last_id;
 		*id = rule->spec.id;
 		list_add_tail_rcu(&rule->list, &ours->list);
-		ret = 0;
 	}
 	mutex_unlock(&rules_lock);
 	return ret;
 }
 
 /* Takes a rule out of its namespace's list. The mutex is held. */
-static void unpublish(struct net *net, struct twheel_idle_rule *rule, struct list_head *gone)
+static void unpublish(struct twheel_idle_rule *rule, struct list_head *gone)
 {
-	twheel_rules_of_net(net)->nr--;
 	list_del_rcu(&rule->list);
 	/* Pairs with the loads in kick.c and decide.c. */
 	WRITE_ONCE(rule->dead, true);
 	list_add_tail(&rule->gone, gone);
 }
 
-/* Frees rules that were taken out of their lists, when nobody has anything to do with them. */
-static void bury(struct list_head *gone)
+/* Has rules give up their connections. Returns 0, or -EINTR if the caller is killed. */
+static int release(const struct list_head *gone)
+{
+	const struct twheel_idle_rule *rule;
+	int ret = 0;
+
+	list_for_each_entry(rule, gone, gone) {
+		ret = twheel_kick_release(rule);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+/* Frees rules that have no connections, and that nobody finds, when nobody looks at them. */
+static void free_rules(struct list_head *gone)
 {
 	struct twheel_idle_rule *rule, *next;
 
 	if (list_empty(gone))
 		return;
-	synchronize_rcu();
-	twheel_kick_release(gone);
 	list_for_each_entry(rule, gone, gone)
 		twheel_kick_put();
 	synchronize_rcu();
+	mutex_lock(&rules_lock);
+	list_for_each_entry(rule, gone, gone)
+		twheel_rules_of_net(rule->net)->nr--;
+	mutex_unlock(&rules_lock);
 	list_for_each_entry_safe(rule, next, gone, gone)
 		drop_rule(rule);
+}
+
+/*
+ * Has rules that nobody finds any more give up their connections, without a wait: those that have
+ * none go to @gone.
+ */
+static void try_release(struct list_head *rules, struct list_head *gone)
+{
+	struct twheel_idle_rule *rule, *next;
+	bool asked = false;
+
+	list_for_each_entry_safe(rule, next, rules, gone) {
+		if (atomic_read(&rule->users) && !asked) {
+			twheel_kick_ask_back();
+			asked = true;
+		}
+		if (!atomic_read(&rule->users))
+			list_move_tail(&rule->gone, gone);
+	}
+}
+
+/* Leaves rules to the work of their namespace. */
+static void leave(struct twheel_rules *ours, struct list_head *gone, unsigned long delay)
+{
+	mutex_lock(&rules_lock);
+	list_splice_tail(gone, &ours->left);
+	mutex_unlock(&rules_lock);
+	queue_delayed_work(ours->due.queue, &ours->bury, delay);
+}
+
+/*
+ * Frees rules of a namespace that were taken out of their list, when nobody has anything to do with
+ * them. If the caller is killed, its work does the rest.
+ */
+static void bury(struct twheel_rules *ours, struct list_head *gone)
+{
+	synchronize_rcu();
+	if (release(gone))
+		leave(ours, gone, 0);
+	else
+		free_rules(gone);
+}
+
+/* Waits for nobody: it may be long until a connection is looked at. */
+static void work_on_left(struct work_struct *work)
+{
+	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, bury);
+	LIST_HEAD(rules);
+	LIST_HEAD(gone);
+
+	mutex_lock(&rules_lock);
+	list_splice_init(&ours->left, &rules);
+	mutex_unlock(&rules_lock);
+	try_release(&rules, &gone);
+	free_rules(&gone);
+	if (!list_empty(&rules))
+		leave(ours, &rules, HZ);
 }
 
 /**
@@ -241,7 +354,7 @@ static void bury(struct list_head *gone)
  */
 int twheel_rules_add(struct net *net, struct twheel_rule *spec)
 {
-	struct twheel_idle_rule *rule = make_rule(spec);
+	struct twheel_idle_rule *rule = make_rule(net, spec);
 	int ret;
 
 	if (IS_ERR(rule))
@@ -266,7 +379,8 @@ err_drop:
  * @net:	its namespace
  * @id:		its id
  *
- * Its connections go to other rules that they match, or are not watched any more.
+ * Its connections go to other rules that they match, or are not watched any more; a little later if
+ * the caller is killed.
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOENT if there is no such rule.
@@ -281,11 +395,11 @@ int twheel_rules_remove(struct net *net, u32 id)
 	rule = twheel_rules_by_id(net, id);
 	rcu_read_unlock();
 	if (rule)
-		unpublish(net, rule, &gone);
+		unpublish(rule, &gone);
 	mutex_unlock(&rules_lock);
 	if (!rule)
 		return -ENOENT;
-	bury(&gone);
+	bury(twheel_rules_of_net(net), &gone);
 	/* Others may be for processes, of which watches of this rule know nothing. */
 	if (!list_empty(&twheel_rules_of_net(net)->list))
 		twheel_find_later(net, 0);
@@ -301,43 +415,96 @@ static int __net_init init_net_rules(struct net *net)
 	struct twheel_rules *ours = twheel_rules_of_net(net);
 
 	INIT_LIST_HEAD(&ours->list);
+	INIT_LIST_HEAD(&ours->left);
+	INIT_DELAYED_WORK(&ours->bury, work_on_left);
 	ours->net = net;
 	INIT_DELAYED_WORK(&ours->find, twheel_find_work);
+	ours->last_find = jiffies - HZ;
+	spin_lock_init(&ours->share_lock);
+	twheel_due_init(&ours->due, &twheel_kick_kind, twheel_watch_queue);
 	return 0;
 }
 
-/* A namespace goes: its sockets are gone. */
-static void exit_net_rules(struct net *net)
+/*
+ * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more,
+ * or, if it is the module that goes, they give them up now.
+ */
+static void take_rules(struct net *net, struct list_head *gone)
 {
+	struct twheel_rules *ours = twheel_rules_of_net(net);
 	struct twheel_idle_rule *rule, *next;
-	LIST_HEAD(gone);
 
+	cancel_delayed_work_sync(&ours->bury);
 	mutex_lock(&rules_lock);
-	list_for_each_entry_safe(rule, next, &twheel_rules_of_net(net)->list, list)
-		unpublish(net, rule, &gone);
+	list_splice_tail_init(&ours->left, gone);
+	list_for_each_entry_safe(rule, next, &ours->list, list)
+		unpublish(rule, gone);
 	mutex_unlock(&rules_lock);
-	bury(&gone);
-	/* Who has it look again does so for a rule, under RCU. */
-	cancel_delayed_work_sync(&twheel_rules_of_net(net)->find);
+}
+
+/* Namespaces go. All wait for the same grace periods. */
+static void exit_net_rules(struct list_head *nets)
+{
+	LIST_HEAD(rules);
+	LIST_HEAD(gone);
+	struct net *net;
+
+	list_for_each_entry(net, nets, exit_list)
+		take_rules(net, &rules);
+	if (!list_empty(&rules))
+		synchronize_rcu();
+	for (try_release(&rules, &gone); !list_empty(&rules); try_release(&rules, &gone))
+		msleep(20);
+	free_rules(&gone);
+	twheel_find_stop(nets);
+	list_for_each_entry(net, nets, exit_list) {
+		twheel_due_leave(&twheel_rules_of_net(net)->due);
+		if (twheel_rules_of_net(net)->user)
+			twheel_user_put(twheel_rules_of_net(net)->user);
+	}
 }
 
 static struct pernet_operations net_ops = {
-	.init	= init_net_rules,
-	.exit	= exit_net_rules,
-	.id	= &twheel_rules_net_id,
-	.size	= sizeof(struct twheel_rules),
+	.init		= init_net_rules,
+	.exit_batch	= exit_net_rules,
+	.id		= &twheel_rules_net_id,
+	.size		= sizeof(struct twheel_rules),
 };
+
+/* Learns what sockets call that nobody has changed. */
+static int __init learn_state_change(void)
+{
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	/* That is how the kernel says that there is no memory for a socket. */
+	if (ret)
+		return ret == -ENFILE ? -ENOMEM : ret;
+	twheel_rules_state_change = sock->sk->sk_state_change;
+	sock_release(sock);
+	return 0;
+}
 
 /**
  * twheel_rules_init - get ready for rules
  *
  * Context: process; may sleep.
- * Return: 0, or -ENOMEM.
+ * Return: 0, or an errno.
  */
 int __init twheel_rules_init(void)
 {
+	int ret = learn_state_change();
+
+	if (!ret)
+		ret = twheel_find_init();
+	if (ret)
+		return ret;
 	twheel_kick_init();
-	return register_pernet_subsys(&net_ops);
+	ret = register_pernet_subsys(&net_ops);
+	if (ret)
+		twheel_find_exit();
+	return ret;
 }
 
 /**
@@ -352,5 +519,6 @@ void twheel_rules_exit(void)
 	 * this is gone already.
 	 */
 	unregister_pernet_subsys(&net_ops);
+	twheel_find_exit();
 	xa_destroy(&rules);
 }

@@ -20,6 +20,10 @@
 #include <net/sock.h>
 #include <uapi/linux/twheel_rules.h>
 
+#include "share.h"
+#include "users.h"
+#include "watch.h"
+
 /* Port numbers. */
 #define TWHEEL_PORTS		65536
 
@@ -31,6 +35,7 @@ struct pid;
  * struct twheel_idle_rule - a rule
  * @list:	in the rules of its namespace; RCU
  * @gone:	in the list of those that are being removed together
+ * @net:	its namespace; constant
  * @spec:	what was asked for, and its @id; constant
  * @index:	its number among the rules of all namespaces; constant. Watches have it
  * @seed:	makes the spread random; constant
@@ -40,8 +45,10 @@ struct pid;
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
  * @dead:	it is not in the rules of its namespace any more, and its watches must find
  *		another one. Written once; read without a lock
- * @lock:	guards @turn. Taken in process context, inside of twheel_kick_locks
- * @turn:	when the next connection may be closed, in nanoseconds
+ * @lock:	guards @turn and @token. Taken in process and softirq context, inside of
+ *		twheel_kick_locks
+ * @turn:	the end of the queue of connections that may not be closed yet, in nanoseconds
+ * @token:	when the next connection may be closed, likewise
  * @users:	watches that have its @index, and those that are about to. While there are
  *		any, the rule is there
  * @watched:	counts, as in struct twheel_rule
@@ -54,6 +61,7 @@ struct pid;
 struct twheel_idle_rule {
 	struct list_head	list;
 	struct list_head	gone;
+	struct net		*net;
 	struct twheel_rule	spec;
 	u32			index;
 	u32			seed;
@@ -64,6 +72,7 @@ struct twheel_idle_rule {
 	bool			dead;
 	spinlock_t		lock;
 	u64			turn;
+	u64			token;
 	atomic_t		users;
 	atomic64_t		watched;
 	atomic64_t		matched;
@@ -71,23 +80,6 @@ struct twheel_idle_rule {
 	atomic64_t		spared;
 	atomic64_t		delayed;
 	atomic64_t		missed;
-};
-
-/**
- * struct twheel_rules - the rules of a network namespace
- * @list:	in the order in which they were added. Changed with the mutex of rules.c
- *		held; read under RCU
- * @last_id:	the last id given out; guarded by that mutex
- * @nr:		how many rules there are; guarded by that mutex
- * @net:	the namespace; constant
- * @find:	looks for connections that have no watch, and should have one
- */
-struct twheel_rules {
-	struct list_head	list;
-	u32			last_id;
-	u32			nr;
-	struct net		*net;
-	struct delayed_work	find;
 };
 
 /**
@@ -102,10 +94,80 @@ struct twheel_found {
 	u32		room;
 };
 
+/**
+ * struct twheel_search - a search for connections, and how far it has come; see find.c
+ * @id:		the rule up to which there were searches for processes
+ * @pid:	the process that it is at, with a reference; or NULL
+ * @fd:		the descriptors of that one up to which it has been
+ * @ports:	those that it listens on
+ * @listened:	that of the namespace when it began with the process
+ * @all:	there are no more processes; it goes through all connections
+ * @bucket:	the bucket of these up to which it has been
+ * @found:	what a portion has found: between portions none
+ */
+struct twheel_search {
+	u32			id;
+	struct pid		*pid;
+	unsigned int		fd;
+	unsigned long		*ports;
+	int			listened;
+	bool			all;
+	u32			bucket;
+	struct twheel_found	found;
+};
+
+/**
+ * struct twheel_rules - the rules of a network namespace
+ * @list:	in the order in which they were added. Changed with the mutex of rules.c
+ *		held; read under RCU
+ * @last_id:	the last id given out; guarded by that mutex
+ * @nr:		how many rules there are, with those that are not freed yet; guarded by that mutex
+ * @net:	the namespace; constant
+ * @leaving:	the namespace goes: its search is to end
+ * @find:	looks for connections that have no watch, and should have one, step by step
+ * @searching:	it is in the middle of that. @find's
+ * @search:	and that is how far it is. Likewise
+ * @last_find:	when that was begun last, in jiffies. Written by @find, read by who asks for it
+ * @asked:	how often it was asked for
+ * @answers:	how often that was when the search began. @find's
+ * @listened:	how often a socket has begun or ceased to listen
+ * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_kick_locks; nothing
+ *		is taken inside of it
+ * @share:	what was taken of the namespace's share of the softirqs, for its connections' timers
+ * @left:	rules that were taken out of @list by who was killed then; guarded by that mutex
+ * @bury:	frees them, when they have no connections any more
+ * @user:	whose the namespace is, once there are rules; NULL if it is of the first user
+ *		namespace
+ * @due:	watches of its connections that are due
+ */
+struct twheel_rules {
+	struct list_head	list;
+	u32			last_id;
+	u32			nr;
+	struct net		*net;
+	bool			leaving;
+	struct delayed_work	find;
+	bool			searching;
+	struct twheel_search	search;
+	unsigned long		last_find;
+	atomic_t		asked;
+	int			answers;
+	atomic_t		listened;
+	spinlock_t		share_lock;
+	struct twheel_share	share;
+	struct list_head	left;
+	struct delayed_work	bury;
+	struct twheel_user	*user;
+	struct twheel_due	due;
+};
+
 #ifdef CONFIG_INET
 
 /* Where a network namespace has its rules. Constant once there are any. */
 extern unsigned int twheel_rules_net_id;
+
+/* What a socket calls when its state changes, if nobody has it call something else. Constant. */
+extern void (*twheel_rules_state_change)(struct sock *sk);
 
 static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
 {
@@ -129,15 +191,17 @@ struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct 
 					    const struct twheel_idle_rule *now);
 struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
 void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
-void twheel_rules_set_ports(struct net *net, u32 id, const unsigned long *ports);
+void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid);
+void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
+			    const unsigned long *ports);
 
 /* kick.c */
 void twheel_kick_init(void);
 int twheel_kick_get(void);
 void twheel_kick_put(void);
 int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
-void twheel_kick_settle(void);
-void twheel_kick_release(struct list_head *gone);
+int twheel_kick_release(const struct twheel_idle_rule *rule);
+void twheel_kick_ask_back(void);
 
 /* decide.c */
 bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
@@ -148,13 +212,16 @@ void twheel_connection_addresses(const struct sock *sk, void *local, void *remot
 long twheel_connections_list(struct net *net, struct twheel_connections *list);
 
 /* find.c */
+int twheel_find_init(void);
+void twheel_find_exit(void);
 void twheel_found_put(struct twheel_found *found);
 void twheel_found_free(struct twheel_found *found);
-int twheel_find_next(struct net *net, u32 *bucket, struct twheel_found *found);
+int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found);
 int twheel_find_all(struct net *net);
 void twheel_find_later(struct net *net, unsigned long delay);
 void twheel_find_everywhere(void);
 void twheel_find_work(struct work_struct *work);
+void twheel_find_stop(struct list_head *nets);
 
 /* Is this a connection, or a listener, that rules are for? */
 static inline bool twheel_is_for_rules(const struct sock *sk)

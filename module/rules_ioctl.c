@@ -59,7 +59,8 @@ static int check(const struct twheel_rule *spec)
 	if (!(spec->idle | spec->lifetime) ||
 	    (spec->idle | spec->lifetime | spec->spread) > TWHEEL_TIME_MAX)
 		return -EINVAL;
-	if (spec->idle && spec->idle + spec->spread > TWHEEL_WATCH_IDLE_MAX)
+	if (spec->idle && (spec->idle < TWHEEL_IDLE_MIN ||
+			   spec->idle + spec->spread > TWHEEL_WATCH_IDLE_MAX))
 		return -EINVAL;
 	return check_matches(spec);
 }
@@ -90,9 +91,10 @@ static long run_add(const struct twheel_ioctl_call *call)
 		ret = -EFAULT;
 		goto out;
 	}
+	/* Should the caller be killed, the rest is for later. */
 	if (twheel_find_all(net))
 		twheel_find_later(net, HZ);
-	twheel_kick_settle();
+	twheel_due_settle(&twheel_rules_of_net(net)->due);
 out:
 	twheel_kick_put();
 	return ret;

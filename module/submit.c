@@ -181,12 +181,12 @@ static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
 				struct twheel_timer_query *records, unsigned int most,
 				bool *more)
 {
+	unsigned int n = 0, looks = TWHEEL_LOOK_MOST;
 	struct twheel_user_timer *ut;
-	unsigned int n = 0;
 
 	spin_lock_bh(&ctx->lock);
 	while (n < most) {
-		ut = twheel_timer_next(ctx, cursor);
+		ut = twheel_timer_next(ctx, cursor, &looks);
 		*more = !IS_ERR(ut);
 		if (IS_ERR_OR_NULL(ut))
 			break;

@@ -30,7 +30,37 @@
 #include "engine.h"
 
 /**
- * twheel_user_expired - a timer of a context is due
+ * twheel_user_due - a timer has come up: see whether it has expired
+ * @ctx:	the context
+ * @ut:		the timer, which is not armed any more
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: softirq and process, with the context's lock held.
+ */
+void twheel_user_due(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+{
+	u64 expires;
+
+	if (twheel_is_rich(ut)) {
+		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+		if (expires > now) {
+			ctx->stats.deferrals++;
+			twheel_arm_anew(ctx, ut, expires, now);
+			return;
+		}
+		/* It may be due for another limit than it was armed for. */
+		ut->node.deadline = expires;
+		if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH) {
+			twheel_watched_due(ut);
+			return;
+		}
+		now = twheel_clock_read(twheel_rich(ut)->clock, now);
+	}
+	twheel_events_queue(ctx, ut, now);
+}
+
+/**
+ * twheel_user_expired - a timer of a context has come up
  * @timer:	the engine's part of it
  *
  * Context: softirq.
@@ -39,30 +69,14 @@ void twheel_user_expired(struct twheel_timer *timer)
 {
 	struct twheel_user_timer *ut = container_of(timer, struct twheel_user_timer, timer);
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
-	u64 now, expires;
+	u64 now;
 
 	spin_lock(&ctx->lock);
 	if (twheel_state_of(ut) != TWHEEL_PENDING || twheel_pending(timer) || ctx->closing)
 		goto out;
 	now = ktime_get_ns();
-	if (twheel_is_rich(ut)) {
-		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
-		if (expires > now) {
-			ctx->stats.deferrals++;
-			twheel_user_arm(ut, expires);
-			goto out;
-		}
-		/* It may be due for another limit than it was armed for. */
-		ut->node.deadline = expires;
-		if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH) {
-			twheel_watched_due(ut);
-			goto out;
-		}
-		now = twheel_clock_read(twheel_rich(ut)->clock, now);
-	}
-	twheel_set_state(ut, TWHEEL_EXPIRED);
-	ut->fired = now;
-	twheel_events_queue(ctx, ut);
+	if (!twheel_is_rich(ut) || !twheel_postpone(ctx, twheel_rich(ut), now))
+		twheel_user_due(ctx, ut, now);
 out:
 	spin_unlock(&ctx->lock);
 }
@@ -71,8 +85,6 @@ out:
 static __always_inline void start(struct twheel_user_timer *ut, u64 expires)
 {
 	twheel_set_state(ut, TWHEEL_PENDING);
-	/* @fired may have taken its place. Pairs with the engine's call. */
-	WRITE_ONCE(ut->timer.function, twheel_user_expired);
 	twheel_add_bhoff(&ut->timer, expires);
 }
 
@@ -85,10 +97,28 @@ static __always_inline void start(struct twheel_user_timer *ut, u64 expires)
  */
 void twheel_user_arm(struct twheel_user_timer *ut, u64 expires)
 {
-	if (likely(twheel_state_of(ut) != TWHEEL_PENDING))
-		start(ut, expires);
-	else
+	if (twheel_state_of(ut) == TWHEEL_PENDING) {
 		twheel_rearm_bhoff(&ut->timer, expires);
+		return;
+	}
+	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
+		twheel_postponed_take(ut);
+	start(ut, expires);
+}
+
+/**
+ * twheel_user_disarm - disarm a timer that gets another state
+ * @ut:		the timer, pending or postponed. If its callback is on its way it finds that the
+ *		timer is not pending any more
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_user_disarm(struct twheel_user_timer *ut)
+{
+	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
+		twheel_postponed_take(ut);
+	else
+		twheel_cancel_bhoff(&ut->timer);
 }
 
 /**
@@ -103,6 +133,7 @@ void twheel_user_arm(struct twheel_user_timer *ut, u64 expires)
 void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	struct twheel_rich_timer *rt = twheel_rich(ut);
+	u64 now;
 
 	ctx->stats.delivered++;
 	if (likely(!twheel_is_periodic(ut))) {
@@ -113,7 +144,8 @@ void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer 
 		if (rt->after == TWHEEL_AFTER_NEXT)
 			twheel_rich_next(rt);
 		rt->after = TWHEEL_AFTER_NEXT;
-		twheel_user_arm(ut, twheel_rich_expiry(ctx, rt, ktime_get_ns()));
+		now = ktime_get_ns();
+		twheel_arm_anew(ctx, ut, twheel_rich_expiry(ctx, rt, now), now);
 	}
 }
 
@@ -123,8 +155,8 @@ void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer 
  * @ut:		the timer; not in the list of events
  *
  * Context: with the context's lock held.
- * Return: true if the event is to be delivered later; false if the timer was cancelled or
- * re-armed while the delivery was tried.
+ * Return: true if the event is to be delivered later, and the timer to be put back into the
+ * list; false if it was cancelled or re-armed while the delivery was tried.
  */
 bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
@@ -138,7 +170,6 @@ bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_time
 		rt->after = TWHEEL_AFTER_NEXT;
 		return false;
 	}
-	twheel_set_state(ut, TWHEEL_EXPIRED);
 	return true;
 }
 
@@ -162,6 +193,10 @@ static void cancel_later(struct twheel_context *ctx, struct twheel_user_timer *u
 static int cancel_unarmed(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	switch (twheel_state_of(ut)) {
+	case TWHEEL_POSTPONED:
+		twheel_postponed_take(ut);
+		twheel_timer_release(ctx, ut, false);
+		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_DELIVERY:
 		cancel_later(ctx, ut);
 		return TWHEEL_WAS_DELIVERED;
@@ -274,6 +309,9 @@ static int check_rest(const struct twheel_context *ctx, const struct twheel_op *
 	if (op->time > TWHEEL_TIME_MAX && !limits)
 		return -EINVAL;
 	if (op->key && !(op->flags & TWHEEL_KEYED))
+		return -EINVAL;
+	if (op->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) && op->idle &&
+	    op->idle < TWHEEL_IDLE_MIN)
 		return -EINVAL;
 	if (op->flags & TWHEEL_WATCHED) {
 		if (!limits || op->idle > TWHEEL_WATCH_IDLE_MAX)
@@ -396,8 +434,6 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_user_timer *old, *ut;
 
-	if (!ctx->has_keys)
-		return -EAGAIN;
 	old = twheel_keys_find(ctx, op->key);
 	if (old && (twheel_kind_of(old) != kind_of(op) ||
 		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
@@ -406,13 +442,12 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		return move(ctx, old, op, now);
 	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
+	if (!twheel_keys_room(ctx))
+		return -EAGAIN;
 	ut = twheel_timer_take(ctx, kind_of(op));
 	if (!ut)
 		return -EAGAIN;
-	if (twheel_keys_insert(ctx, ut, op->key)) {
-		twheel_timer_release(ctx, ut, false);
-		return -ENOMEM;
-	}
+	twheel_keys_insert(ctx, ut, op->key);
 	twheel_user_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return TWHEEL_WAS_ABSENT;
@@ -603,10 +638,12 @@ int twheel_user_prepare(struct twheel_context *ctx, const struct twheel_op *op)
 	int ret = 0;
 
 	if (op->flags & TWHEEL_KEYED)
-		ret = twheel_keys_init(ctx);
-	if (!ret && op->clock != CLOCK_MONOTONIC)
-		ret = twheel_clocks_join(ctx);
-	return ret ?: twheel_context_grow(ctx, kind_of(op));
+		ret = twheel_keys_grow(ctx);
+	if (ret)
+		return ret;
+	if (op->clock != CLOCK_MONOTONIC)
+		twheel_clocks_join(ctx);
+	return twheel_context_grow(ctx, kind_of(op));
 }
 
 /* Does an operation that has returned -EAGAIN. Lets go of the lock for a while. */
@@ -668,7 +705,14 @@ unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, 
 /* Has the timer not expired? */
 static bool is_pending(const struct twheel_user_timer *ut)
 {
-	return twheel_state_of(ut) == TWHEEL_PENDING || twheel_state_of(ut) == TWHEEL_WITH_WORKER;
+	switch (twheel_state_of(ut)) {
+	case TWHEEL_PENDING:
+	case TWHEEL_POSTPONED:
+	case TWHEEL_WITH_WORKER:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -695,7 +739,7 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 		query->key = twheel_keyed(ut)->key;
 	}
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH)
-		query->flags |= twheel_watched(ut)->watch.flags;
+		query->flags |= twheel_watched(ut)->watch.flags & TWHEEL_WATCH_FLAGS;
 	if (twheel_is_rich(ut)) {
 		query->period = rt->period;
 		query->clock = rt->clock;

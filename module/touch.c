@@ -2,9 +2,10 @@
 /*
  * twheel: the touch array: programs tell of activity with a store
  *
- * What they store is the time that the kernel publishes in the same mapping. It does so
- * whenever it brings its own clocks up to date, which it tells on the notifier chain that is
- * there for the clocks of virtual machines:
+ * What they store is the time that the kernel publishes in the same mapping. The first page of
+ * each is the same one, which programs can only read: so to publish the time is one store,
+ * however many arrays there are. It is made whenever the kernel brings its own clocks up to
+ * date (timekeeper.c):
  *
  *  - each jiffy, on one of the CPUs that are not idle. A CPU that is idle is not woken;
  *  - when a CPU leaves idle and no other has kept the time meanwhile: on the way into the
@@ -14,17 +15,17 @@
  * a program finds is at most %STALE old. Should the CPU that keeps the time be held up, then
  * it stands still for all, as it does for CLOCK_MONOTONIC_COARSE. Whoever reads a word takes
  * it for %STALE younger: rather a little late than before the idle timeout has gone by.
- *
- * The notifier is there while there is an array.
  */
+#include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
-#include <linux/pvclock_gtod.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "context.h"
 #include "mapping.h"
+#include "memory.h"
 
 #define WORDS_MAX	(1U << 24)
 
@@ -33,90 +34,69 @@
 
 /**
  * struct twheel_touch_array - a touch array
- * @mapping:	its memory, a struct twheel_touch. The program can write it
+ * @mapping:	its memory: a page with the time, and the words, which the program can write
  * @words:	how many words it has
- * @link:	in the list of all arrays
  */
 struct twheel_touch_array {
 	struct twheel_mapping	mapping;
 	u32			words;
-	struct list_head	link;
 };
 
 /*
- * Guards @arrays and @published. Taken in process context, and by the notifier with the
- * kernel's clocks locked: so raw, with interrupts off, and with no look at these clocks
- * inside. Inside of @switch_lock.
+ * The first page of all arrays. There from before the timekeeper's notifier is registered until
+ * after it is gone.
  */
-static DEFINE_RAW_SPINLOCK(publish_lock);
-static LIST_HEAD(arrays);
-/* The time in all arrays. */
-static u64 published;
+static struct page *front;
 
-/*
- * Guards @nr_arrays, and is held while the notifier comes and goes. Taken in process
- * context, inside of twheel_context.grow_lock.
+/**
+ * twheel_touch_publish - tell all programs what time it is
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: any; one at a time.
  */
-static DEFINE_MUTEX(switch_lock);
-static unsigned int nr_arrays;
-
-static void publish(void)
+void twheel_touch_publish(u64 now)
 {
-	struct twheel_touch_array *touch;
-	struct twheel_touch *shared;
-	/* The only clock that can be read while the clocks are updated. */
-	u64 now = ktime_get_mono_fast_ns();
+	struct twheel_touch *shared = page_address(front);
 
-	lockdep_assert_held(&publish_lock);
-	/* That one may go back by a hair; a published time does not. */
-	published = max(published, now);
-	list_for_each_entry(touch, &arrays, link) {
-		shared = touch->mapping.memory;
-		/* Read by the program. */
-		WRITE_ONCE(shared->now, published);
-	}
+	/*
+	 * The clock that is read while the others are updated may go back by a hair; a published
+	 * time does not. Read by programs.
+	 */
+	if (now > shared->now)
+		WRITE_ONCE(shared->now, now);
 }
 
-static int clocks_updated(struct notifier_block *block, unsigned long was_set, void *timekeeper)
+/**
+ * twheel_touch_init - get the page in which the time is published
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int __init twheel_touch_init(void)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&publish_lock, flags);
-	publish();
-	raw_spin_unlock_irqrestore(&publish_lock, flags);
-	return NOTIFY_OK;
+	front = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	return front ? 0 : -ENOMEM;
 }
 
-static struct notifier_block clocks_notifier = {
-	.notifier_call	= clocks_updated,
-};
-
-/* Adds an array to those that are published, with the time in it. */
-static void add(struct twheel_touch_array *touch)
+/**
+ * twheel_touch_exit - the opposite of twheel_touch_init()
+ *
+ * Context: process. Nothing is published any more, and no array is there.
+ */
+void twheel_touch_exit(void)
 {
-	unsigned long flags;
-
-	mutex_lock(&switch_lock);
-	raw_spin_lock_irqsave(&publish_lock, flags);
-	list_add_tail(&touch->link, &arrays);
-	publish();
-	raw_spin_unlock_irqrestore(&publish_lock, flags);
-	if (!nr_arrays++)
-		pvclock_gtod_register_notifier(&clocks_notifier);
-	mutex_unlock(&switch_lock);
+	__free_page(front);
 }
 
-static void del(struct twheel_touch_array *touch)
+/**
+ * twheel_touch_available - can there be touch arrays?
+ *
+ * Context: any.
+ * Return: whether this kernel's pages are as long as what programs take for the first one.
+ */
+bool twheel_touch_available(void)
 {
-	unsigned long flags;
-
-	mutex_lock(&switch_lock);
-	if (!--nr_arrays)
-		pvclock_gtod_unregister_notifier(&clocks_notifier);
-	raw_spin_lock_irqsave(&publish_lock, flags);
-	list_del(&touch->link);
-	raw_spin_unlock_irqrestore(&publish_lock, flags);
-	mutex_unlock(&switch_lock);
+	return PAGE_SIZE == offsetof(struct twheel_touch, words);
 }
 
 /* A context's touch array, or NULL. */
@@ -134,31 +114,32 @@ static struct twheel_touch_array *touch_of(const struct twheel_context *ctx)
  * Context: process, with the context's @grow_lock held.
  * Return: 0; or
  * * %-EINVAL	- @words is 0, or too large
+ * * %-EOPNOTSUPP - there are none in this kernel
  * * %-EBUSY	- there is one
  * * %-ENOMEM	- no memory
  */
 int twheel_touch_create(struct twheel_context *ctx, u32 words)
 {
 	struct twheel_touch_array *touch;
-	struct twheel_touch *shared;
 	int ret;
 
 	lockdep_assert_held(&ctx->grow_lock);
 	if (!words || words > WORDS_MAX)
 		return -EINVAL;
+	if (!twheel_touch_available())
+		return -EOPNOTSUPP;
 	if (ctx->touch)
 		return -EBUSY;
-	touch = kzalloc(sizeof(*touch), GFP_KERNEL_ACCOUNT);
+	touch = kzalloc(sizeof(*touch), TWHEEL_GFP_USER);
 	if (!touch)
 		return -ENOMEM;
 	touch->words = words;
-	ret = twheel_mapping_create(&touch->mapping, struct_size(shared, words, words),
-				    TWHEEL_TOUCH_OFFSET);
+	ret = twheel_mapping_create(&touch->mapping, words * sizeof(u64), TWHEEL_TOUCH_OFFSET,
+				    front);
 	if (ret) {
 		kfree(touch);
 		return ret;
 	}
-	add(touch);
 	spin_lock_bh(&ctx->lock);
 	/* Pairs with the READ_ONCE() in touch_of(). */
 	smp_store_release(&ctx->touch, touch);
@@ -176,7 +157,6 @@ void twheel_touch_destroy(struct twheel_context *ctx)
 {
 	if (!ctx->touch)
 		return;
-	del(ctx->touch);
 	twheel_mapping_destroy(&ctx->touch->mapping);
 	kfree(ctx->touch);
 }
@@ -225,21 +205,29 @@ u32 twheel_touch_words(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_touch_read - when was there activity?
+ * twheel_touch_active - when was there activity?
  * @ctx:	the context; it has a touch array
- * @word:	a word of it
+ * @rt:		a timer with %TWHEEL_TOUCHED
  * @now:	the time, in nanoseconds
  *
- * Context: any.
- * Return: the latest time at which the program may have stored what is in the word, in
- * nanoseconds, not after @now. Whatever a hostile program stores, or half of a store that
- * was not atomic: it is a time that has passed.
+ * A time that has passed is that of the activity, or of up to %STALE before it. One in the
+ * future is no time, but as the program has changed its mind there was activity when it was
+ * first seen. So whatever a hostile program stores, or half of a store that was not atomic,
+ * it puts the timer off once.
+ *
+ * Context: with the context's lock held.
+ * Return: the latest time of activity known, in nanoseconds, not after @now.
  */
-u64 twheel_touch_read(const struct twheel_context *ctx, u32 word, u64 now)
+u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
 {
-	const struct twheel_touch *shared = touch_of(ctx)->mapping.memory;
+	const u64 *words = ctx->touch->mapping.memory;
 	/* Written by the program. */
-	u64 value = READ_ONCE(shared->words[word]);
+	u64 value = READ_ONCE(words[rt->touch]);
 
-	return value < now ? min(value + STALE, now) : now;
+	if (value < now)
+		return max(rt->active, min(value + STALE, now));
+	if (value == rt->future)
+		return rt->active;
+	rt->future = value;
+	return now;
 }

@@ -94,6 +94,8 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 {
 	int ret;
 
+	/* Pairs with note_end(), which may be late: then it tells of another life. */
+	WRITE_ONCE(watch->ended, 0);
 	/* Pairs with the READ_ONCE()s of who looks for another socket. */
 	WRITE_ONCE(watch->sk, sk);
 	watch->state = TWHEEL_WATCH_IDLE;
@@ -110,21 +112,26 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 
 /**
  * twheel_watch_replace - watch a socket by another watch
- * @kind:	the kind of both
- * @old:	a watch in the table, which leaves it
+ * @due:	those of the owner of both that are due
+ * @old:	a watch in the table, which leaves it, and the list of those that are due if it is
+ *		in there
  * @watch:	a watch that takes its place; as for twheel_watch_insert()
  *
- * Needs no memory.
+ * Needs no memory. If @old is in state %TWHEEL_WATCH_IN_WORK it stays so: the worker has a
+ * reference of its own to the socket, and gives the watch back by judge().
  *
  * Context: process and softirq, with the owner's lock held.
  */
-void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
 			  struct twheel_watch *watch)
 {
+	/* Before it loses its socket: the worker takes a reference to that of each that is due. */
+	twheel_watch_take_back(due, old);
 	/* As in twheel_watch_insert(). */
+	WRITE_ONCE(watch->ended, 0);
 	WRITE_ONCE(watch->sk, old->sk);
 	watch->state = TWHEEL_WATCH_IDLE;
-	rhashtable_replace_fast(&kind->table, &old->hash, &watch->hash, params);
+	rhashtable_replace_fast(&due->kind->table, &old->hash, &watch->hash, params);
 	/* As there. */
 	WRITE_ONCE(old->sk, NULL);
 }
@@ -137,15 +144,19 @@ void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *o
  *
  * Context: process and softirq, with the owner's lock held.
  * Return: the socket, whose reference the caller has to put. As TCP frees sockets with whatever
- * lock its devices hold when a packet is gone, so may the caller; but not with kinds' locks.
+ * lock its devices hold when a packet is gone, so may the caller; but not with twheel_due.lock.
  */
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch)
 {
 	struct sock *sk = watch->sk;
 
+	/* Written with the owner's lock held, but by the worker, which takes watches out only. */
+	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_DUE);
 	rhashtable_remove_fast(&kind->table, &watch->hash, params);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->sk, NULL);
+	/* Before the next life begins. Pairs with the smp_rmb() in note_end(). */
+	smp_wmb();
 	return sk;
 }
 
@@ -170,7 +181,7 @@ struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const str
  * twheel_watch_kind_add - there will be watches of a kind
  * @kind:	the kind; what its owner has to set is set
  *
- * From here on changes are told. The first time it takes some jiffies.
+ * From here on changes are told.
  *
  * Context: process; may sleep. No lock is held that the owner takes in changed().
  * Return: 0; or
@@ -181,8 +192,6 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
 {
 	int ret;
 
-	twheel_watch_learn_jiffies();
-	twheel_watch_due_init(kind);
 	ret = rhashtable_init(&kind->table, &params);
 	if (ret)
 		return ret;
@@ -198,12 +207,11 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
  *
  * An RCU grace period goes by.
  *
- * Context: process; may sleep. No lock is held that the owner takes in what it is called for.
+ * Context: process; may sleep. No lock is held that the owner takes in over() and changed().
  */
 void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 {
 	twheel_changes_unsubscribe(kind);
-	twheel_watch_flush(kind);
 	rhashtable_destroy(&kind->table);
 }
 
@@ -233,7 +241,7 @@ int __init twheel_watch_init(void)
  */
 void twheel_watch_exit(void)
 {
-	/* Waits for works that are under way, resets among them. */
-	destroy_workqueue(twheel_watch_queue);
 	twheel_changes_exit();
+	/* Waits for works that are under way. */
+	destroy_workqueue(twheel_watch_queue);
 }

@@ -8,6 +8,7 @@
 #ifndef _TWHEEL_WATCH_H
 #define _TWHEEL_WATCH_H
 
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -27,17 +28,25 @@
  *		twheel_watch_remove(); else NULL. Written with the owner's lock held; read by
  *		who looks for another socket in the table as well
  * @rule:	rules.c's
- * @flags:	%TWHEEL_WATCH_FLAGS
- * @state:	an enum twheel_watch_state; guarded by twheel_watch_kind.lock, but for what
- *		the owner does before the watch is in a table
+ * @flags:	%TWHEEL_WATCH_FLAGS, the owner's, and in the top bits how many times the worker
+ *		has found the socket busy, one after the other. Guarded by the owner's lock
+ * @state:	an enum twheel_watch_state; guarded by twheel_due.lock, but for what the owner
+ *		does before the watch is in a table
+ * @ended:	the life of which the connection has ended, see twheel_watch_kind.life(); else 0,
+ *		or another number. Written by who changes the socket's state, with no lock, and
+ *		by the owner
  */
 struct twheel_watch {
 	struct rhash_head	hash;
 	struct sock		*sk;
 	u32			rule;
 	u16			flags;
-	u16			state;
+	u8			state;
+	u8			ended;
 };
+
+/* Where struct twheel_watch::flags has the number of looks at a busy socket. */
+#define TWHEEL_WATCH_LOOKS_SHIFT	11
 
 /* What of an add is a watch's. */
 #define TWHEEL_WATCH_ACTIONS	(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
@@ -50,7 +59,8 @@ struct twheel_watch {
 /**
  * enum twheel_watch_state - where a watch is
  * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
- * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at
+ * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at. Such a watch has a
+ *	socket: it is taken out of the list, by twheel_watch_take_back(), before it loses that
  * @TWHEEL_WATCH_IN_WORK: the worker looks at it: it must stay where it is until
  *	twheel_watch_kind.judge() returns. It may be removed meanwhile
  */
@@ -64,7 +74,8 @@ enum twheel_watch_state {
  * enum twheel_watch_finding - what the worker has found
  * @TWHEEL_FOUND_OPEN: the socket is locked, and the connection is one that can be watched:
  *	nothing is received, sent or closed until the worker is done
- * @TWHEEL_FOUND_OVER: the socket is locked, and the connection is closed or about to be
+ * @TWHEEL_FOUND_OVER: the socket is locked, and the connection is closed or about to be, or the
+ *	socket has another one by now
  * @TWHEEL_FOUND_BUSY: a program is at work with the socket, or none has accepted it: look
  *	again later
  */
@@ -77,13 +88,16 @@ enum twheel_watch_finding {
 /**
  * struct twheel_watch_change - a change of a socket's state
  * @sk:		the socket
- * @state:	its state now: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN
+ * @state:	its state now: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN; or another one that ends
+ *		what it was
+ * @port:	if not 0, it listened on this port until now
  * @pid:	the process that has changed it, as the first namespace shows it; or 0 if it
  *		was none
  */
 struct twheel_watch_change {
 	struct sock	*sk;
-	int		state;
+	u16		state;
+	u16		port;
 	pid_t		pid;
 };
 
@@ -92,20 +106,25 @@ struct twheel_watch_change {
 
 /**
  * struct twheel_watch_counts - what has become of watches of a kind, since the module was loaded
+ *
+ * Written by the workers, read by debugfs.
+ *
  * @kicks:	they were due, and dealt with as they say
  * @ended:	their connections were over
  * @spared:	they were looked at, and left alone: there was activity, or their owner had
  *		changed its mind
  * @busy:	a program was at work with the socket, or none had accepted it
+ * @scans:	all of them were looked at, because changes of sockets could not be noted
  * @delay:	kicks, by the nanoseconds from the timer's deadline until the connection was dealt
  *		with: an entry for each power of two, less the last one
  */
 struct twheel_watch_counts {
-	u64	kicks;
-	u64	ended;
-	u64	spared;
-	u64	busy;
-	u64	delay[TWHEEL_DELAY_BUCKETS];
+	atomic64_t	kicks;
+	atomic64_t	ended;
+	atomic64_t	spared;
+	atomic64_t	busy;
+	atomic64_t	scans;
+	atomic64_t	delay[TWHEEL_DELAY_BUCKETS];
 };
 
 /**
@@ -124,12 +143,11 @@ struct twheel_watch_counts {
  *		@sk's, is the owner's to find out; it may just be somebody else's.
  *		In process context, under rcu_read_lock()
  * @changed:	a socket has changed its state; NULL if the owner does not care. In process context
+ * @life:	which of the lives that its memory has a watch is in, not 0; another one when it is
+ *		inserted the next time. NULL if the memory is not used again before a grace period
+ *		of RCU is over. In any context, under rcu_read_lock(), with no lock
  * @table:	the watches, by socket
- * @lock:	guards @due and the watches' state. Taken in process and softirq context,
- *		inside of the owner's locks
- * @due:	watches for the worker, by their timers' @node.link
- * @work:	the worker
- * @counts:	statistics. Written by the worker, read by debugfs
+ * @counts:	statistics
  * @known:	in the list of all kinds that there ever were
  */
 struct twheel_watch_kind {
@@ -140,12 +158,33 @@ struct twheel_watch_kind {
 	void			(*acted)(struct twheel_watch *watch);
 	void			(*over)(struct twheel_watch *watch, struct sock *sk);
 	void			(*changed)(const struct twheel_watch_change *change);
+	u8			(*life)(const struct twheel_watch *watch);
 	struct rhashtable	table;
-	spinlock_t		lock;
-	struct list_head	due;
-	struct work_struct	work;
 	struct twheel_watch_counts counts;
 	struct list_head	known;
+};
+
+/**
+ * struct twheel_due - watches of a context, or of a namespace's rules, that are due; see due.c
+ * @kind:	theirs; constant
+ * @queue:	for @work: that of the user. Constant as long as there are watches
+ * @lock:	guards what follows, and the watches' state. Taken in process and softirq context,
+ *		inside of the owner's locks
+ * @list:	watches for the worker, by their timers' @node.link
+ * @nr:		how many these are
+ * @taken:	how many it has taken out of the list
+ * @in_work:	it looks at the last of those
+ * @work:	the worker
+ */
+struct twheel_due {
+	struct twheel_watch_kind *kind;
+	struct workqueue_struct	*queue;
+	spinlock_t		lock;
+	struct list_head	list;
+	unsigned int		nr;
+	unsigned int		taken;
+	bool			in_work;
+	struct work_struct	work;
 };
 
 struct seq_file;
@@ -177,7 +216,57 @@ static inline bool twheel_watch_accepted(const struct sock *sk)
 	return READ_ONCE(sk->sk_socket) || data_race(sock_flag(sk, SOCK_DEAD));
 }
 
-/* The workers'. There as long as the module is. */
+/**
+ * twheel_watch_looks - how often the worker has found the socket busy, one after the other
+ * @watch:	the watch
+ *
+ * Context: with the owner's lock held.
+ * Return: the number.
+ */
+static inline unsigned int twheel_watch_looks(const struct twheel_watch *watch)
+{
+	return watch->flags >> TWHEEL_WATCH_LOOKS_SHIFT;
+}
+
+/**
+ * twheel_watch_set_looks - set that number
+ * @watch:	the watch
+ * @looks:	0 when something else was found, or has happened; no more than 31
+ *
+ * Context: with the owner's lock held.
+ */
+static inline void twheel_watch_set_looks(struct twheel_watch *watch, unsigned int looks)
+{
+	const u16 flags = watch->flags & (BIT(TWHEEL_WATCH_LOOKS_SHIFT) - 1);
+
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(watch->flags, flags | looks << TWHEEL_WATCH_LOOKS_SHIFT);
+}
+
+static inline u8 twheel_watch_life(const struct twheel_watch_kind *kind,
+				   const struct twheel_watch *watch)
+{
+	return kind->life ? kind->life(watch) : 1;
+}
+
+/**
+ * twheel_watch_has_ended - is the connection that is watched over?
+ * @kind:	the watch's kind
+ * @watch:	the watch, which stays in the life that it is in
+ *
+ * The socket may have another connection by now.
+ *
+ * Context: any.
+ * Return: true if so. With the socket locked, this does not change.
+ */
+static inline bool twheel_watch_has_ended(const struct twheel_watch_kind *kind,
+					  const struct twheel_watch *watch)
+{
+	/* Pairs with note_end() in changes.c. */
+	return READ_ONCE(watch->ended) == twheel_watch_life(kind, watch);
+}
+
+/* The workers' who are nobody's. There as long as the module is. */
 extern struct workqueue_struct *twheel_watch_queue;
 
 /* watch.c */
@@ -188,7 +277,7 @@ void twheel_watch_kind_del(struct twheel_watch_kind *kind);
 struct sock *twheel_watch_socket(int fd);
 int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			struct sock *sk);
-void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
 			  struct twheel_watch *watch);
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
@@ -202,15 +291,18 @@ bool twheel_watch_available(void);
 void twheel_watch_show(struct seq_file *m);
 
 /* due.c */
-void twheel_watch_due_init(struct twheel_watch_kind *kind);
-void twheel_watch_due(struct twheel_watch_kind *kind, struct twheel_watch *watch);
-bool twheel_watch_take_back(struct twheel_watch_kind *kind, struct twheel_watch *watch);
-void twheel_watch_judged(struct twheel_watch_kind *kind, struct twheel_watch *watch);
-void twheel_watch_flush(struct twheel_watch_kind *kind);
+void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
+		     struct workqueue_struct *queue);
+void twheel_due_leave(struct twheel_due *due);
+int twheel_due_settle(struct twheel_due *due);
+void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch);
+bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch);
+void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch);
+u64 twheel_watch_again(struct twheel_watch *watch);
 void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
 
 /* activity.c */
-void twheel_watch_learn_jiffies(void);
+void twheel_watch_note_jiffy(u64 jiffy, u64 now);
 u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
 
 #else
@@ -227,6 +319,10 @@ static inline void twheel_watch_exit(void)
 static inline bool twheel_watch_available(void)
 {
 	return false;
+}
+
+static inline void twheel_watch_note_jiffy(u64 jiffy, u64 now)
+{
 }
 
 static inline void twheel_watch_show(struct seq_file *m)

@@ -27,9 +27,6 @@
 #include "block.h"
 #include "context.h"
 
-/* Timers looked at before the lock is let go of. */
-#define PORTION	32
-
 static struct twheel_watch_kind kind;
 
 /*
@@ -62,7 +59,7 @@ static bool decide(struct twheel_context *ctx, struct twheel_watched_timer *wt)
 	expires = twheel_rich_expiry(ctx, &wt->rt, now);
 	if (expires > now) {
 		ctx->stats.deferrals++;
-		twheel_user_arm(ut, expires);
+		twheel_arm_anew(ctx, ut, expires, now);
 		return false;
 	}
 	ut->node.deadline = expires;
@@ -77,16 +74,21 @@ static bool judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
 	struct twheel_user_timer *ut = &wt->rt.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 	bool expired = false;
+	u64 now;
 
 	spin_lock_bh(&ctx->lock);
-	twheel_watch_judged(&kind, watch);
-	if (wt->rt.after == TWHEEL_AFTER_STOP) {
+	twheel_watch_judged(&ctx->due, watch);
+	if (finding != TWHEEL_FOUND_BUSY)
+		twheel_watch_set_looks(watch, 0);
+	/* After the last close() nothing is decided any more. */
+	if (wt->rt.after == TWHEEL_AFTER_STOP || ctx->closing) {
 		twheel_timer_release(ctx, ut, false);
 	} else if (finding == TWHEEL_FOUND_OVER) {
 		end(ctx, ut);
 	} else if (finding == TWHEEL_FOUND_BUSY) {
-		wt->retry = ktime_get_ns() + TICK_NSEC;
-		twheel_user_arm(ut, wt->retry);
+		now = ktime_get_ns();
+		wt->retry = now + twheel_watch_again(watch);
+		twheel_arm_anew(ctx, ut, wt->retry, now);
 	} else {
 		expired = decide(ctx, wt);
 	}
@@ -102,13 +104,10 @@ static void acted(struct twheel_watch *watch)
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
-	if (wt->rt.after == TWHEEL_AFTER_STOP) {
+	if (wt->rt.after == TWHEEL_AFTER_STOP)
 		twheel_timer_release(ctx, ut, false);
-	} else if (!ctx->closing) {
-		twheel_set_state(ut, TWHEEL_EXPIRED);
-		ut->fired = ktime_get_ns();
-		twheel_events_queue(ctx, ut);
-	}
+	else if (!ctx->closing)
+		twheel_events_queue(ctx, ut, ktime_get_ns());
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -118,13 +117,26 @@ static void over(struct twheel_watch *watch, struct sock *sk)
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
-	/* If not pending, the worker will see for itself. */
-	if (watch->sk == sk && twheel_state_of(ut) == TWHEEL_PENDING) {
-		/* If this returns 0 the callback is waiting for the lock. */
-		twheel_cancel(&ut->timer);
+	/* It is not busy for long any more. */
+	if (watch->sk == sk)
+		twheel_watch_set_looks(watch, 0);
+	/* If neither, the worker will see for itself. */
+	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
+				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
+		twheel_user_disarm(ut);
 		twheel_watched_due(ut);
 	}
 	spin_unlock_bh(&ctx->lock);
+}
+
+/* A timer's generation is another one when it is released. */
+static u8 life_of(const struct twheel_watch *watch)
+{
+	const struct twheel_watched_timer *wt = container_of(watch, struct twheel_watched_timer,
+							     watch);
+
+	/* If it is released just now, that shows: see note_end() in changes.c. */
+	return data_race(wt->rt.kt.ut.node.generation) | 1U << 7;
 }
 
 static struct twheel_watch_kind kind = {
@@ -133,7 +145,19 @@ static struct twheel_watch_kind kind = {
 	.judge		= judge,
 	.acted		= acted,
 	.over		= over,
+	.life		= life_of,
 };
+
+/**
+ * twheel_watched_create - a context is made
+ * @ctx:	the context, whose user is known
+ *
+ * Context: process.
+ */
+void twheel_watched_create(struct twheel_context *ctx)
+{
+	twheel_due_init(&ctx->due, &kind, ctx->user->queue);
+}
 
 /* From now on, a context may have watches. */
 static int join(struct twheel_context *ctx)
@@ -157,15 +181,19 @@ static int join(struct twheel_context *ctx)
 	return ret;
 }
 
-/* Gives a timer its watch. If there is a timer that it replaces, that may lose its own. */
-static int begin_watch(struct twheel_user_timer *old, struct twheel_user_timer *ut,
-		       struct sock *sk)
+/*
+ * Gives a timer its watch. If there is a timer that it replaces, that may lose its own: it is still
+ * to be cancelled then, in whatever state it is, and is not with the worker any more unless that
+ * is looking at it.
+ */
+static int begin_watch(struct twheel_context *ctx, struct twheel_user_timer *old,
+		       struct twheel_user_timer *ut, struct sock *sk)
 {
 	struct twheel_watch *watch = &twheel_watched(ut)->watch;
 
 	if (old && twheel_kind_of(old) == TWHEEL_WITH_WATCH &&
 	    twheel_watched(old)->watch.sk == sk) {
-		twheel_watch_replace(&kind, &twheel_watched(old)->watch, watch);
+		twheel_watch_replace(&ctx->due, &twheel_watched(old)->watch, watch);
 		return 0;
 	}
 	return twheel_watch_insert(&kind, watch, sk);
@@ -185,13 +213,12 @@ static int take_over(struct twheel_context *ctx, struct twheel_user_timer *old,
 static int link_timer(struct twheel_context *ctx, struct twheel_user_timer *old,
 		      struct twheel_user_timer *ut, const struct twheel_op *op, struct sock *sk)
 {
-	int ret;
+	int ret = begin_watch(ctx, old, ut, sk);
 
-	if (op->flags & TWHEEL_KEYED && !old && twheel_keys_insert(ctx, ut, op->key))
-		return -ENOMEM;
-	ret = begin_watch(old, ut, sk);
 	if (ret)
 		return ret;
+	if (op->flags & TWHEEL_KEYED && !old)
+		twheel_keys_insert(ctx, ut, op->key);
 	if (old)
 		return take_over(ctx, old, ut);
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WAS_ABSENT : 0;
@@ -205,9 +232,9 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk
 	int ret;
 
 	if (op->flags & TWHEEL_KEYED) {
-		if (!ctx->has_keys)
-			return -EAGAIN;
 		old = twheel_keys_find(ctx, op->key);
+		if (!old && !twheel_keys_room(ctx))
+			return -EAGAIN;
 	}
 	/* One more for a moment, if there is one that can be freed. */
 	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_limited(ctx))
@@ -302,19 +329,20 @@ u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
 void twheel_watched_due(struct twheel_user_timer *ut)
 {
 	twheel_set_state(ut, TWHEEL_WITH_WORKER);
-	twheel_watch_due(&kind, &twheel_watched(ut)->watch);
+	twheel_watch_due(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch);
 }
 
 /**
  * twheel_watched_take_back - take a timer from the worker, to cancel it
- * @ut:		a timer that is with the worker
+ * @ut:		a timer in state %TWHEEL_WITH_WORKER. Its watch may have been taken back, if
+ *		another one has replaced it
  *
  * Context: with the context's lock held.
  * Return: true if it can be freed; false if the worker will do so, as it just looks at it.
  */
 bool twheel_watched_take_back(struct twheel_user_timer *ut)
 {
-	if (twheel_watch_take_back(&kind, &twheel_watched(ut)->watch))
+	if (twheel_watch_take_back(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch))
 		return true;
 	/* The socket can get another timer at once. */
 	twheel_watched_unlink(ut);
@@ -339,11 +367,11 @@ void twheel_watched_unlink(struct twheel_user_timer *ut)
 static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 {
 	struct twheel_user_timer *ut = NULL;
-	unsigned int i;
+	unsigned int looks = TWHEEL_LOOK_MOST;
 
 	spin_lock_bh(&ctx->lock);
-	for (i = 0; i < PORTION && !IS_ERR(ut); i++) {
-		ut = twheel_timer_next(ctx, cursor);
+	while (looks && !IS_ERR(ut)) {
+		ut = twheel_timer_next(ctx, cursor, &looks);
 		if (!IS_ERR_OR_NULL(ut) && twheel_kind_of(ut) == TWHEEL_WITH_WATCH &&
 		    twheel_watched(ut)->watch.sk)
 			twheel_user_cancel(ctx, ut);
@@ -353,27 +381,40 @@ static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 }
 
 /**
- * twheel_watched_leave - no timer of a context watches a connection any more
+ * twheel_watched_stop - no timer of a context watches a connection any more
  * @ctx:	the context, which is closing
+ *
+ * What others do is not waited for. Who has found a watch in the table may look at it until a
+ * grace period of RCU has gone by.
  *
  * Context: process; may sleep.
  */
-void twheel_watched_leave(struct twheel_context *ctx)
+void twheel_watched_stop(struct twheel_context *ctx)
 {
 	u64 cursor = 0;
-	bool last;
 
 	if (!ctx->has_watches)
 		return;
 	while (cancel_some(ctx, &cursor))
 		cond_resched();
-	twheel_watch_flush(&kind);
+	twheel_due_leave(&ctx->due);
+}
+
+/**
+ * twheel_watched_leave - a context has no watches any more
+ * @ctx:	the context, with which twheel_watched_stop() is done
+ *
+ * For the last one that is a wait: for a grace period of RCU, and a portion of changes or of a
+ * scan for changes that were lost.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_watched_leave(struct twheel_context *ctx)
+{
+	if (!ctx->has_watches)
+		return;
 	mutex_lock(&join_lock);
-	last = !--nr_joined;
-	if (last)
+	if (!--nr_joined)
 		twheel_watch_kind_del(&kind);
 	mutex_unlock(&join_lock);
-	/* Who has found a watch in the table is done with it. */
-	if (!last)
-		synchronize_rcu();
 }

@@ -43,8 +43,9 @@
  * 3. A chunk that holds no node is in no chain, so there are at most as many
  *    chunks in use as nodes, whatever the order of operations. Full chains need
  *    one per TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only
- *    reports it: the owner drops it before it takes one for a new entry. And the
- *    owner clears the cells of its last TWHEEL_REMOVED removals together.)
+ *    reports it. The owner drops those of one page whenever it needs a chunk, so at least
+ *    as many as it takes. And it clears the cells of its last TWHEEL_REMOVED removals
+ *    together, and drops the chunk that it is working off when that is done.)
  *
  * 4. Filing cannot fail. If there is no free chunk, the node is linked into the
  *    slot's spill list by its own fields. It comes up at the same tick; only
@@ -81,12 +82,46 @@
  * Calls for one node must otherwise be serialised by whoever owns the node: two
  * CPUs that add, move or remove the same node at once do to it what two list_del()
  * of one entry do to a list.
+ *
+ * Pages
+ * -----
+ *
+ * Chunks come in pages. The first chunk of a page says which of the others are free, so to
+ * free one is to set a bit, and those of a page are taken in the order of memory: entries
+ * that are filed one after the other are written to consecutive lines. Pages with a free
+ * chunk form a queue. The first one is used up, and one that gets its first free chunk is
+ * put at the end; by the time that its turn comes, more of it may be free.
+ *
+ * A page of which all chunks are free can be given back. Nothing of the owner's leads to it:
+ * a free chunk is in no chain, and twheel_settle() has cleared the cells of the last
+ * removals before. Two things of other CPUs might:
+ *
+ * - A report that one of its chunks was emptied: the page is then in @emptied. A chunk that
+ *   another CPU has just emptied may have been dropped, or worked off, before it is reported.
+ *   But between the exchange and the report that CPU holds the wheel's lock; so the owner,
+ *   with the lock, sees the report, and leaves such a page for later. Without a report there
+ *   will be none: for one, a node has to be in a cell.
+ *
+ * - A place that another CPU has read from a node, in twheel_try_take(). It need not be the
+ *   node's place any more when that CPU goes to the cell, and finds another node there, or
+ *   none. So the place is read, and the page used, in one read-side section of RCU, and the
+ *   page is freed, or used for something else, a grace period after it was given back. A
+ *   section that this does not wait for began later, and so reads a place that was written
+ *   after the page was given back, or 0: the node left the cell before the chunk was freed.
+ *   The owner wrote what it has as its place then; or else the CPU did so that took it, still
+ *   in its section, or will, and until it has nobody else may call anything for this node.
+ *
+ * A page says which wheel it belongs to, in its first chunk. That is written before a place
+ * in it is, and read after it.
+ *
+ * Nothing here takes more than TWHEEL_STEPS steps in one call, except what is given a number.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 
 #include "wheel.h"
@@ -99,9 +134,10 @@ static struct twheel_chunk *chunk_of(struct twheel_node **cell)
 	return (struct twheel_chunk *)((unsigned long)cell & ~(TWHEEL_CHUNK_BYTES - 1UL));
 }
 
-static struct twheel_page *page_of(struct twheel_chunk *chunk)
+/* A chunk by its number in the page. */
+static struct twheel_chunk *chunk_nr(struct twheel_page *page, unsigned int nr)
 {
-	return (struct twheel_page *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1UL));
+	return (struct twheel_chunk *)page + nr;
 }
 
 /* Is there no cell at @cell: does it point behind a chunk, or nowhere? */
@@ -133,20 +169,18 @@ static bool chunk_empty(struct twheel_chunk *chunk)
 /* The chunk that a link leads to; NULL if it is the last one. */
 static struct twheel_chunk *chunk_at(unsigned long link)
 {
-	return link & TWHEEL_LAST ? NULL : (struct twheel_chunk *)link;
+	return twheel_leads_on(link) ? (struct twheel_chunk *)link : NULL;
+}
+
+/* The first chunk of the slot that is being worked off is nobody's to drop. */
+static bool worked_off(const struct twheel *wheel, const struct twheel_chunk *chunk)
+{
+	return wheel->work.head == (unsigned long)chunk;
 }
 
 static unsigned long last_link(struct twheel_slot *slot)
 {
 	return (unsigned long)slot | TWHEEL_LAST;
-}
-
-static void chunk_free(struct twheel *wheel, struct twheel_chunk *chunk)
-{
-	chunk->pprev = NULL;
-	chunk->link = (unsigned long)wheel->free;
-	wheel->free = chunk;
-	wheel->stats.free++;
 }
 
 static unsigned long number_of(const struct twheel *wheel, const struct twheel_slot *slot)
@@ -173,6 +207,7 @@ static void set_now(struct twheel *wheel, u64 now)
 {
 	wheel->now = now;
 	wheel->now_ns = now << wheel->shift;
+	twheel_set_earliest(wheel, wheel->now_ns);
 }
 
 /**
@@ -206,21 +241,70 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	}
 }
 
+/* The first page with free chunks. */
+static struct twheel_page **first_page(struct twheel *wheel)
+{
+	return wheel->barred ? &wheel->barred_page : &wheel->page;
+}
+
+static void add_page(struct twheel *wheel, struct twheel_page *page)
+{
+	struct twheel_page **first = first_page(wheel);
+
+	page->next = NULL;
+	if (*first)
+		wheel->last_page->next = page;
+	else
+		*first = page;
+	wheel->last_page = page;
+}
+
 /**
  * twheel_supply - give the wheel a page of chunks
- * @wheel:	the wheel; it never gives the page back, but has it in @wheel->pages
- * @page:	memory of the size and alignment of a page, all zero
+ * @wheel:	the wheel; by its owner
+ * @memory:	memory of the size and alignment of a page, all zero
+ * @charged:	somebody is charged for it
  */
-void twheel_supply(struct twheel *wheel, struct twheel_page *page)
+void twheel_supply(struct twheel *wheel, void *memory, bool charged)
 {
-	unsigned int i = TWHEEL_PAGE_CHUNKS;
+	struct twheel_page *page = memory;
 
 	page->wheel = wheel;
-	page->next = wheel->pages;
-	wheel->pages = page;
+	page->charged = charged;
+	page->free = TWHEEL_PAGE_FREE;
+	add_page(wheel, page);
 	wheel->stats.chunks += TWHEEL_PAGE_CHUNKS;
-	while (i--)
-		chunk_free(wheel, &page->chunk[i]);
+	wheel->stats.free += TWHEEL_PAGE_CHUNKS;
+}
+
+/**
+ * twheel_bar - shall who needs a chunk get none, though there are some?
+ * @wheel:	the wheel; by its owner
+ * @barred:	whether
+ *
+ * What is filed meanwhile gets into chunks that have room, or into the spill lists.
+ */
+void twheel_bar(struct twheel *wheel, bool barred)
+{
+	if (wheel->barred == barred)
+		return;
+	wheel->barred = barred;
+	swap(wheel->page, wheel->barred_page);
+}
+
+/**
+ * twheel_first_free - free a chunk of a page that has no free one
+ * @wheel:	the wheel; by its owner
+ * @chunk:	the chunk
+ *
+ * The page queues up behind the others: until its turn comes, more of it may become free.
+ */
+noinline void twheel_first_free(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	struct twheel_page *page = twheel_page_of(chunk);
+
+	page->free = twheel_chunk_bit(chunk);
+	add_page(wheel, page);
 }
 
 static struct twheel_node **spill_of(struct twheel *wheel, const struct twheel_slot *slot)
@@ -228,62 +312,83 @@ static struct twheel_node **spill_of(struct twheel *wheel, const struct twheel_s
 	return &wheel->spill[number_of(wheel, slot)];
 }
 
-/* Takes the empty @chunk out of its chain. */
-static void drop_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
+/* A slot loses its last chunk, which is empty; it may have others. */
+static noinline void drop_last(struct twheel *wheel, struct twheel_chunk *chunk)
 {
-	struct twheel_chunk *next = chunk_at(chunk->link);
-	struct twheel_slot *slot;
+	struct twheel_slot *slot = (struct twheel_slot *)(chunk->link & ~TWHEEL_LAST);
 
-	*chunk->pprev = chunk->link;
-	if (next) {
-		next->pprev = chunk->pprev;
-	} else {
-		slot = (struct twheel_slot *)(chunk->link & ~TWHEEL_LAST);
-		slot->fill = NULL;
-		if (chunk->pprev != &slot->head)
-			slot->fill = container_of(chunk->pprev, struct twheel_chunk,
-						  link)->cell + TWHEEL_CHUNK_CELLS;
-		else if (slot != &wheel->work && !READ_ONCE(*spill_of(wheel, slot)))
-			clear_occupied(wheel, number_of(wheel, slot));
-	}
-	chunk_free(wheel, chunk);
+	slot->fill = NULL;
+	if (chunk->pprev != &slot->head)
+		slot->fill = container_of(chunk->pprev, struct twheel_chunk,
+					  link)->cell + TWHEEL_CHUNK_CELLS;
+	else if (!READ_ONCE(*spill_of(wheel, slot)))
+		clear_occupied(wheel, number_of(wheel, slot));
 }
 
-/* Drops the chunks that other CPUs have emptied. */
-static noinline void reclaim(struct twheel *wheel)
+/* Takes the empty @chunk out of its chain. */
+static __always_inline void drop_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	unsigned long link = chunk->link;
+
+	*chunk->pprev = link;
+	if (likely(twheel_leads_on(link)))
+		((struct twheel_chunk *)link)->pprev = chunk->pprev;
+	else
+		drop_last(wheel, chunk);
+	chunk->pprev = NULL;
+	twheel_chunk_free(wheel, chunk);
+	wheel->stats.free++;
+}
+
+/**
+ * twheel_reclaim - drop chunks that other CPUs have emptied, of one page
+ * @wheel:	the wheel; by its owner
+ *
+ * Return: whether there are more.
+ */
+noinline bool twheel_reclaim(struct twheel *wheel)
 {
 	struct twheel_chunk *chunk;
 	struct twheel_page *page;
 	unsigned long flags;
+	u64 emptied = 0;
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	while ((page = wheel->emptied)) {
+	page = wheel->emptied;
+	if (page) {
 		WRITE_ONCE(wheel->emptied, page->next_emptied);
-		for (; page->emptied; page->emptied &= page->emptied - 1) {
-			chunk = &page->chunk[__ffs64(page->emptied)];
-			/* It may have been worked off or filled again meanwhile. */
-			if (chunk->pprev && chunk_empty(chunk))
-				drop_chunk(wheel, chunk);
-		}
+		emptied = page->emptied;
+		page->emptied = 0;
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	/*
+	 * Some may have been worked off meanwhile, and filled again. What is empty stays so:
+	 * only the owner fills.
+	 */
+	for (emptied &= page ? ~page->free : 0; emptied; emptied &= emptied - 1) {
+		twheel_step();
+		chunk = chunk_nr(page, __ffs64(emptied));
+		if (chunk_empty(chunk) && !worked_off(wheel, chunk))
+			drop_chunk(wheel, chunk);
+	}
+	/* Pairs with the WRITE_ONCE() in report_emptied(). */
+	return READ_ONCE(wheel->emptied);
 }
 
-/* Appends an empty chunk to the slot. Returns false if there is none. */
-static bool slot_extend(struct twheel *wheel, struct twheel_slot *slot)
+/* Appends a free chunk, of @wheel->page, to the slot. */
+static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 {
-	struct twheel_chunk *chunk;
+	struct twheel_page *page = wheel->page;
+	u64 free = page->free;
+	struct twheel_chunk *chunk = chunk_nr(page, __ffs64(free));
 	unsigned long *link;
 
-	/* Pairs with the WRITE_ONCE() in report_emptied(). */
-	if (unlikely(READ_ONCE(wheel->emptied)))
-		reclaim(wheel);
-	chunk = wheel->free;
-	if (unlikely(!chunk))
-		return false;
-	wheel->free = (struct twheel_chunk *)chunk->link;
-	/* The next one, for when this is full. */
-	prefetchw(wheel->free);
+	/* Most likely the next one, for when this is full. */
+	prefetchw(chunk + 1);
+	free &= free - 1;
+	page->free = free;
+	if (unlikely(!free))
+		wheel->page = page->next;
 	wheel->stats.free--;
 
 	/* A slot that has chunks is occupied already. */
@@ -297,7 +402,6 @@ static bool slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 	chunk->pprev = link;
 	*link = (unsigned long)chunk;
 	slot->fill = chunk->cell;
-	return true;
 }
 
 /* Links a node into a spill list. The lock is held. */
@@ -345,29 +449,48 @@ static __always_inline void fill(struct twheel *wheel, struct twheel_slot *slot,
 	slot->fill = cell + 1;
 	/* Pairs with the READ_ONCE() in twheel_may_defer(), which a softirq may interrupt. */
 	WRITE_ONCE(node->after, time - wheel->tick_ns);
-	WRITE_ONCE(node->place, (unsigned long)cell | TWHEEL_IN_CELL);
+	/* Who finds it looks into the page's first chunk. Pairs as what follows. */
+	smp_store_release(&node->place, (unsigned long)cell | TWHEEL_IN_CELL);
 	/* From here on others may take it. Pairs with twheel_try_take(). */
 	smp_store_release(cell, node);
+}
+
+/* As fill_another(), if other CPUs have emptied chunks, or if there is no free one. */
+static noinline u64 fill_another_slowly(struct twheel *wheel, struct twheel_slot *slot,
+					struct twheel_node *node, u64 time)
+{
+	/* More is freed than will be taken. Pairs with the WRITE_ONCE() in report_emptied(). */
+	if (READ_ONCE(wheel->emptied))
+		twheel_reclaim(wheel);
+	if (!wheel->page) {
+		spill_to_slot(wheel, slot, node);
+		return time;
+	}
+	slot_extend(wheel, slot);
+	fill(wheel, slot, node, time);
+	return time;
 }
 
 /* As fill(), for a slot that has no next cell. */
 static noinline u64 fill_another(struct twheel *wheel, struct twheel_slot *slot,
 				 struct twheel_node *node, u64 time)
 {
-	if (likely(slot_extend(wheel, slot)))
-		fill(wheel, slot, node, time);
-	else
-		spill_to_slot(wheel, slot, node);
+	/* Pairs with the WRITE_ONCE() in report_emptied(). */
+	if (unlikely(READ_ONCE(wheel->emptied) || !wheel->page))
+		return fill_another_slowly(wheel, slot, node, time);
+	slot_extend(wheel, slot);
+	fill(wheel, slot, node, time);
 	return time;
 }
 
 /*
- * Files a node, for the first time or again. Times are in nanoseconds here: nothing
- * needs to be shifted to ticks, and back.
+ * Files a node, for the first time or again, to come up at @earliest or later. Times are in
+ * nanoseconds here: nothing needs to be shifted to ticks, and back.
  */
-static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node, u64 deadline)
+static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node, u64 deadline,
+				 u64 earliest)
 {
-	u64 due = max(deadline + wheel->tick_ns - 1, wheel->now_ns + wheel->tick_ns);
+	u64 due = max(deadline + wheel->tick_ns - 1, earliest);
 	struct twheel_digit digit = wheel->digit[__fls(due ^ wheel->now_ns)];
 	struct twheel_slot *slot;
 
@@ -384,7 +507,7 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node,
  * twheel_file - enter a node
  * @wheel:	the wheel; by its owner
  * @node:	the node; it has no entry, and its deadline is set. If that has passed,
- *		it comes up at the next tick
+ *		it comes up at the next tick, or, if the wheel is behind, after what is overdue
  * @deadline:	the same deadline, at hand: to read it back from where it has just been
  *		stored would wait until the node's cache line is here
  *
@@ -394,7 +517,7 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node,
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
 	wheel->stats.filed++;
-	return enter(wheel, node, deadline);
+	return enter(wheel, node, deadline, wheel->earliest);
 }
 
 /**
@@ -407,7 +530,20 @@ u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	return enter(wheel, node, READ_ONCE(node->deadline));
+	return enter(wheel, node, READ_ONCE(node->deadline), wheel->now_ns + wheel->tick_ns);
+}
+
+/**
+ * twheel_file_sent - enter a node that another CPU has sent
+ * @wheel:	the wheel; by its owner
+ * @node:	the node, from twheel_receive(). From here on others may take it
+ *
+ * Return: as twheel_file().
+ */
+u64 twheel_file_sent(struct twheel *wheel, struct twheel_node *node)
+{
+	wheel->stats.cascades++;
+	return enter(wheel, node, READ_ONCE(node->deadline), wheel->earliest);
 }
 
 /**
@@ -435,22 +571,75 @@ void twheel_settle(struct twheel *wheel)
 	/* Pairs with the cmpxchg() in try_take_from(). */
 	smp_mb();
 	for (i = 0; i < removed; i++) {
+		twheel_step();
 		chunk = chunk_of(wheel->removed[i]);
-		/* One that is being worked off is in no chain. */
-		if (likely(!chunk_empty(chunk) || !chunk->pprev))
+		if (likely(!chunk_empty(chunk)) || worked_off(wheel, chunk))
 			continue;
 		/* Noted in place of what is done with. The neighbours are fetched all together. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
-		wheel->removed[dropped++] = wheel->removed[i];
+		wheel->removed[dropped++] = chunk->cell;
 	}
 	wheel->nr_removed = 0;
 	for (i = 0; i < dropped; i++) {
-		chunk = chunk_of(wheel->removed[i]);
+		chunk = container_of(wheel->removed[i], struct twheel_chunk, cell[0]);
 		/* It is here once for each of its cells that was cleared. */
 		if (chunk->pprev)
 			drop_chunk(wheel, chunk);
 	}
+}
+
+/* May a page leave, if @keep chunks are to be free without it? */
+static bool may_leave(const struct twheel *wheel, unsigned long keep)
+{
+	return twheel_nr_free(&wheel->stats) >= keep + TWHEEL_PAGE_CHUNKS;
+}
+
+/**
+ * twheel_give_back - take pages away from the wheel of which no chunk is in use
+ * @wheel:	the wheel; by its owner
+ * @ret:	how many of them, and what has become of it
+ *
+ * Does some of it: for all, call until it returns false.
+ *
+ * Other CPUs may still look at the pages: nothing must be written to them but @rcu and
+ * @next, and they must not be freed, before a grace period of RCU has passed.
+ *
+ * Return: whether there may be more to be done.
+ */
+bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret)
+{
+	unsigned int most = TWHEEL_STEPS - TWHEEL_REMOVED;
+	struct twheel_page **first, *page;
+	unsigned long flags;
+
+	/* Pairs with the WRITE_ONCE() in report_emptied(). */
+	if (READ_ONCE(wheel->emptied)) {
+		twheel_reclaim(wheel);
+		return true;
+	}
+	twheel_settle(wheel);
+	first = first_page(wheel);
+	/* Against report_emptied(). */
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	for (; most && ret->looks; most--, ret->looks--) {
+		page = *first;
+		if (!page || !may_leave(wheel, ret->keep))
+			break;
+		twheel_step();
+		*first = page->next;
+		if (page->free != TWHEEL_PAGE_FREE || page->emptied ||
+		    (!page->charged && !may_leave(wheel, ret->keep + ret->reserve))) {
+			add_page(wheel, page);
+			continue;
+		}
+		wheel->stats.chunks -= TWHEEL_PAGE_CHUNKS;
+		wheel->stats.free -= TWHEEL_PAGE_CHUNKS;
+		page->next = ret->pages;
+		ret->pages = page;
+	}
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	return !most && ret->looks;
 }
 
 /**
@@ -486,7 +675,7 @@ u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 		twheel_clear_later(wheel, place);
 	else
 		twheel_remove_spilled(wheel, node);
-	return enter(wheel, node, deadline);
+	return enter(wheel, node, deadline, wheel->earliest);
 }
 
 static bool working(const struct twheel *wheel)
@@ -529,18 +718,18 @@ void twheel_forward(struct twheel *wheel, u64 tick)
 		set_now(wheel, tick);
 }
 
-/* Moves a slot's spilled nodes to @work, which has none. */
-static void take_spilled(struct twheel *wheel, struct twheel_slot *slot)
+/* Moves all of a spill list to another one, which is empty. */
+static void take_spilled(struct twheel *wheel, struct twheel_node **from, struct twheel_node **to)
 {
 	struct twheel_node *first;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	first = *spill_of(wheel, slot);
-	WRITE_ONCE(*spill_of(wheel, slot), NULL);
-	WRITE_ONCE(wheel->work_spill, first);
+	first = *from;
+	WRITE_ONCE(*from, NULL);
+	WRITE_ONCE(*to, first);
 	if (first)
-		WRITE_ONCE(first->place, (unsigned long)&wheel->work_spill | TWHEEL_SPILLED);
+		WRITE_ONCE(first->place, (unsigned long)to | TWHEEL_SPILLED);
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
@@ -556,10 +745,9 @@ static void take_slot(struct twheel *wheel, u64 tick)
 	wheel->work_last = time + (1ULL << digit.shift) - wheel->tick_ns;
 	clear_occupied(wheel, number_of(wheel, slot));
 	if (unlikely(READ_ONCE(*spill_of(wheel, slot))))
-		take_spilled(wheel, slot);
+		take_spilled(wheel, spill_of(wheel, slot), &wheel->work_spill);
 	if (!first)
 		return;
-	first->pprev = &wheel->work.head;
 	wheel->work.head = slot->head;
 	chunk_of(slot->fill - 1)->link = last_link(&wheel->work);
 	slot->head = last_link(slot);
@@ -622,6 +810,24 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 }
 
 /**
+ * twheel_receive - take a node that another CPU has sent
+ * @wheel:	the wheel; by its owner
+ *
+ * What is sent after this has begun with some comes after all of those.
+ *
+ * Return: as twheel_unspill(); to be filed by twheel_file_sent().
+ */
+struct twheel_node *twheel_receive(struct twheel *wheel)
+{
+	struct twheel_node *node = twheel_unspill(wheel, &wheel->received);
+
+	if (node)
+		return node;
+	take_spilled(wheel, &wheel->inbox, &wheel->received);
+	return twheel_unspill(wheel, &wheel->received);
+}
+
+/**
  * twheel_reset - set the current tick of an empty wheel
  * @wheel:	the wheel; by its owner
  * @now:	the current tick
@@ -629,6 +835,8 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 void twheel_reset(struct twheel *wheel, u64 now)
 {
 	twheel_settle(wheel);
+	/* It may go back. */
+	wheel->earliest = 0;
 	set_now(wheel, now);
 }
 
@@ -641,19 +849,19 @@ static void add_taken(struct twheel *wheel, unsigned long nr)
 /* Tells the owner that a chunk of its was found to be empty. The lock is held. */
 static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 {
-	struct twheel_page *page = page_of(chunk);
+	struct twheel_page *page = twheel_page_of(chunk);
 
 	if (!page->emptied) {
 		page->next_emptied = wheel->emptied;
 		WRITE_ONCE(wheel->emptied, page);
 	}
-	page->emptied |= 1ULL << (chunk - page->chunk);
+	page->emptied |= twheel_chunk_bit(chunk);
 }
 
 static int try_take_from(struct twheel_node **cell, struct twheel_node *node)
 {
 	struct twheel_chunk *chunk = chunk_of(cell);
-	struct twheel *wheel = page_of(chunk)->wheel;
+	struct twheel *wheel = twheel_page_of(chunk)->wheel;
 	unsigned long flags;
 	bool taken;
 
@@ -707,17 +915,24 @@ static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
  */
 int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
 {
-	/* Pairs with the smp_store_release()s of @place. */
-	unsigned long place = smp_load_acquire(&node->place);
+	unsigned long place;
+	int ret;
 
+	/* Keeps the page there: pairs with the grace period that twheel_give_back() takes. */
+	rcu_read_lock();
+	/* Pairs with the smp_store_release()s of @place. */
+	place = smp_load_acquire(&node->place);
 	if (!place)
-		return 0;
-	if (place & TWHEEL_HELD)
-		return -EAGAIN;
-	if (place & TWHEEL_SPILLED)
-		return try_take_spilled(wheel, node);
-	/* It may be another wheel's by now. Cells are never unmapped. */
-	return try_take_from((struct twheel_node **)(place - TWHEEL_IN_CELL), node);
+		ret = 0;
+	else if (place & TWHEEL_HELD)
+		ret = -EAGAIN;
+	else if (place & TWHEEL_SPILLED)
+		ret = try_take_spilled(wheel, node);
+	else
+		/* The cell may be another node's by now, or the wheel another. */
+		ret = try_take_from((struct twheel_node **)(place - TWHEEL_IN_CELL), node);
+	rcu_read_unlock();
+	return ret;
 }
 
 /**

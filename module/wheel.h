@@ -11,10 +11,12 @@
 #define _TWHEEL_WHEEL_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/overflow.h>
 #include <linux/prefetch.h>
+#include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -48,8 +50,23 @@
 #define TWHEEL_REMOVED		16
 
 /* A page of chunks, the first of which is the page's own. */
-#define TWHEEL_PAGE_BYTES	4096
+#define TWHEEL_PAGE_BYTES	4096UL
 #define TWHEEL_PAGE_CHUNKS	(TWHEEL_PAGE_BYTES / TWHEEL_CHUNK_BYTES - 1)
+
+/* Of a page, all chunks but the first. */
+#define TWHEEL_PAGE_FREE	(~1ULL)
+
+/*
+ * The most that is done in one go with interrupts off: cells or chunks looked at. A test
+ * counts them.
+ */
+#define TWHEEL_STEPS		64
+#ifndef twheel_step
+#define twheel_step()		do { } while (0)
+#endif
+
+/* Added to the number of free chunks by who wants to be asked before each new entry. */
+#define TWHEEL_FREE_ASK		(1UL << 63)
 
 /* What the low bits of struct twheel_node::place say. */
 #define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
@@ -93,12 +110,14 @@ struct twheel_node {
 /**
  * struct twheel_chunk - a cache line of entries
  * @link:	the address of the next chunk of the chain; of the last chunk that of the
- *		slot, and bit 0. Or the next free chunk
- * @pprev:	the link that leads to this chunk; NULL if it is in no chain
+ *		slot, and bit 0
+ * @pprev:	the link that leads to this chunk; NULL when it has been dropped from its
+ *		chain. Nothing if it is the first of the slot that is being worked off
  * @cell:	nodes, or NULL where one was removed or none was filed yet. A node that was
  *		removed a moment ago may still be named: see twheel_settle()
  *
- * A chunk with no node in it is in no chain, unless another CPU has just emptied it.
+ * A chunk with no node in it is in no chain, unless another CPU has just emptied it, or it
+ * is the first of the slot that is being worked off. The cells of a free chunk are NULL.
  */
 struct twheel_chunk {
 	unsigned long		link;
@@ -107,19 +126,39 @@ struct twheel_chunk {
 } __aligned(TWHEEL_CHUNK_BYTES);
 
 /**
- * struct twheel_page - chunks as they are supplied, aligned to their size
- * @wheel:	the wheel that they were supplied to
- * @next:	the next page supplied
- * @next_emptied: the next page with chunks emptied by other CPUs
+ * struct twheel_page - what begins a page of chunks, which is aligned to its size
+ * @wheel:	the wheel that it was supplied to
+ * @next:	the next page with free chunks; or the next of those given back together
+ * @free:	bit i is set if chunk i of the page is free; chunk 0 is this
  * @emptied:	bit i is set if another CPU emptied chunk i and it was not looked at yet
- * @chunk:	the chunks
+ * @next_emptied: the next page with such chunks
+ * @charged:	somebody is charged for it: it is not kept in reserve
+ * @rcu:	not used by the wheel: for who frees the page
  */
 struct twheel_page {
 	struct twheel		*wheel;
 	struct twheel_page	*next;
-	struct twheel_page	*next_emptied;
+	u64			free;
 	u64			emptied;
-	struct twheel_chunk	chunk[TWHEEL_PAGE_CHUNKS];
+	struct twheel_page	*next_emptied;
+	bool			charged;
+	struct rcu_head		rcu;
+};
+
+static_assert(sizeof(struct twheel_page) <= TWHEEL_CHUNK_BYTES);
+
+/**
+ * struct twheel_return - what a wheel is to give back, and has
+ * @keep:	how many free chunks it shall have left
+ * @reserve:	how many more, if it has pages for which nobody is charged
+ * @looks:	how many pages are still to be looked at
+ * @pages:	those that it has given back, by @next
+ */
+struct twheel_return {
+	unsigned long		keep;
+	unsigned long		reserve;
+	unsigned long		looks;
+	struct twheel_page	*pages;
 };
 
 /**
@@ -150,8 +189,9 @@ struct twheel_digit {
  * @removed:	nodes removed by the owner, but for those that were moved
  * @cascades:	entries filed again because their deadline was not yet there
  * @spilled:	entries ever filed without a chunk
- * @chunks:	chunks supplied
- * @free:	chunks of these that are free
+ * @chunks:	chunks supplied and not given back
+ * @free:	chunks of these that are free, and %TWHEEL_FREE_ASK. Those that are just
+ *		being worked off count when all of them are
  */
 struct twheel_stats {
 	unsigned long	filed;
@@ -169,10 +209,13 @@ struct twheel_stats {
  * @shift:	a tick is 2^@shift units of struct twheel_node::deadline
  * @owner:	the wheel's number
  * @now_ns:	the same in nanoseconds
+ * @earliest:	when what is filed now comes up at the earliest, in nanoseconds: the tick after
+ *		@now, or, if the wheel is behind, that after its owner has last looked
  * @tick_ns:	length of a tick
  * @digit:	for every bit of a time in nanoseconds
  * @levels:	bit l is set if @occupied[l] is not 0
- * @free:	chunks for new entries; all their cells are NULL
+ * @page:	the page from which chunks are taken for new entries, and by @next all others
+ *		that have free ones; NULL if there is none, or who asks for one shall get none
  * @stats:	counters
  * @occupied:	bit s of word l is set if slot s of level l may hold an entry
  * @work:	the slot that is being worked off
@@ -180,7 +223,10 @@ struct twheel_stats {
  *		where all of it is taken to be due
  * @later:	nodes that are being filed again
  * @work_spill:	what had spilled of it
- * @pages:	the memory supplied
+ * @received:	a spill list of what was in @inbox
+ * @last_page:	the last of these pages
+ * @barred:	who asks for a chunk shall get none
+ * @barred_page: stands for @page meanwhile
  * @nr_removed:	length of @removed
  * @most_removed: at this length the cells are cleared: %TWHEEL_REMOVED, or 1 while slots
  *		are being worked off
@@ -197,20 +243,24 @@ struct twheel_stats {
  */
 struct twheel {
 	u64			now_ns;
+	u64			earliest;
 	u64			tick_ns;
 	struct twheel_digit	digit[64];
 	u64			now;
 	unsigned int		shift;
 	u16			owner;
 	unsigned int		levels;
-	struct twheel_chunk	*free;
+	struct twheel_page	*page;
 	struct twheel_stats	stats;
 	u64			occupied[TWHEEL_LEVELS];
 	struct twheel_slot	work;
 	u64			work_last;
 	struct twheel_node	*later[TWHEEL_CHUNK_CELLS];
 	struct twheel_node	*work_spill;
-	struct twheel_page	*pages;
+	struct twheel_node	*received;
+	struct twheel_page	*last_page;
+	struct twheel_page	*barred_page;
+	bool			barred;
 	unsigned int		nr_removed;
 	unsigned int		most_removed;
 	struct twheel_node	**removed[TWHEEL_REMOVED];
@@ -225,7 +275,11 @@ struct twheel {
 };
 
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
-void twheel_supply(struct twheel *wheel, struct twheel_page *page);
+void twheel_supply(struct twheel *wheel, void *memory, bool charged);
+void twheel_bar(struct twheel *wheel, bool barred);
+void twheel_first_free(struct twheel *wheel, struct twheel_chunk *chunk);
+bool twheel_reclaim(struct twheel *wheel);
+bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret);
 u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline);
 void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node);
 u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline);
@@ -234,11 +288,42 @@ u64 twheel_next(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
 bool twheel_advance(struct twheel *wheel, u64 tick);
 u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_file_sent(struct twheel *wheel, struct twheel_node *node);
 struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list);
+struct twheel_node *twheel_receive(struct twheel *wheel);
 void twheel_reset(struct twheel *wheel, u64 now);
 
 int twheel_try_take(struct twheel *wheel, struct twheel_node *node);
 void twheel_send(struct twheel *wheel, struct twheel_node *node);
+
+static __always_inline struct twheel_page *twheel_page_of(const struct twheel_chunk *chunk)
+{
+	return (struct twheel_page *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1));
+}
+
+/* The bit of a chunk in its page's words. */
+static __always_inline u64 twheel_chunk_bit(const struct twheel_chunk *chunk)
+{
+	return 1ULL << ((unsigned long)chunk / TWHEEL_CHUNK_BYTES & 63);
+}
+
+/* Frees a chunk, which is in no chain any more, but does not count it. */
+static __always_inline void twheel_chunk_free(struct twheel *wheel, struct twheel_chunk *chunk)
+{
+	struct twheel_page *page = twheel_page_of(chunk);
+	u64 free = page->free;
+
+	if (likely(free))
+		page->free = free | twheel_chunk_bit(chunk);
+	else
+		twheel_first_free(wheel, chunk);
+}
+
+/* How many chunks are free? */
+static inline unsigned long twheel_nr_free(const struct twheel_stats *stats)
+{
+	return stats->free & ~TWHEEL_FREE_ASK;
+}
 
 /* Has the cell that is a node's place cleared: see twheel_settle(). */
 static __always_inline void twheel_clear_later(struct twheel *wheel, unsigned long place)
@@ -286,6 +371,19 @@ static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
 }
 
 /**
+ * twheel_set_earliest - the owner has looked, and may not be done
+ * @wheel:	the wheel; by its owner
+ * @now:	the time, in nanoseconds
+ *
+ * What is overdue already comes before what is filed from now on. Otherwise, who files nodes whose
+ * time has passed faster than they expire would have the wheel's time stand still.
+ */
+static inline void twheel_set_earliest(struct twheel *wheel, u64 now)
+{
+	wheel->earliest = max(wheel->earliest, (now & -wheel->tick_ns) + wheel->tick_ns);
+}
+
+/**
  * twheel_level - the level of a slot
  * @wheel:	the wheel; by its owner
  * @time:	when the wheel comes to the slot, in nanoseconds
@@ -327,58 +425,61 @@ static inline void twheel_leave(struct twheel_node *node)
 	smp_store_release(&node->place, 0);
 }
 
-/**
- * twheel_chunk_left - is there a chunk to be worked off?
- * @wheel:	the wheel; by its owner
- *
- * Return: whether twheel_chunk_take() may be called.
- */
-static inline bool twheel_chunk_left(const struct twheel *wheel)
+/* Does a link lead to a chunk? */
+static __always_inline bool twheel_leads_on(unsigned long link)
 {
-	return !(wheel->work.head & TWHEEL_LAST);
+	return !(link & TWHEEL_LAST);
 }
 
-/**
- * twheel_chunk_take - take the next chunk to be worked off, of which there is one
- * @wheel:	the wheel; by its owner
- *
- * Starts to fetch what comes later: the nodes of the chunk after the next, and the
- * chunk after that. They arrive while the nodes of the next are worked off.
- *
- * Return: a chunk of the slot that is being worked off, to be given to
- * twheel_chunk_put().
+/*
+ * Starts to fetch what comes after the chunk that is worked off now: the nodes of the chunk
+ * after the next, and the chunk after that. They arrive while the nodes of the next are
+ * worked off.
  */
-static __always_inline struct twheel_chunk *twheel_chunk_take(struct twheel *wheel)
+static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chunk)
 {
-	struct twheel_chunk *chunk = (struct twheel_chunk *)wheel->work.head, *next, *after;
+	const struct twheel_chunk *after;
+	unsigned long link = chunk->link;
 	unsigned int i;
 
-	wheel->work.head = chunk->link;
-	if (likely(!(chunk->link & TWHEEL_LAST))) {
-		next = (struct twheel_chunk *)chunk->link;
-		next->pprev = &wheel->work.head;
-		if (likely(!(next->link & TWHEEL_LAST))) {
-			after = (struct twheel_chunk *)next->link;
-			prefetchw((void *)after->link);
+	if (unlikely(!twheel_leads_on(link)))
+		return;
+	link = ((const struct twheel_chunk *)link)->link;
+	if (unlikely(!twheel_leads_on(link)))
+		return;
+	after = (const struct twheel_chunk *)link;
+	prefetchw((void *)after->link);
 #pragma GCC unroll 6
-			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
-				prefetchw(READ_ONCE(after->cell[i]));
-		}
-	}
-	/* It is in no chain any more. */
-	chunk->pprev = NULL;
-	return chunk;
+	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
+		prefetchw(READ_ONCE(after->cell[i]));
 }
 
 /**
- * twheel_chunk_get - take the next chunk to be worked off, if there is one
+ * twheel_chunk_get - the next chunk to be worked off, if there is one
  * @wheel:	the wheel; by its owner
  *
- * Return: as twheel_chunk_take(); NULL if there is none: see twheel_advance().
+ * It stays the first of the slot that is being worked off, which nobody drops, until it is
+ * given to twheel_chunk_put().
+ *
+ * Return: the chunk; NULL if there is none: see twheel_advance().
  */
 static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
 {
-	return twheel_chunk_left(wheel) ? twheel_chunk_take(wheel) : NULL;
+	unsigned long link = wheel->work.head;
+
+	return twheel_leads_on(link) ? (struct twheel_chunk *)link : NULL;
+}
+
+/* As twheel_chunk_put(), but does not count. Returns the link to the next chunk. */
+static __always_inline unsigned long twheel_chunk_done(struct twheel *wheel,
+						       struct twheel_chunk *chunk)
+{
+	unsigned long link;
+
+	twheel_chunk_free(wheel, chunk);
+	link = chunk->link;
+	wheel->work.head = link;
+	return link;
 }
 
 /**
@@ -386,16 +487,15 @@ static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
  * @wheel:	the wheel; by its owner
  * @chunk:	from twheel_chunk_get(); all its cells are NULL
  */
-static __always_inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *chunk)
+static inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *chunk)
 {
-	chunk->link = (unsigned long)wheel->free;
-	wheel->free = chunk;
+	twheel_chunk_done(wheel, chunk);
 	wheel->stats.free++;
 }
 
 /**
  * twheel_cell_empty - empty a cell that another CPU may be about to empty
- * @cell:	the cell, of a chunk from twheel_chunk_take()
+ * @cell:	the cell, of a chunk from twheel_chunk_get()
  *
  * Return: the node that was in it, and that is the caller's now; or NULL.
  */
@@ -413,7 +513,7 @@ static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node 
 #endif
 }
 
-/* Works off a chunk from twheel_chunk_take(). For the rest see twheel_work_off(). */
+/* Works off the first chunk. For the rest see twheel_work_off(). */
 static __always_inline void
 twheel_chunk_work_off(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
@@ -434,7 +534,6 @@ twheel_chunk_work_off(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 		else
 			cascade(wheel, node);
 	}
-	twheel_chunk_put(wheel, chunk);
 }
 
 /*
@@ -504,12 +603,15 @@ twheel_work_off(struct twheel *wheel, unsigned int most, u64 due,
 		void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 		u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
+	unsigned long link = wheel->work.head;
 	struct twheel_chunk *chunk;
-	unsigned int i, nr, n = 0;
+	unsigned int i, nr, left = most;
 	bool more;
 
-	for (; n < most && wheel->work_last > due && twheel_chunk_left(wheel); n++) {
-		chunk = twheel_chunk_take(wheel);
+	/* The chunk is freed when all is done to it, and counted when all of them are. */
+	for (; left && wheel->work_last > due && twheel_leads_on(link); left--) {
+		chunk = (struct twheel_chunk *)link;
+		twheel_chunk_prefetch(chunk);
 		nr = twheel_chunk_later(wheel, chunk, due, &more);
 		/* If it is all due, so is most of the rest. */
 		if (!nr)
@@ -518,13 +620,36 @@ twheel_work_off(struct twheel *wheel, unsigned int most, u64 due,
 			cascade(wheel, wheel->later[i]);
 		if (more)
 			twheel_chunk_work_off(wheel, chunk, due, expire, arg, cascade);
-		else
-			twheel_chunk_put(wheel, chunk);
+		link = twheel_chunk_done(wheel, chunk);
 	}
-	for (; n < most && likely(twheel_chunk_left(wheel)); n++)
-		twheel_chunk_work_off(wheel, twheel_chunk_take(wheel), due, expire, arg,
-				      cascade);
-	return n;
+	for (; left && likely(twheel_leads_on(link)); left--) {
+		chunk = (struct twheel_chunk *)link;
+		twheel_chunk_prefetch(chunk);
+		twheel_chunk_work_off(wheel, chunk, due, expire, arg, cascade);
+		link = twheel_chunk_done(wheel, chunk);
+	}
+	wheel->stats.free += most - left;
+	return most - left;
+}
+
+/**
+ * twheel_cascade_spilled - enter a node again that was in a spill list
+ * @wheel:	the wheel; by its owner
+ * @node:	the node, as twheel_unspill() gives it
+ * @cascade:	enters it
+ *
+ * It gets no chunk, as nobody has paid for one: it goes into a chunk that has room, or into a
+ * spill list.
+ */
+static inline void
+twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
+		       u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
+{
+	const bool barred = wheel->barred;
+
+	twheel_bar(wheel, true);
+	cascade(wheel, node);
+	twheel_bar(wheel, barred);
 }
 
 /**
@@ -549,7 +674,7 @@ twheel_work_off_spilled(struct twheel *wheel, u64 due,
 	if (node->deadline <= due)
 		expire(arg, node, due - node->deadline);
 	else
-		cascade(wheel, node);
+		twheel_cascade_spilled(wheel, node, cascade);
 	return true;
 }
 

@@ -14,7 +14,9 @@
  * Each open of /dev/twheel is a *context*: a set of timers, a limit on their
  * number and a queue of expiry events. A context belongs to the open file, so
  * threads and forked children share it, and it can be passed over a socket.
- * The last close cancels every timer of it before it returns.
+ * The last close cancels every timer of it before it returns; if whoever closes
+ * it is not the user who has called for it last, or has opened it if nobody has
+ * called since, a worker does so soon after.
  *
  * All times are nanoseconds. A timer never expires before its deadline.
  *
@@ -92,6 +94,12 @@
 /* The largest time that is accepted, absolute or relative: 2^63 - 1 ns. */
 #define TWHEEL_TIME_MAX		0x7fffffffffffffffULL
 
+/*
+ * The shortest idle timeout of a timer whose activity the kernel has to look for: 10 ms. Other
+ * ones are put off by a call each time, and may have any length.
+ */
+#define TWHEEL_IDLE_MIN		10000000ULL
+
 /* No deadline: for a timer that has other limits. */
 #define TWHEEL_TIME_NONE	0xffffffffffffffffULL
 
@@ -148,10 +156,11 @@ enum twheel_limit {
 #define TWHEEL_FEATURE_CLOCKS	(1ULL << 3)	/* CLOCK_REALTIME, CLOCK_BOOTTIME */
 #define TWHEEL_FEATURE_LIMITS	(1ULL << 4)	/* idle timeout and lifetime */
 #define TWHEEL_FEATURE_RING	(1ULL << 5)	/* TWHEEL_IOC_SETUP: the ring */
-#define TWHEEL_FEATURE_TOUCH	(1ULL << 6)	/* TWHEEL_IOC_SETUP: the touch array */
+/* Bit 6 was that of touch arrays whose words began at byte 64. */
 #define TWHEEL_FEATURE_URING	(1ULL << 7)	/* TWHEEL_URING_SUBMIT */
 #define TWHEEL_FEATURE_WATCH	(1ULL << 8)	/* TWHEEL_WATCHED */
 #define TWHEEL_FEATURE_RULES	(1ULL << 9)	/* see linux/twheel_rules.h */
+#define TWHEEL_FEATURE_TOUCH	(1ULL << 10)	/* TWHEEL_IOC_SETUP: the touch array */
 
 /**
  * struct twheel_info - the answer to TWHEEL_IOC_INFO
@@ -201,7 +210,8 @@ struct twheel_info {
  * @spread: in: the deadline moves by a random time from 0 to so many nanoseconds, so
  *	that timers added at once do not expire at once. Drawn at each add and re-arm;
  *	the lifetime is spread as well
- * @idle: in: if not 0, the idle timeout in nanoseconds, up to %TWHEEL_TIME_MAX
+ * @idle: in: if not 0, the idle timeout in nanoseconds, up to %TWHEEL_TIME_MAX; with
+ *	TWHEEL_TOUCHED or TWHEEL_WATCHED from %TWHEEL_IDLE_MIN on
  * @lifetime: in: if not 0, the lifetime in nanoseconds, up to %TWHEEL_TIME_MAX
  * @touch: in: with TWHEEL_TOUCHED, the word of the touch array that tells of this
  *	timer's activity; needs an @idle. Several timers may share one. With
@@ -413,6 +423,10 @@ struct twheel_drain {
  * @nr_events: events that wait to be delivered
  * @bytes: memory of this context's timers, keys and mappings, in bytes
  * @ended: timers that ended with the connection that they watched
+ * @postponed: times that it was left to a worker to look at a timer with TWHEEL_TOUCHED or
+ *	TWHEEL_WATCHED, or to arm a periodic one whose event had gone to the ring. That is so
+ *	when expiry has armed 64 of the context's timers anew in a tick by itself, or 256 of
+ *	all contexts' on a CPU
  *
  * Counted since the context was opened. All fields are written by the kernel.
  */
@@ -428,6 +442,7 @@ struct twheel_context_stats {
 	__aligned_u64 nr_events;
 	__aligned_u64 bytes;
 	__aligned_u64 ended;
+	__aligned_u64 postponed;
 };
 
 /**
@@ -520,19 +535,21 @@ struct twheel_ring {
  * struct twheel_touch - what is mapped at TWHEEL_TOUCH_OFFSET
  * @now: the time of CLOCK_MONOTONIC in nanoseconds, when the kernel last updated its clocks:
  *	not after the clock itself, and as a rule not more than two jiffies before it. Written
- *	by the kernel; a program that writes it only misleads itself
- * @reserved: nothing
+ *	by the kernel
+ * @reserved: nothing, up to the end of the page. That and @now are in one page for all
+ *	contexts, which can be read only: a store there is answered by SIGBUS
  * @words: a word for each timer that was added with TWHEEL_TOUCHED
  *
  * A program tells of activity by storing @now, or a reading of CLOCK_MONOTONIC, into the
  * word. The kernel looks at the word when the timer would expire, and if the
  * time in it is later than the last activity it knew of, the idle timeout counts
- * from there; and from two jiffies later, as @now may have been old by that. A time in
- * the future is taken as now.
+ * from there; and from two jiffies later, as @now may have been old by that. A time that
+ * lies in the future when the kernel looks tells of activity then, once: the kernel remembers
+ * it, and does not take it for activity when it finds it again.
  */
 struct twheel_touch {
 	__aligned_u64 now;
-	__aligned_u64 reserved[7];
+	__aligned_u64 reserved[511];
 
 	__extension__ __aligned_u64 words[];
 };

@@ -67,8 +67,9 @@
  *
  * A run lives through those of them that its scheme knows in this order, up to
  * the last one asked for, so that the figures of one do not depend on which
- * others were asked for. @TWHEEL_BENCH_EXPIRE arms the timers anew, and is left
- * out if it is not asked for.
+ * others were asked for. Those up to @TWHEEL_BENCH_CANCEL are done once before, so
+ * that the scheme has its memory. @TWHEEL_BENCH_EXPIRE arms the timers anew, and is
+ * left out if it is not asked for.
  */
 enum twheel_bench_workload {
 	TWHEEL_BENCH_ADD = 0,

@@ -55,7 +55,7 @@
  *	those to ports that it listens on. With the process the rule finds no more new ones
  * @reserved: 0
  * @cgroup: id of a cgroup (v2: the inode number of its directory); those below it count
- * @idle: idle timeout in nanoseconds, or 0
+ * @idle: idle timeout in nanoseconds, from %TWHEEL_IDLE_MIN on; or 0
  * @lifetime: longest life of a connection in nanoseconds, from when it was first seen; or 0
  * @spread: the limits of each connection are later by a random time from 0 to so many
  *	nanoseconds
