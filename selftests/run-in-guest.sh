@@ -1,14 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Run all kselftests in the guest, in /twheel.  The output is for tools/check/judge.awk,
-# which also says what the lines "#@" mean.
-# usage: run-in-guest.sh DIRECTORY...
+# Run kselftests in the guest, in /twheel: all of a directory, or one.  The output is for
+# tools/check/judge.awk, which also says what the lines "#@" mean.
+# usage: run-in-guest.sh DIRECTORY|DIRECTORY/PROGRAM...
 
 # Longer than any program should take: the judge wants to know which one hung.  LIMIT= is
 # none: the guard looks at the clock each second, which is often in a guest that lets weeks
 # pass.
 LIMIT=${LIMIT-240}
+
+# What the kernel's tick has to be: high_resolution, or periodic_tick for a guest that was booted
+# with highres=off nohz=off.
+TICK=${TICK-high_resolution}
 
 # What the kernel has complained of since this program began.
 faults() {
@@ -18,11 +22,19 @@ faults() {
 		splat-scan
 }
 
-# May a program that failed be run once more? A host on which more than two have to be is not
+# May what failed of a program be run once more? A host on which more than two have to be is not
 # one to test on.
 repeatable() {
 	[ "$status" = 1 ] && [ -z "$complaints" ] && [ "$repeats" -lt 2 ] &&
 		grep -qx "$1" selftests/by-the-clock
+}
+
+# The options to run those tests of a program alone that have failed. Scripts have none.
+which_failed() {
+	case $1 in
+	*.sh) ;;
+	*) sed -n 's/^not ok [0-9]* \([^ ]*\).*/-r \1/p' /tmp/output ;;
+	esac
 }
 
 run() {
@@ -31,8 +43,8 @@ run() {
 	echo "#@ begin $name"
 	echo "twheel-test: $name begins" > /dev/kmsg
 	begin=$(date +%s)
-	"$@" < /dev/null 3<&- 2>&1
-	status=$?
+	{ "$@" < /dev/null 3<&- 2>&1; echo $? > /tmp/status; } | tee /tmp/output
+	status=$(cat /tmp/status)
 	seconds=$(($(date +%s) - begin))
 	complaints=$(faults "$name")
 	# Whatever the program wrote last, this begins a line.
@@ -42,7 +54,8 @@ run() {
 		echo "#@ again $name $status $seconds"
 		repeated=$name
 		repeats=$((repeats + 1))
-		run "$name" "$@"
+		# shellcheck disable=SC2046 # These are words.
+		run "$name" "$@" $(which_failed "$name")
 	else
 		echo "#@ end $name $status $seconds"
 	fi
@@ -73,9 +86,13 @@ end_session() {
 		done
 }
 
-# In a session of its own, so that nothing of it is left when it has failed.
+# A program, with options, in a session of its own, so that nothing of it is left when it has
+# failed.
 in_directory() {
-	(cd "selftests/${1%/*}" && exec setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${1##*/}") &
+	path=$1
+	shift
+	(cd "selftests/${path%/*}" &&
+		exec setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${path##*/}" "$@") &
 	session=$!
 	wait $session
 	in_session=$?
@@ -88,6 +105,13 @@ in_directory() {
 high_resolution() {
 	sleep 0.1
 	grep -q 'hres_active *: 1' /proc/timer_list
+}
+
+# Ticks that do not come are lost, for the tests that are about that.
+periodic_tick() {
+	sleep 0.1
+	grep -q 'event_handler: *tick_handle_periodic' /proc/timer_list &&
+		! grep -q 'hres_active *: 1' /proc/timer_list
 }
 
 # Memory that nothing points to any more, since the tests began. kmemleak wants to see it
@@ -112,10 +136,10 @@ if [ -e /sys/kernel/debug/kcsan ]; then
 	echo on > /sys/kernel/debug/kcsan
 fi
 
-run clock single high_resolution
+run clock single "$TICK"
 run load single insmod twheel.ko
-for directory; do
-	grep "^$directory/" selftests/list
+for which; do
+	grep -E "^$which(/|\$)" selftests/list
 done > /tmp/list
 while read -r program <&3; do
 	loaded || insmod twheel.ko

@@ -18,7 +18,6 @@
 #define NR_EXPIRED	20
 #define NR_OPS		40
 /* More than where the kernel finds them has place for at first. */
-#define NR_KEYS		100
 
 /**
  * struct env - what a call finds
@@ -226,50 +225,6 @@ static long call_first_key(struct env *env)
 		.flags	= TWHEEL_KEYED,
 		.key	= 5,
 	});
-}
-
-/* Lets no worker of the kernel come between: those of a CPU are no match for a realtime task. */
-static void be_urgent(bool urgent)
-{
-	struct sched_param param = { .sched_priority = urgent };
-	static cpu_set_t before;
-	cpu_set_t set = before;
-
-	if (urgent) {
-		sched_getaffinity(0, sizeof(before), &before);
-		CPU_ZERO(&set);
-		CPU_SET(0, &set);
-	}
-	if (sched_setaffinity(0, sizeof(set), &set) ||
-	    sched_setscheduler(0, urgent ? SCHED_FIFO : SCHED_OTHER, &param))
-		ksft_exit_fail_msg("scheduling: %s\n", strerror(errno));
-}
-
-/* Keys until the table that they are found in is full, and an add has to get a larger one. */
-static long call_more_keys(struct env *env)
-{
-	long ret = TWHEEL_WAS_ABSENT;
-	__u64 timers;
-	int i, k;
-
-	be_urgent(true);
-	for (i = 0; i < NR_KEYS && ret == TWHEEL_WAS_ABSENT; i++)
-		ret = wh_set(env->other, i, HOUR, 0, i, NULL);
-	be_urgent(false);
-	if (ret != TWHEEL_WAS_ABSENT)
-		i--;
-	timers = wh_nr_timers(env->other);
-	for (k = 0; k < i; k++)
-		if (wh_cancel_key(env->other, k) != TWHEEL_WAS_PENDING)
-			return -EPROTO;
-	if (timers != env->in_other + i)
-		return -EPROTO;
-	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
-}
-
-static bool undo_more_keys(struct env *env, long ret)
-{
-	return ret == 0 && wh_nr_timers(env->other) == env->in_other;
 }
 
 static long call_first_limits(struct env *env)
@@ -731,8 +686,6 @@ static const struct op ops[] = {
 	{ "poll",	call_poll,	undo_poll,	false, NULL },
 	{ "mmap",	call_mmap,	undo_nothing,	false, NULL },
 	{ "first key",	call_first_key,	undo_first_add,	false, NULL },
-	{ "more keys",	call_more_keys,	undo_more_keys,	false,
-		"rhashtable_insert_slow" },
 	{ "first limits", call_first_limits, undo_first_add, false, NULL },
 	{ "first watch", call_first_watch, undo_first_add, false, NULL },
 	{ "other kind",	call_other_kind, undo_other_kind, false, NULL },

@@ -3,8 +3,8 @@
  * Tests of twheel's in-kernel API: what their files share
  *
  * test_main.c runs the cases and shows the results, test_probe.c has timers that watch
- * how they are called, test_timer.c, test_race.c and test_many.c have the cases, and
- * test_hotplug.c arms timers on a CPU that a script takes away.
+ * how they are called, test_timer.c, test_race.c, test_many.c and test_turns.c have the cases,
+ * and test_hotplug.c arms timers on a CPU that a script takes away.
  */
 #ifndef _TEST_H
 #define _TEST_H
@@ -130,11 +130,14 @@ void test_rearm_while_it_runs(void);
 void test_storm(void);
 void test_many(void);
 void test_burst(void);
+void test_turns(void);
+void test_overdue(void);
 
 /* ---- test_hotplug.c */
 
 extern const struct file_operations hotplug_fops;
 
 void hotplug_forget(void);
+int hotplug_refuse(bool on);
 
 #endif /* _TEST_H */

@@ -2,22 +2,59 @@
 /*
  * Tests of twheel's in-kernel API: timers on a CPU that goes away
  */
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 
 #include "test.h"
 
 #define MOST 100000
+
+/* 7.3 has a device's flags set by functions. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define dev_set_offline(dev)	((dev)->offline = true)
+#endif
 
 static DEFINE_MUTEX(hotplug_lock);
 static struct probe *hotplug_probes;
 static unsigned int hotplug_n;
 static unsigned int hotplug_far;
 static unsigned int hotplug_cancelled;
+
+/* Registered after twheel's own states, so it is asked after these. */
+static enum cpuhp_state refusing_state;
+
+/* Called before a CPU comes up: those that come back after a suspend, do not. */
+static int refuse(unsigned int cpu)
+{
+	return cpuhp_tasks_frozen ? -EIO : 0;
+}
+
+int hotplug_refuse(bool on)
+{
+	bool refusing = refusing_state > 0;
+	int ret;
+
+	if (on == refusing)
+		return 0;
+	if (!on) {
+		cpuhp_remove_state_nocalls(refusing_state);
+		refusing_state = 0;
+		return 0;
+	}
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel_test:refuse", refuse,
+					NULL);
+	if (ret < 0)
+		return ret;
+	refusing_state = ret;
+	return 0;
+}
 
 void hotplug_forget(void)
 {
@@ -65,6 +102,21 @@ static int hotplug_cancel(void)
 	return 0;
 }
 
+/* Brings those back that a suspend has not. Their devices do not know that they are off. */
+static int hotplug_bring(void)
+{
+	unsigned int cpu;
+	int ret = 0;
+
+	for_each_present_cpu(cpu) {
+		if (cpu_online(cpu))
+			continue;
+		dev_set_offline(get_cpu_device(cpu));
+		ret = ret ?: add_cpu(cpu);
+	}
+	return ret;
+}
+
 static int hotplug_command(const char *command)
 {
 	struct arming arming = { };
@@ -72,6 +124,12 @@ static int hotplug_command(const char *command)
 
 	if (sysfs_streq(command, "cancel"))
 		return hotplug_cancel();
+	if (sysfs_streq(command, "refuse"))
+		return hotplug_refuse(true);
+	if (sysfs_streq(command, "allow"))
+		return hotplug_refuse(false);
+	if (sysfs_streq(command, "bring"))
+		return hotplug_bring();
 	if (sscanf(command, "arm %u %u %u", &cpu, &n, &arming.spread_ms) != 3 ||
 	    cpu >= nr_cpu_ids || !cpu_online(cpu) || !n || n > MOST || !arming.spread_ms)
 		return -EINVAL;
@@ -86,7 +144,8 @@ static int hotplug_command(const char *command)
 
 /*
  * "arm CPU N MS" arms N timers on a CPU: each tenth in an hour, the others within MS
- * milliseconds. "cancel" cancels those that are left.
+ * milliseconds. "cancel" cancels those that are left. From "refuse" to "allow" no CPU comes
+ * back after a suspend; "bring" brings it back.
  */
 static ssize_t hotplug_write(struct file *file, const char __user *from, size_t size,
 			     loff_t *pos)

@@ -64,6 +64,8 @@ static struct test_case cases[] = {
 	{ "armed while its callback runs",		test_rearm_while_it_runs },
 	{ "very many timers",				test_many },
 	{ "many timers at one moment",			test_burst },
+	{ "callbacks that take long",			test_turns },
+	{ "callbacks that arm for a time long past",	test_overdue },
 	{ "all CPUs at the same timers",		test_storm },
 };
 
@@ -110,6 +112,7 @@ static int __init twheel_test_init(void)
 static void __exit twheel_test_exit(void)
 {
 	debugfs_remove(root);
+	hotplug_refuse(false);
 	hotplug_forget();
 }
 

@@ -15,12 +15,9 @@ END_MS=1000
 TALK_MS=$((LIMIT_MS + LATE_MS + END_MS))
 SILENT=20
 
-# What the other side of an aborted connection gets. Kernels before 6.5 may tell of its end first.
+# What the other side of an aborted connection gets.
 # shellcheck disable=SC2034 # for who sources this
-case $(uname -r) in
-6.[0-4].*) RESET="(Connection reset by peer|end of file)" ;;
-*) RESET="Connection reset by peer" ;;
-esac
+RESET="Connection reset by peer"
 
 # rule OPTION...: adds a rule, whose number is then in $rule.
 # shellcheck disable=SC2034 # for who sources this

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A CPU goes away while its timers are armed, and comes back: none is lost, none is
- * early, and all can still be moved and cancelled.
+ * early, and all can still be moved and cancelled. If it goes for a suspend, they stay on
+ * its wheel.
  */
 #include "twheel_test.h"
 
@@ -12,6 +13,7 @@ FIXTURE(hotplug)
 	int fd;
 	int n;
 	int cpu[64];
+	__u64 expiries[64];
 	__u64 *handles;
 	__u64 *deadlines;
 	unsigned char *seen;
@@ -55,6 +57,14 @@ FIXTURE_TEARDOWN(hotplug)
 	EXPECT_EQ(0, close(self->fd));
 }
 
+static void arm(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self, unsigned int i,
+		__u64 distance)
+{
+	self->seen[i] = 0;
+	self->deadlines[i] = now_ns() + distance;
+	ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
+}
+
 /* Arms all timers from one CPU, and goes back to the first one. */
 static void arm_on(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self, int cpu,
 		   __u64 spread)
@@ -62,23 +72,20 @@ static void arm_on(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * se
 	unsigned int i;
 
 	ASSERT_EQ(0, pin(cpu));
-	for (i = 0; i < N; i++) {
-		self->seen[i] = 0;
-		self->deadlines[i] = now_ns() + random_below(spread);
-		ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
-	}
+	for (i = 0; i < N; i++)
+		arm(_metadata, self, i, random_below(spread));
 	ASSERT_EQ(0, pin(self->cpu[0]));
 }
 
-/* Every timer must come, once, with the deadline it has. */
-static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self)
+/* So many timers must come, each once, with the deadline it has. */
+static void expect(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
+		   unsigned int left)
 {
 	struct twheel_event events[64];
-	unsigned int left = N;
 	int i, n;
 
 	while (left) {
-		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%u of %u never fired", left, N);
+		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%u never fired", left);
 		n = wh_read(self->fd, events, 64);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++) {
@@ -91,6 +98,11 @@ static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) 
 		}
 		left -= n;
 	}
+}
+
+static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self)
+{
+	expect(_metadata, self, N);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
@@ -152,6 +164,93 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(0, wh_nr_events(self->fd));
+}
+
+/* Its wheel is empty from then on: another one has the timers. */
+TEST_F_TIMEOUT(hotplug, moved_to_another_wheel, 120)
+{
+	__u64 pending;
+
+	arm_on(_metadata, self, self->cpu[1], SEC);
+	pending = total("pending");
+	ASSERT_LT(0, pending);
+	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	EXPECT_EQ(0, cpu_number(self->cpu[1], "pending"));
+	self->expiries[1] = cpu_number(self->cpu[1], "expiries");
+	expect_all(_metadata, self);
+	EXPECT_EQ(self->expiries[1], cpu_number(self->cpu[1], "expiries"));
+}
+
+/* Arms timers on all CPUs by turns: half of them come soon. Returns how many on each do. */
+static unsigned int arm_on_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
+			       __u64 spread)
+{
+	const unsigned int each = N / self->n;
+	unsigned int i;
+	int c;
+
+	for (c = 0; c < self->n; c++) {
+		self->expiries[c] = cpu_number(self->cpu[c], "expiries");
+		ASSERT_EQ(0, pin(self->cpu[c]));
+		for (i = c * each; i < (c + 1) * each; i++)
+			arm(_metadata, self, i, i & 1 ? HOUR : random_below(spread));
+	}
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	return each / 2;
+}
+
+/*
+ * Each wheel has its timers still, those that are due come from there, and a wheel whose
+ * CPU has come back is as good as before.
+ */
+static void across_a_suspend(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
+			     const char *level, __u64 spread)
+{
+	const unsigned int each = N / self->n;
+	unsigned int near = arm_on_all(_metadata, self, spread), i;
+	int c;
+
+	ASSERT_EQ(true, suspend(level, 1));
+	expect(_metadata, self, near * self->n);
+	for (c = 0; c < self->n; c++) {
+		EXPECT_EQ(near, cpu_number(self->cpu[c], "expiries") - self->expiries[c])
+			TH_LOG("CPU %d", self->cpu[c]);
+		EXPECT_EQ(near, cpu_number(self->cpu[c], "pending"))
+			TH_LOG("CPU %d", self->cpu[c]);
+	}
+	/* Brought near by their own CPU, and by others. */
+	for (c = 0; c < self->n; c++) {
+		ASSERT_EQ(0, pin(self->cpu[c]));
+		for (i = 1; i < each * self->n; i += 2) {
+			if ((i / each + i / 2) % self->n != (unsigned int)c)
+				continue;
+			self->deadlines[i] = now_ns() + random_below(100 * MSEC);
+			ASSERT_EQ(TWHEEL_WAS_PENDING,
+				  wh_rearm(self->fd, self->handles[i], self->deadlines[i], ABS));
+		}
+	}
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	expect(_metadata, self, near * self->n);
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	for (c = 0; c < self->n; c++) {
+		arm_on(_metadata, self, self->cpu[c], 50 * MSEC);
+		expect_all(_metadata, self);
+	}
+}
+
+/* They come due while the CPUs are away, when they come back, and afterwards. */
+TEST_F_TIMEOUT(hotplug, stay_when_it_is_away_for_a_suspend, 120)
+{
+	if (access(PM_TEST, W_OK))
+		SKIP(return, "this kernel cannot test a suspend");
+	across_a_suspend(_metadata, self, "processors", 4 * SEC);
+}
+
+TEST_F_TIMEOUT(hotplug, stay_when_the_clock_stands_still, 120)
+{
+	if (access(PM_TEST, W_OK))
+		SKIP(return, "this kernel cannot test a suspend");
+	across_a_suspend(_metadata, self, "core", 2 * SEC);
 }
 
 TEST_HARNESS_MAIN

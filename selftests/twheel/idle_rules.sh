@@ -294,7 +294,9 @@ bad_targets() {
 	complaint 1 "cannot add the rule: there is no such process; see ps" \
 		twctl idle --pid 4194303 --timeout 1 || return
 	complaint 1 "cannot add the rule: the timeout and its spread are longer than 2?31 jiffies" \
-		twctl idle --port 80 --timeout 30000d
+		twctl idle --port 80 --timeout 30000d || return
+	complaint 1 "cannot add the rule: the timeout is shorter than 10 ms" \
+		twctl idle --port 80 --timeout 9999us --dry-run
 }
 
 # To have the device is not enough.

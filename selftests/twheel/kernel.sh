@@ -9,6 +9,7 @@ cd "$(dirname "$0")" || exit
 
 TEST=$DEBUGFS/twheel_test
 CPU=/sys/devices/system/cpu/cpu1/online
+PM_TEST=/sys/power/pm_test
 
 load_test() {
 	modprobe twheel_test ${TWHEEL_MANY:+very_many="$TWHEEL_MANY"} && [ -r "$TEST/results" ]
@@ -60,6 +61,31 @@ back() {
 		[ "$(hotplug early)" = 0 ] && [ "$(hotplug pending)" = 0 ]
 }
 
+# A suspend after which the CPU does not come back.
+suspend_without_cpu() {
+	echo processors > $PM_TEST && echo 1 > /sys/module/suspend/parameters/pm_test_delay &&
+		echo refuse > "$TEST/hotplug" || return
+	if ! echo mem > /sys/power/state; then
+		echo allow > "$TEST/hotplug"
+		return 1
+	fi
+	echo allow > "$TEST/hotplug"
+}
+
+# Its timers are on the wheel of another CPU then.
+stays_away() {
+	echo "arm 1 3000 4000" > "$TEST/hotplug" && suspend_without_cpu || return
+	grep -qx 0 /sys/devices/system/cpu/online || wrong "the CPU came back" || return
+	awk '$1 == 1 { print "# left there: " $2; exit $2 != 0 }' "$DEBUGFS/twheel/cpus" &&
+		[ "$(hotplug pending)" != 0 ] && fired
+	status=$?
+	echo bring > "$TEST/hotplug" || return
+	echo cancel > "$TEST/hotplug"
+	echo "# $(cat "$TEST/hotplug")"
+	[ $status = 0 ] && [ "$(hotplug early)" = 0 ] && [ "$(hotplug twice)" = 0 ] &&
+		[ "$(hotplug pending)" = 0 ] && [ "$(hotplug cancelled)" = "$(hotplug far)" ]
+}
+
 unload_test() {
 	rmmod twheel_test || return
 	[ ! -e "$TEST" ] || return
@@ -90,12 +116,17 @@ if [ "$tap_failed" != 0 ]; then
 	exit 1
 fi
 cat "$TEST/results" > /tmp/results
-echo "1..$((7 + $(grep -c 'ok [0-9]' /tmp/results)))"
+echo "1..$((8 + $(grep -c 'ok [0-9]' /tmp/results)))"
 pass_on_results
 tap "twheel.ko stays while another module uses it" unload_refused
 tap "a CPU goes away with timers armed" gone 3000 800
 tap "a CPU goes away while they fire" gone 3000 60
 tap "a CPU goes away with timers of one moment" gone 3000 1
 tap "a CPU that has come back" back
+if [ -w $PM_TEST ]; then
+	tap "a CPU that does not come back after a suspend" stays_away
+else
+	tap_skip "a CPU that does not come back after a suspend" "no suspend for a test"
+fi
 tap "twheel_test.ko is unloaded" unload_test
 tap_end

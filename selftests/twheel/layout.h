@@ -92,7 +92,7 @@ ASSERT_FIELD(twheel_drain, record_size, 12, 2);
 ASSERT_FIELD(twheel_drain, flags, 14, 2);
 ASSERT_FIELD(twheel_drain, cursor, 16, 8);
 
-_Static_assert(sizeof(struct twheel_context_stats) == 88, "twheel_context_stats");
+_Static_assert(sizeof(struct twheel_context_stats) == 96, "twheel_context_stats");
 ASSERT_FIELD(twheel_context_stats, adds, 0, 8);
 ASSERT_FIELD(twheel_context_stats, cancels, 8, 8);
 ASSERT_FIELD(twheel_context_stats, rearms, 16, 8);
@@ -104,6 +104,7 @@ ASSERT_FIELD(twheel_context_stats, nr_timers, 56, 8);
 ASSERT_FIELD(twheel_context_stats, nr_events, 64, 8);
 ASSERT_FIELD(twheel_context_stats, bytes, 72, 8);
 ASSERT_FIELD(twheel_context_stats, ended, 80, 8);
+ASSERT_FIELD(twheel_context_stats, postponed, 88, 8);
 
 _Static_assert(sizeof(struct twheel_setup) == 40, "twheel_setup");
 ASSERT_FIELD(twheel_setup, max_timers, 0, 8);
@@ -121,9 +122,9 @@ ASSERT_FIELD(twheel_ring, mask, 8, 4);
 ASSERT_FIELD(twheel_ring, tail, 64, 4);
 _Static_assert(offsetof(struct twheel_ring, events) == 128, "twheel_ring.events");
 
-_Static_assert(sizeof(struct twheel_touch) == 64, "twheel_touch");
+_Static_assert(sizeof(struct twheel_touch) == 4096, "twheel_touch");
 ASSERT_FIELD(twheel_touch, now, 0, 8);
-_Static_assert(offsetof(struct twheel_touch, words) == 64, "twheel_touch.words");
+_Static_assert(offsetof(struct twheel_touch, words) == 4096, "twheel_touch.words");
 
 _Static_assert(sizeof(struct twheel_event) == 48, "twheel_event");
 ASSERT_FIELD(twheel_event, handle, 0, 8);
@@ -142,7 +143,7 @@ _Static_assert(TWHEEL_IOC_TIMER_REARM == 0x402874a3, "TWHEEL_IOC_TIMER_REARM");
 _Static_assert(TWHEEL_IOC_TIMER_QUERY == 0xc04074a4, "TWHEEL_IOC_TIMER_QUERY");
 _Static_assert(TWHEEL_IOC_SUBMIT == 0x401074a5, "TWHEEL_IOC_SUBMIT");
 _Static_assert(TWHEEL_IOC_DRAIN == 0xc01874a6, "TWHEEL_IOC_DRAIN");
-_Static_assert(TWHEEL_IOC_STATS == 0x805874a7, "TWHEEL_IOC_STATS");
+_Static_assert(TWHEEL_IOC_STATS == 0x806074a7, "TWHEEL_IOC_STATS");
 _Static_assert(TWHEEL_IOC_SETUP == 0xc02874a8, "TWHEEL_IOC_SETUP");
 
 #endif /* _TWHEEL_LAYOUT_H */

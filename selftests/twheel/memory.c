@@ -2,17 +2,22 @@
 /*
  * Memory: a small memory cgroup lets a context have so many timers and no more. The
  * context goes on working, those of others are not concerned, and what it had is given
- * back with it.
+ * back with it. Chunks, rings and touch arrays are charged as well as timers.
  */
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
-#include "twheel_test.h"
+#include "watch_test.h"
 
 #define GROUPS	"/sys/fs/cgroup/"
 #define GROUP	GROUPS "twheel-test"
 /* To be filled; a slow kernel may do with less. */
 #define LIMIT	((very_many() < 100000 ? 2ULL : 8ULL) << 20)
 #define ENOUGH	(1U << 20)
+/* What may come and go meanwhile. */
+#define FEW	(16ULL << 10)
+/* Free chunks that a CPU may keep. */
+#define KEPT	448
 
 FIXTURE(memory)
 {
@@ -51,18 +56,30 @@ static int write_text(const char *path, const char *text)
 	return ret;
 }
 
+static bool have_groups(void)
+{
+	return !access(GROUPS "cgroup.controllers", R_OK) &&
+	       !write_text(GROUPS "cgroup.subtree_control", "+memory");
+}
+
+static int make_group(void)
+{
+	/* There is one if a test has ended early. */
+	rmdir(GROUP);
+	return mkdir(GROUP, 0755) ? -errno : 0;
+}
+
 FIXTURE_SETUP(memory)
 {
 	self->fd = -1;
-	if (access(GROUPS "cgroup.controllers", R_OK) ||
-	    write_text(GROUPS "cgroup.subtree_control", "+memory"))
+	if (!have_groups())
 		SKIP(return, "no memory cgroups");
 	self->max_timers = file_number(PARAMETERS "max_timers");
 	ASSERT_NE(POISON, self->max_timers);
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 4 * ENOUGH));
 	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, mkdir(GROUP, 0755));
+	ASSERT_EQ(0, make_group());
 	ASSERT_EQ(0, file_write(GROUP "/memory.max", LIMIT));
 }
 
@@ -75,20 +92,28 @@ FIXTURE_TEARDOWN(memory)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* The number of OOM kills in the group. */
-static __u64 kills(void)
+/* A number of the group's, from one of its files; or POISON. */
+static __u64 group_number(const char *file_name, const char *key)
 {
-	char name[32];
 	__u64 number, found = POISON;
-	FILE *file = fopen(GROUP "/memory.events", "r");
+	char path[64], name[32];
+	FILE *file;
 
+	snprintf(path, sizeof(path), GROUP "/%s", file_name);
+	file = fopen(path, "r");
 	if (!file)
 		return POISON;
 	while (fscanf(file, "%31s %llu", name, &number) == 2)
-		if (!strcmp(name, "oom_kill"))
+		if (!strcmp(name, key))
 			found = number;
 	fclose(file);
 	return found;
+}
+
+/* The number of OOM kills in the group. */
+static __u64 kills(void)
+{
+	return group_number("memory.events", "oom_kill");
 }
 
 static int add_another(int fd, const struct twheel_timer_add *like, __u64 *handle)
@@ -200,12 +225,652 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 280)
 	EXPECT_LT(LIMIT / 256 / 2, shared->n);
 	EXPECT_GT(LIMIT / 40, shared->n);
 	EXPECT_EQ(pending, total("pending"));
-	/* The memory is given back, as soon as those have come to it that do so. */
+	/*
+	 * The memory is given back, as soon as those have come to it that do so. A CPU gives up
+	 * what it has in stock for a group that has more than it should.
+	 */
 	end = now_ns() + GUARD_MS * MSEC;
-	while ((current = file_number(GROUP "/memory.current")) > LIMIT / 8 && now_ns() < end)
+	do {
 		sleep_ns(10 * MSEC);
+		ASSERT_EQ(0, file_write(GROUP "/memory.high", LIMIT / 8));
+		current = file_number(GROUP "/memory.current");
+	} while (current > LIMIT / 8 && now_ns() < end);
 	EXPECT_GE(LIMIT / 8, current);
 	munmap(shared, 4096);
+}
+
+FIXTURE(charges)
+{
+	int fd;
+	int group, outside;
+	int n;
+	int cpu[64];
+	unsigned int timers;
+	__u64 *handles;
+	__u64 before, max_timers;
+};
+
+static bool wait_chunks(__u64 most, __u64 ns)
+{
+	__u64 end = now_ns() + ns;
+
+	while (total("chunks") > most) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(10 * MSEC);
+	}
+	return true;
+}
+
+FIXTURE_SETUP(charges)
+{
+	self->fd = -1;
+	if (!have_groups())
+		SKIP(return, "no memory cgroups");
+	self->max_timers = file_number(PARAMETERS "max_timers");
+	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 4 * ENOUGH));
+	self->n = cpus(self->cpu, 64);
+	ASSERT_LT(0, self->n);
+	/* Those of the tests before may still be on their way back. */
+	ASSERT_EQ(true, wait_chunks(self->n * KEPT, 10 * SEC));
+	self->before = total("chunks");
+	ASSERT_EQ(0, make_group());
+	/* Opened now: at its limit, the test could not. */
+	self->group = open(GROUP "/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	self->outside = open(GROUPS "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	ASSERT_GE(self->group, 0);
+	ASSERT_GE(self->outside, 0);
+	/* The test itself, but for when it looks around. */
+	ASSERT_EQ(1, write(self->group, "0", 1));
+	self->handles = calloc(ENOUGH, sizeof(*self->handles));
+	ASSERT_NE(NULL, self->handles);
+	self->fd = wh_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(charges)
+{
+	if (self->fd < 0)
+		return;
+	EXPECT_EQ(1, write(self->outside, "0", 1));
+	EXPECT_EQ(0, close(self->outside));
+	EXPECT_EQ(0, close(self->group));
+	EXPECT_EQ(0, file_write(PARAMETERS "max_timers", self->max_timers));
+	EXPECT_EQ(0, rmdir(GROUP));
+	free(self->handles);
+}
+
+/* Bytes of the kernel's that the group is charged for. */
+static __u64 kernel_bytes(void)
+{
+	return group_number("memory.stat", "kernel");
+}
+
+/*
+ * Has the kernel add up what CPUs have counted of the group: it does so when much has changed, or
+ * when it happens to be awake. A child has some pages come and go.
+ */
+static void add_up(int group)
+{
+	const long page = sysconf(_SC_PAGESIZE);
+	char *memory;
+	int i;
+	pid_t child = fork();
+
+	if (child) {
+		waitpid(child, NULL, 0);
+		return;
+	}
+	if (write(group, "0", 1) != 1)
+		_exit(1);
+	for (i = 0; i < 2000; i++) {
+		memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+		if (memory == MAP_FAILED)
+			_exit(1);
+		*(volatile char *)memory = 1;
+		munmap(memory, page);
+	}
+	_exit(0);
+}
+
+/* Waits until the group is charged for so many bytes, or no more than so many. */
+static bool wait_charged(int group, __u64 least, __u64 most)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, bytes;
+
+	while ((bytes = kernel_bytes()) < least || bytes > most) {
+		if (now_ns() > end)
+			return false;
+		add_up(group);
+		sleep_ns(100 * MSEC);
+	}
+	return true;
+}
+
+/* Waits until what has been given back is charged no more. Returns what is. */
+static __u64 wait_uncharged(int group)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, bytes = POISON, last;
+	int same = 0;
+
+	do {
+		last = bytes;
+		add_up(group);
+		sleep_ns(SEC);
+		bytes = kernel_bytes();
+		same = bytes < last + FEW && last < bytes + FEW ? same + 1 : 0;
+	} while (same < 3 && now_ns() < end);
+	return bytes;
+}
+
+static void cancel_but(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
+		       unsigned int from, unsigned int each)
+{
+	unsigned int i;
+
+	for (i = from; i < self->timers; i++) {
+		if (each && (i - from) % each == 0)
+			continue;
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
+	}
+}
+
+/* Brings every sixth handle, which is one of a timer that is armed, to the front. */
+static unsigned int keep_front(__u64 *handles, unsigned int nr)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < nr; i += 6)
+		handles[kept++] = handles[i];
+	return kept;
+}
+
+/*
+ * Lets the group have so many bytes more than it has. Up to 64 pages on each CPU are charged before
+ * they are needed: most are given back when the group is to have less than it has.
+ */
+static int limit_group(__u64 bytes)
+{
+	int ret = file_write(GROUP "/memory.high", 0);
+
+	sleep_ns(100 * MSEC);
+	ret = ret ?: write_text(GROUP "/memory.high", "max");
+	return ret ?: file_write(GROUP "/memory.max", file_number(GROUP "/memory.current") + bytes);
+}
+
+/* Timers whose memory is there already: what they cost more is chunks. */
+TEST_F_TIMEOUT(charges, chunks, 120)
+{
+	__u64 kernel, chunks;
+	unsigned int i, round;
+
+	self->timers = very_many();
+	for (round = 0; round < 2; round++) {
+		kernel = wait_uncharged(self->group);
+		chunks = total("chunks");
+		for (i = 0; i < self->timers; i++)
+			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &self->handles[i]));
+		chunks = total("chunks") - chunks;
+		if (round)
+			break;
+		cancel_but(_metadata, self, 0, 0);
+		ASSERT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
+	}
+	EXPECT_LE(self->timers / 6 - KEPT * self->n, chunks);
+	/* With KASAN, what was freed before goes only now. */
+	EXPECT_EQ(true, wait_charged(self->group, kernel + chunks * 64 * 3 / 4, ~0ULL))
+		TH_LOG("%llu bytes in chunks, %lld charged", chunks * 64,
+		       kernel_bytes() - kernel);
+	EXPECT_EQ(0, close(self->fd));
+}
+
+TEST_F_TIMEOUT(charges, mappings, 120)
+{
+	const __u64 entries = 1 << 14, words = 1 << 17;
+	__u64 kernel = kernel_bytes();
+	struct twheel_setup setup;
+
+	ASSERT_NE(POISON, kernel);
+	ASSERT_EQ(0, wh_setup(self->fd, entries, 0, &setup));
+	EXPECT_EQ(true, wait_charged(self->group, kernel + setup.ring_bytes, ~0ULL));
+	kernel = kernel_bytes();
+	ASSERT_EQ(0, wh_setup(self->fd, 0, words, &setup));
+	/* The words, and not the page in front of them, which is everybody's. */
+	EXPECT_EQ(true, wait_charged(self->group, kernel + words * sizeof(__u64), ~0ULL));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* Of a context that has watched, others may look at the watches for a while; not at the rest. */
+TEST_F_TIMEOUT(charges, mappings_of_a_context_that_has_watched, 120)
+{
+	const __u64 entries = 1 << 18, bytes = entries * sizeof(struct twheel_event);
+	struct twheel_timer_add add;
+	struct twheel_setup setup;
+	int here, there, fd, i;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	add = watch_add(here, HOUR, 0);
+	ASSERT_EQ(0, file_write(GROUP "/memory.max",
+				file_number(GROUP "/memory.current") + bytes * 7 / 4));
+	ASSERT_EQ(1, write(self->group, "0", 1));
+	for (i = 0; i < 50; i++) {
+		fd = wh_open(0);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(0, wh_setup(fd, entries, 0, &setup));
+		EXPECT_EQ(0, wh_add_timer(fd, &add));
+		EXPECT_EQ(0, close(fd));
+	}
+	EXPECT_EQ(1, write(self->outside, "0", 1));
+	close(here);
+	close(there);
+}
+
+/* What the group has room for in the kernel, beyond what it is charged for there, in bytes. */
+static __u64 room_in_kernel(void)
+{
+	return file_number(GROUP "/memory.max") - group_number("memory.stat", "anon") -
+	       group_number("memory.stat", "file") - kernel_bytes();
+}
+
+/*
+ * The most chunks that timers can take: six to one, of which five are cancelled and armed
+ * again, from one CPU after the other. What the kernel holds for them has to be within the
+ * limit, more or less, and be gone soon after they are.
+ */
+TEST_F_TIMEOUT(charges, chunks_within_the_limit, 280)
+{
+	__u64 kernel, room, timers_bytes, bytes;
+	unsigned int round, from, i;
+
+	memset(self->handles, 0, ENOUGH * sizeof(*self->handles));
+	ASSERT_EQ(0, limit_group(LIMIT));
+	kernel = wait_uncharged(self->group);
+	room = room_in_kernel();
+	for (i = 0; i < ENOUGH; i++)
+		if (wh_add(self->fd, HOUR, 0, i, &self->handles[i]))
+			break;
+	ASSERT_GT(ENOUGH, i);
+	self->timers = i;
+	cancel_but(_metadata, self, 0, 0);
+	ASSERT_EQ(1, write(self->outside, "0", 1));
+	ASSERT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
+	timers_bytes = wait_uncharged(self->group) - kernel;
+	ASSERT_EQ(1, write(self->group, "0", 1));
+	/* Those up to @from have a chunk each. */
+	for (from = round = 0; self->timers - from > 600; round++) {
+		ASSERT_EQ(0, pin(self->cpu[round % self->n]));
+		for (i = from; i < self->timers; i++)
+			ASSERT_EQ(0, wh_add(self->fd, HOUR + round, 0, i, &self->handles[i]));
+		cancel_but(_metadata, self, from, 6);
+		from += keep_front(self->handles + from, self->timers - from);
+	}
+	ASSERT_EQ(1, write(self->outside, "0", 1));
+	bytes = timers_bytes + (total("chunks") - self->before) * 64;
+	printf("# %u timers, %llu kB and %llu kB in chunks, of %llu kB\n", self->timers,
+	       timers_bytes >> 10, (bytes - timers_bytes) >> 10, room >> 10);
+	EXPECT_GE(room * 11 / 10 + self->n * KEPT * 64, bytes);
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
+}
+
+static int add_key(int fd, __u64 key)
+{
+	struct twheel_timer_add add = {
+		.time	= HOUR,
+		.flags	= TWHEEL_KEYED,
+		.clock	= CLOCK_MONOTONIC,
+		.key	= key,
+	};
+	int ret = wh_add_timer(fd, &add);
+
+	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
+}
+
+/* Adds timers until the limit is reached, from each CPU: what was in stock there is used up. */
+static int use_up(FIXTURE_DATA(charges) * self)
+{
+	int fd = wh_open(O_NONBLOCK), ret = 0, i;
+	__u64 n = 0;
+
+	for (i = 0; i < self->n && fd >= 0; i++)
+		for (ret = pin(self->cpu[i]); !ret; n++)
+			ret = add_key(fd, n);
+	return ret == -ENOMEM ? fd : -1;
+}
+
+/* Adds the timers, which have their memory, for a time on level 2 of the wheel. Returns it. */
+static __u64 add_far(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self)
+{
+	const __u64 slot = 1ULL << 32, begin = (now_ns() / slot + 2) * slot;
+	unsigned int i;
+
+	for (i = 0; i < self->timers; i++)
+		ASSERT_EQ(0, wh_add(self->fd, begin + 3 * SEC, ABS, i, &self->handles[i]));
+	return begin;
+}
+
+/*
+ * As add_far(), for timers that are armed anew: there is activity at once, and again a moment
+ * before that time.
+ */
+static __u64 add_touched(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
+			 struct twheel_touch *touch)
+{
+	struct twheel_timer_add add = {
+		.time	= TWHEEL_TIME_NONE,
+		.flags	= TWHEEL_TOUCHED,
+		.clock	= CLOCK_MONOTONIC,
+		.idle	= 4 * SEC,
+	};
+	__u64 begin;
+
+	for (add.touch = 0; add.touch < self->timers; add.touch++) {
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		self->handles[add.touch] = add.handle;
+	}
+	begin = now_ns() + 3 * SEC;
+	if (!touch)
+		return 0;
+	sleep_ns(begin - now_ns());
+	for (add.touch = 0; add.touch < self->timers; add.touch++)
+		__atomic_store_n(&touch->words[add.touch], touch->now, __ATOMIC_RELAXED);
+	return begin;
+}
+
+/*
+ * Cancels the timers, which keep their memory, and leaves the group none for chunks. The test is
+ * outside then, as it can open no file in the group. Returns the context that has used that up.
+ */
+static int leave_no_memory(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self)
+{
+	int full;
+
+	cancel_but(_metadata, self, 0, 0);
+	EXPECT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
+	EXPECT_EQ(0, limit_group(LIMIT / 8));
+	full = use_up(self);
+	EXPECT_LE(0, full);
+	EXPECT_EQ(1, write(self->outside, "0", 1));
+	return full;
+}
+
+/*
+ * Lets a group with memory for timers, and none for chunks, have some timers. They have come up,
+ * and are on the wheel again, 2 seconds after the time that who adds them says.
+ */
+static void poor(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
+		 struct twheel_touch *touch)
+{
+	__u64 chunks, begin, after;
+	int fd;
+
+	self->timers = very_many() / 2;
+	if (touch)
+		add_touched(_metadata, self, NULL);
+	else
+		add_far(_metadata, self);
+	fd = leave_no_memory(_metadata, self);
+	chunks = total("chunks");
+	ASSERT_EQ(1, write(self->group, "0", 1));
+	begin = touch ? add_touched(_metadata, self, touch) : add_far(_metadata, self);
+	ASSERT_EQ(1, write(self->outside, "0", 1));
+	sleep_ns(begin + 2 * SEC - now_ns());
+	after = total("chunks");
+	printf("# %u timers, %llu chunks before, %llu after\n", self->timers, chunks, after);
+	EXPECT_GE(chunks + self->n * KEPT, after);
+	EXPECT_EQ(true, wh_wait_events(self->fd, self->timers));
+	EXPECT_EQ(0, close(fd));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* Who cannot pay for chunks does not get any when his timers move down the levels. */
+TEST_F_TIMEOUT(charges, timers_that_cascade, 120)
+{
+	poor(_metadata, self, NULL);
+}
+
+/* Nor when the kernel arms them anew. */
+TEST_F_TIMEOUT(charges, timers_armed_anew, 120)
+{
+	struct twheel_touch *touch;
+	struct twheel_setup setup;
+
+	ASSERT_EQ(0, wh_setup(self->fd, 0, very_many() / 2, &setup));
+	touch = wh_map(self->fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, touch);
+	/* To have its pages. */
+	memset((void *)touch->words, 0, very_many() / 2 * sizeof(touch->words[0]));
+	poor(_metadata, self, touch);
+	EXPECT_EQ(0, munmap(touch, setup.touch_bytes));
+}
+
+/*
+ * Has who cannot pay use up what chunks there are here, as others have brought some, and what has
+ * been given back to the group, until @end. @most timers have memory. Returns how many have not
+ * been needed.
+ */
+static unsigned int use_chunks_up(FIXTURE_DATA(charges) * self, unsigned int most, __u64 end)
+{
+	const __u64 spilled = total("spilled");
+	__u64 handle;
+	int i, ret = 0;
+
+	while (most >= 100 && total("spilled") == spilled && !ret && now_ns() < end) {
+		if (write(self->group, "0", 1) != 1)
+			return 0;
+		for (i = 0; i < 100 && !ret; i++)
+			ret = wh_add(self->fd, HOUR + most-- * SEC, 0, i, &handle);
+		if (write(self->outside, "0", 1) != 1)
+			return 0;
+	}
+	return ret ? 0 : most;
+}
+
+/*
+ * In the same slot there are timers of who cannot pay for a chunk, and has a ring, so that they are
+ * armed anew; and those of somebody else, which move down a level and find chunks.
+ */
+TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
+{
+	enum { OTHERS = 3000, EACH = 50, HAS = 10000 };
+	struct twheel_timer_add add = {
+		.time	= HOUR,
+		.clock	= CLOCK_MONOTONIC,
+		.period	= 2 * SEC,
+	};
+	struct twheel_setup setup;
+	__u64 spilled, handle, end;
+	int other, full, has, i;
+
+	ASSERT_EQ(0, wh_setup(self->fd, 4096, 0, &setup));
+	/* To have their memory. */
+	self->timers = HAS;
+	add_far(_metadata, self);
+	for (i = 0; i < OTHERS / EACH; i++) {
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		self->handles[self->timers++] = add.handle;
+	}
+	full = leave_no_memory(_metadata, self);
+	other = wh_open(O_NONBLOCK);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	/* When a slot of level 2 begins. */
+	add.time = ((now_ns() >> 32) + 3) << 32;
+	add.flags = ABS;
+	for (i = 0; i < OTHERS; i++) {
+		ASSERT_EQ(0, wh_add(other, add.time + SEC, ABS, i, &handle));
+		if (i % EACH)
+			continue;
+		ASSERT_EQ(1, write(self->group, "0", 1));
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		ASSERT_EQ(1, write(self->outside, "0", 1));
+	}
+	sleep_ns(add.time - 500 * MSEC - now_ns());
+	/* There may be some that others have brought; that he could not pay is not known yet. */
+	end = add.time - 60 * MSEC;
+	for (has = HAS; now_ns() < end; sleep_ns(20 * MSEC))
+		has = use_chunks_up(self, has, end);
+	ASSERT_LT(0, has);
+	ASSERT_GT(add.time, now_ns());
+	spilled = total("spilled");
+	sleep_ns(add.time + SEC / 2 - now_ns());
+	spilled = total("spilled") - spilled;
+	printf("# %llu were spilled\n", spilled);
+	EXPECT_LT(0, spilled);
+	EXPECT_GE(OTHERS / EACH, spilled);
+	EXPECT_EQ(true, wh_wait_events(other, OTHERS));
+	EXPECT_EQ(0, close(full));
+	EXPECT_EQ(0, close(other));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* Who cannot pay for chunks does not live on those that others bring, a few at a time. */
+TEST_F_TIMEOUT(charges, chunks_of_others, 120)
+{
+	enum { ROUNDS = 80, EACH = 300 };
+	__u64 before, chunks, handle;
+	int other, full, round, i;
+
+	/* To have their memory. */
+	self->timers = ROUNDS * EACH;
+	add_far(_metadata, self);
+	full = leave_no_memory(_metadata, self);
+	other = wh_open(O_NONBLOCK);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	before = total("chunks");
+	self->timers = EACH;
+	for (round = 0; round < ROUNDS; round++) {
+		ASSERT_EQ(1, write(self->group, "0", 1));
+		for (i = 0; i < EACH; i++)
+			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &self->handles[i]));
+		/* A chunk for each that is left. */
+		cancel_but(_metadata, self, 0, 6);
+		ASSERT_EQ(1, write(self->outside, "0", 1));
+		for (i = 0; i < 10; i++) {
+			ASSERT_EQ(0, wh_add(other, HOUR, 0, 0, &handle));
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, handle));
+		}
+		/* He would be asked again. */
+		sleep_ns(110 * MSEC);
+	}
+	chunks = total("chunks");
+	printf("# %llu chunks before, %llu after\n", before, chunks);
+	EXPECT_GE(before + self->n * KEPT, chunks);
+	EXPECT_EQ(0, close(full));
+	EXPECT_EQ(0, close(other));
+	EXPECT_EQ(0, close(self->fd));
+}
+
+/* More groups than a CPU remembers. */
+#define POOR		64
+#define POOR_GROUP	GROUP "/poor-%d"
+
+/* Timers that have two chunks, if any. */
+#define TWO_CHUNKS	12
+
+/* Has two chunks more with a timer each. Returns whether the calls have succeeded. */
+static bool take_chunks(int fd)
+{
+	__u64 handles[TWO_CHUNKS];
+	int i;
+
+	for (i = 0; i < TWO_CHUNKS; i++)
+		if (wh_add(fd, HOUR, 0, 0, &handles[i]))
+			return false;
+	for (i = 0; i < TWO_CHUNKS; i++)
+		if (i % 6 && wh_cancel(fd, handles[i]) != TWHEEL_WAS_PENDING)
+			return false;
+	return true;
+}
+
+/*
+ * In a group of those that have no memory left, when the first one has used it up: takes chunks
+ * whenever it is told to.
+ */
+static void be_poor(FIXTURE_DATA(charges) * self, int number, int go, int ready)
+{
+	__u64 one = 1;
+	char path[64];
+
+	snprintf(path, sizeof(path), POOR_GROUP "/cgroup.procs", number);
+	/* What is written to later is its own now. */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) || write_text(path, "0") ||
+	    write(ready, &one, sizeof(one)) != sizeof(one) ||
+	    read(go, &one, sizeof(one)) != sizeof(one) || (!number && use_up(self) < 0) ||
+	    pin(self->cpu[0]))
+		_exit(1);
+	while (write(ready, &one, sizeof(one)) == sizeof(one) &&
+	       read(go, &one, sizeof(one)) == sizeof(one) && take_chunks(self->fd))
+		;
+	_exit(2);
+}
+
+/* Has one of the poor have his turn. */
+static bool turn_of(int go, int ready)
+{
+	__u64 one = 1;
+
+	return write(go, &one, sizeof(one)) == sizeof(one) &&
+	       read(ready, &one, sizeof(one)) == sizeof(one);
+}
+
+/* Nor if he has more groups than are remembered, and takes turns with them. */
+TEST_F_TIMEOUT(charges, chunks_of_others_by_turns, 280)
+{
+	enum { FIRST = 4 * POOR, TURNS = 64 * POOR };
+	int go[POOR], ready = eventfd(0, 0), other = wh_open(O_NONBLOCK), turn, i;
+	__u64 before = 0, chunks, one, handle;
+	char path[64];
+	pid_t pid[POOR];
+
+	ASSERT_LE(0, ready);
+	ASSERT_LE(0, other);
+	/* To have their memory. */
+	self->timers = TURNS * 2 + TWO_CHUNKS;
+	add_far(_metadata, self);
+	cancel_but(_metadata, self, 0, 0);
+	ASSERT_EQ(1, write(self->outside, "0", 1));
+	ASSERT_EQ(0, write_text(GROUP "/cgroup.subtree_control", "+memory"));
+	for (i = 0; i < POOR; i++) {
+		snprintf(path, sizeof(path), POOR_GROUP, i);
+		ASSERT_EQ(0, mkdir(path, 0755));
+		go[i] = eventfd(0, 0);
+		ASSERT_LE(0, go[i]);
+		pid[i] = fork();
+		if (!pid[i])
+			be_poor(self, i, go[i], ready);
+		ASSERT_EQ(sizeof(one), read(ready, &one, sizeof(one)));
+	}
+	ASSERT_EQ(0, limit_group(LIMIT / 8));
+	for (i = 0; i < POOR; i++)
+		ASSERT_EQ(true, turn_of(go[i], ready));
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	for (turn = 0; turn < TURNS; turn++) {
+		/* They have paid for some by then, with what was left. */
+		if (turn == FIRST)
+			before = total("chunks");
+		ASSERT_EQ(true, turn_of(go[turn % POOR], ready));
+		for (i = 0; i < 10 && turn % 16 == 0; i++) {
+			ASSERT_EQ(0, wh_add(other, HOUR, 0, 0, &handle));
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, handle));
+		}
+	}
+	chunks = total("chunks");
+	printf("# %llu chunks before, %llu after\n", before, chunks);
+	EXPECT_GE(before + self->n * KEPT, chunks);
+	for (i = 0; i < POOR; i++) {
+		EXPECT_EQ(0, kill(pid[i], SIGKILL));
+		EXPECT_EQ(pid[i], waitpid(pid[i], NULL, 0));
+		close(go[i]);
+		snprintf(path, sizeof(path), POOR_GROUP, i);
+		EXPECT_EQ(0, rmdir(path));
+	}
+	EXPECT_EQ(0, close(ready));
+	EXPECT_EQ(0, close(other));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 TEST_HARNESS_MAIN

@@ -25,6 +25,7 @@ FIXTURE(moves)
 	int fd;
 	__u64 tick;
 	__u64 latest;
+	size_t checked;
 	struct model models[TIMERS];
 };
 
@@ -151,8 +152,7 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 		left -= n;
 	}
 	printf("# %zu of them came when nothing was held up\n", checked);
-	/* What was not compared was not tested. */
-	EXPECT_LT(0, checked);
+	self->checked += checked;
 	/* Nothing comes twice. */
 	sleep_ns(3 * self->tick);
 	EXPECT_EQ(-EAGAIN, wh_read(self->fd, events, 1));
@@ -191,6 +191,8 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 	}
 	EXPECT_EQ(TIMERS, wh_nr_timers(self->fd));
 	expect_in_order(_metadata, self, TIMERS);
+	/* What was not compared was not tested. */
+	EXPECT_LT(0, self->checked);
 }
 
 /* The same while they fire: who was moved in time does not fire for the old deadline. */
@@ -287,6 +289,8 @@ TEST_F_TIMEOUT(moves, set_again_after_a_drain, 400)
 		ASSERT_GT(base, now_ns());
 		expect_in_order(_metadata, self, TIMERS);
 	}
+	/* Not in each round: that is short, and so is what a busy host does not hold up. */
+	EXPECT_LT(0, self->checked);
 }
 
 TEST_HARNESS_MAIN

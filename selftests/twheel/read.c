@@ -6,6 +6,7 @@
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "twheel_test.h"
 
@@ -579,6 +580,90 @@ TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, bad.wrong);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
+}
+
+/* Very many events, and room for all of them. */
+static struct twheel_event *many_events(int fd, unsigned int n)
+{
+	struct twheel_event *events = calloc(n, EVENT);
+	unsigned int i;
+
+	for (i = 0; events && i < n; i++)
+		if (wh_add(fd, 0, 0, i, NULL))
+			return NULL;
+	return wh_wait_events(fd, n) ? events : NULL;
+}
+
+/* Waits until a read() is at work on @n events. */
+static bool wait_until_read(int fd, unsigned int n)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (wh_nr_events(fd) == n)
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
+/* A long read() of a process that is killed ends where it is. */
+TEST_F_TIMEOUT(read, can_be_killed, 90)
+{
+	const unsigned int n = very_many();
+	struct twheel_event *events = many_events(self->fd, n);
+	__u64 left;
+	pid_t child;
+
+	ASSERT_NE(NULL, events);
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(read(self->fd, events, n * EVENT) < 0);
+	EXPECT_EQ(true, wait_until_read(self->fd, n));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	left = wh_nr_events(self->fd);
+	printf("# %llu of %u events are left\n", left, n);
+	EXPECT_LT(0, left);
+	/* What it was given is gone with it, and the numbers go on behind that. */
+	ASSERT_EQ(1, wh_read(self->fd, events, 1));
+	EXPECT_EQ(n - left, events->seq);
+	free(events);
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* And one that a signal interrupts returns what it has read. */
+TEST_F_TIMEOUT(read, ends_short_at_a_signal, 90)
+{
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	const unsigned int n = very_many();
+	struct twheel_event *events = many_events(self->fd, n);
+	pid_t child, parent = getpid();
+	unsigned int i;
+	ssize_t ret;
+
+	ASSERT_NE(NULL, events);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		wait_until_read(self->fd, n);
+		_exit(kill(parent, SIGUSR1));
+	}
+	ret = read(self->fd, events, n * EVENT);
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	ASSERT_LT(0, ret);
+	EXPECT_EQ(0, ret % EVENT);
+	ret /= EVENT;
+	printf("# %zd of %u events\n", ret, n);
+	EXPECT_GT(n, ret);
+	EXPECT_EQ(n - ret, wh_nr_events(self->fd));
+	for (i = 0; i < ret; i++)
+		ASSERT_EQ(i, events[i].seq);
+	free(events);
 }
 
 TEST_HARNESS_MAIN

@@ -9,6 +9,8 @@
 
 #include "twheel_test.h"
 
+#include "late_memory.h"
+
 /* How often a test sleeps until it is woken, with each size of the ring. */
 #define ROUNDS	1000
 
@@ -382,6 +384,33 @@ TEST_F(ring, epoll_level_and_edge)
 	expect_end(_metadata, self);
 }
 
+/* An event that another's poll() moves into the ring is news for who waits for edges. */
+TEST_F(ring, edge_when_another_polls)
+{
+	const bool small = variant->entries < 8;
+	const unsigned int n = small ? variant->entries + 1 : 2;
+	int edge = wh_epoll(self->fd, EPOLLIN | EPOLLET);
+	struct twheel_event event;
+	struct epoll_event got;
+	unsigned int i;
+
+	ASSERT_GE(edge, 0);
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	while (total("pending"))
+		sleep_ns(MSEC);
+	while (epoll_wait(edge, &got, 1, 0) == 1)
+		;
+	/* Makes room for the one that does not fit. */
+	expect_next(_metadata, self, &event);
+	EXPECT_EQ(true, wh_ready(self->fd));
+	EXPECT_EQ(small, epoll_wait(edge, &got, 1, small ? GUARD_MS : 0));
+	for (i = 1; i < n; i++)
+		expect_next(_metadata, self, &event);
+	EXPECT_EQ(0, close(edge));
+	expect_end(_metadata, self);
+}
+
 TEST_F(ring, periodic)
 {
 	struct twheel_timer_add add = {
@@ -677,11 +706,11 @@ TEST_F(setup, one_of_each)
 	EXPECT_EQ(NULL, wh_map(self->fd, self->page, TWHEEL_TOUCH_OFFSET));
 	EXPECT_EQ(0, wh_setup(self->fd, 0, 8, &setup));
 	EXPECT_EQ(self->page, setup.ring_bytes);
-	EXPECT_EQ(self->page, setup.touch_bytes);
+	EXPECT_EQ(2 * self->page, setup.touch_bytes);
 	EXPECT_EQ(-EBUSY, wh_setup(self->fd, 0, 8, &setup));
 	EXPECT_EQ(0, wh_setup(self->fd, 0, 0, &setup));
 	EXPECT_EQ(self->page, setup.ring_bytes);
-	EXPECT_EQ(self->page, setup.touch_bytes);
+	EXPECT_EQ(2 * self->page, setup.touch_bytes);
 }
 
 /* Events that came before the ring go into it, in their order, and are numbered on. */
@@ -709,6 +738,161 @@ TEST_F(setup, with_events_that_wait)
 	EXPECT_EQ(false, wh_ready(self->fd));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
+/**
+ * struct call - a call in a thread of its own
+ * @fd:		the context
+ * @buffer:	where to read an event to
+ * @setup:	what to set up
+ * @result:	what the call returned
+ * @done:	it has returned
+ */
+struct call {
+	int			fd;
+	void			*buffer;
+	struct twheel_setup	setup;
+	int			result;
+	bool			done;
+};
+
+static void *read_one(void *arg)
+{
+	struct call *call = arg;
+	ssize_t ret = read(call->fd, call->buffer, sizeof(struct twheel_event));
+
+	call->result = ret < 0 ? -errno : ret;
+	__atomic_store_n(&call->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void *make_ring(void *arg)
+{
+	struct call *call = arg;
+
+	call->result = wh_setup(call->fd, 8, 0, &call->setup);
+	__atomic_store_n(&call->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Was a call over before so long has passed? */
+static bool is_over(const struct call *call, __u64 ns)
+{
+	__u64 end = now_ns() + ns;
+
+	while (!__atomic_load_n(&call->done, __ATOMIC_ACQUIRE) && now_ns() < end)
+		sleep_ns(MSEC);
+	return __atomic_load_n(&call->done, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * While a read() delivers an event, for as long as its memory takes to be there, the number of
+ * that is not given to another one: the ring is made when it is over.
+ */
+TEST_F_TIMEOUT(setup, while_a_read_delivers, 60)
+{
+	struct call reader = { .fd = self->fd }, maker = { .fd = self->fd };
+	struct twheel_event event;
+	struct twheel_ring *ring;
+	pthread_t threads[2];
+	char *memory;
+	int uffd, i;
+
+	uffd = late_memory(&memory, self->page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	reader.buffer = memory;
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 4));
+	ASSERT_EQ(0, pthread_create(&threads[0], NULL, read_one, &reader));
+	ASSERT_EQ(true, memory_wanted(uffd));
+	ASSERT_EQ(0, pthread_create(&threads[1], NULL, make_ring, &maker));
+	EXPECT_EQ(false, is_over(&maker, 200 * MSEC));
+	ASSERT_EQ(true, let_memory_be(uffd, memory, self->page));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+	EXPECT_EQ(sizeof(event), reader.result);
+	ASSERT_EQ(0, maker.result);
+	event = *(struct twheel_event *)memory;
+	EXPECT_EQ(0, event.seq);
+	ring = wh_map(self->fd, maker.setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	for (i = 1; i < 4; i++) {
+		ASSERT_EQ(true, wait_pop(self->fd, ring, &event));
+		EXPECT_EQ(i, event.seq);
+	}
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	EXPECT_EQ(0, munmap(ring, maker.setup.ring_bytes));
+	close(uffd);
+}
+
+/* Who waits in read() for an event is told that there will be none. */
+TEST_F_TIMEOUT(setup, while_a_read_waits, 60)
+{
+	struct twheel_event event;
+	struct call reader = { .fd = self->fd, .buffer = &event };
+	struct twheel_setup setup;
+	pthread_t thread;
+
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_one, &reader));
+	EXPECT_EQ(false, is_over(&reader, 100 * MSEC));
+	ASSERT_EQ(0, wh_setup(self->fd, 8, 0, &setup));
+	ASSERT_EQ(true, is_over(&reader, GUARD_MS * MSEC));
+	EXPECT_EQ(-EBUSY, reader.result);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+}
+
+/**
+ * struct drainer - a thread that makes room in a ring, for as long as it runs
+ * @ring:	the ring
+ * @stop:	end
+ */
+struct drainer {
+	struct twheel_ring	*ring;
+	bool			stop;
+};
+
+static void *make_room(void *arg)
+{
+	struct drainer *drainer = arg;
+
+	while (!__atomic_load_n(&drainer->stop, __ATOMIC_RELAXED))
+		__atomic_store_n(&drainer->ring->tail,
+				 __atomic_load_n(&drainer->ring->head, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* However fast a program makes room, a poll() moves no more than a ring and a batch. */
+TEST_F_TIMEOUT(setup, a_poll_comes_to_an_end, 90)
+{
+	enum { ENTRIES = 4, BATCH = 16 };
+	const unsigned int n = very_many() / 4;
+	struct drainer drainer = { };
+	struct twheel_setup setup;
+	unsigned int i, polls;
+	pthread_t thread;
+	__u64 before, after;
+
+	ASSERT_EQ(0, wh_setup(self->fd, ENTRIES, 0, &setup));
+	drainer.ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, drainer.ring);
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, n - ENTRIES));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, make_room, &drainer));
+	for (polls = 0; (before = wh_nr_events(self->fd)); polls++) {
+		EXPECT_EQ(true, wh_ready(self->fd));
+		after = wh_nr_events(self->fd);
+		ASSERT_GE(ENTRIES + BATCH, before - after);
+	}
+	printf("# %u events in %u polls\n", n, polls);
+	EXPECT_LE(n / (ENTRIES + BATCH), polls + 1);
+	__atomic_store_n(&drainer.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, munmap(drainer.ring, setup.ring_bytes));
 }
 
 TEST_HARNESS_MAIN

@@ -107,8 +107,7 @@ TEST_F_TIMEOUT(rules, closes_half_a_connection, TIMEOUT)
 	EXPECT_EQ(0, hear(pair.server));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	ASSERT_TRUE(wait_for(self->fd, id, closed, 1));
-	/* With a FIN before the reset, that is the proper end of it, and no error. */
-	EXPECT_NE(-ETIME, error_of(pair.server));
+	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 }
 
 TEST_F_TIMEOUT(rules, forgets_what_is_closed, TIMEOUT)
@@ -170,6 +169,28 @@ TEST_F_TIMEOUT(rules, activity, TIMEOUT)
 		EXPECT_EQ(0, remove_rule(self->fd, id));
 		close_pair(&pair);
 	}
+}
+
+/* Both ends connect at the same time, being the same: TCP stamps nothing as received. */
+TEST_F_TIMEOUT(rules, connected_with_itself, TIMEOUT)
+{
+	/* Less than the time that this kernel is up. */
+	const __u64 idle = 2 * SEC;
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), id;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, 0, &in6);
+	__u64 begun;
+
+	ASSERT_EQ(0, bind(sock, (void *)&in6, len));
+	id = add_port(self->fd, LOCAL | ABORT | TWHEEL_WATCH_RECEIVED, local_port(sock), idle);
+	ASSERT_LT(0, id);
+	begun = now_ns();
+	address(AF_INET, false, local_port(sock), &in6);
+	ASSERT_EQ(0, connect(sock, (void *)&in6, len));
+	EXPECT_TRUE(wait_for(self->fd, id, watched, 1));
+	sleep_ns(idle / 2);
+	EXPECT_TRUE(tcp_info(sock).tcpi_state == TCP_ESTABLISHED || now_ns() > begun + idle);
+	close(sock);
 }
 
 TEST_F_TIMEOUT(rules, lifetime_ends_a_busy_one, TIMEOUT)
@@ -294,6 +315,49 @@ TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 	}
 	EXPECT_TRUE(is_open(&pairs[other]) || look(self->fd, rule.id).closed == 2);
 	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 2));
+}
+
+/* Has all connections but those of which nothing is heard any more exchange a byte. */
+static void keep_active(struct pair *pairs, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (is_open(&pairs[i]))
+			say(pairs[i].client, pairs[i].server);
+}
+
+/* Who is spared leaves the queue: others do not wait behind it. */
+TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags		= LOCAL | ABORT,
+		.rate		= 4,
+		.local_port	= self->port,
+		.idle		= 500 * MSEC,
+	}, now;
+	struct pair pairs[21];
+	int i;
+
+	for (i = 0; i < 20; i++)
+		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
+	ASSERT_EQ(0, add(self->fd, &rule));
+	/* A queue of some 5 seconds. From here on they are active, but for the first one. */
+	ASSERT_TRUE(wait_for(self->fd, rule.id, delayed, 19));
+	do {
+		keep_active(pairs, 20);
+		sleep_ns(10 * MSEC);
+		now = look(self->fd, rule.id);
+	} while (now.closed + now.spared < 15);
+	/* Most of it is behind: another one finds a token, and has no time to wait. */
+	ASSERT_TRUE(connect_pair(self->listener, &pairs[20]));
+	while (is_open(&pairs[20])) {
+		keep_active(pairs, 20);
+		sleep_ns(10 * MSEC);
+	}
+	EXPECT_EQ(19, look(self->fd, rule.id).delayed);
+	for (i = 0; i < 21; i++)
+		close_pair(&pairs[i]);
 }
 
 TEST_F_TIMEOUT(rules, spread, TIMEOUT)

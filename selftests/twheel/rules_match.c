@@ -124,6 +124,74 @@ TEST_F_TIMEOUT(rules, removed_ones_close_nothing, TIMEOUT)
 	EXPECT_TRUE(wait_total("pending", 0));
 }
 
+/* ---- the kernel's own connections */
+
+#define SOCKETS		"/sys/module/twheel_sockets/parameters/"
+/* In how many ways the module makes them. */
+#define NR_OWNERS	3
+
+/* By port: the user's are closed. */
+TEST_F_TIMEOUT(rules, kernels_own_by_port, TIMEOUT)
+{
+	int servers[NR_OWNERS], id, i;
+	struct twheel_rule rule;
+	struct pair pair;
+
+	ASSERT_EQ(0, system("modprobe twheel_sockets"));
+	ASSERT_EQ(0, file_write(SOCKETS "connect", self->port));
+	for (i = 0; i < NR_OWNERS; i++)
+		servers[i] = accept(self->listener, NULL, NULL);
+	id = add_port(self->fd, REMOTE | ABORT, self->port, 50 * MSEC);
+	ASSERT_LT(0, id);
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	EXPECT_TRUE(is_reset(pair.server));
+	close_pair(&pair);
+	sleep_ns(200 * MSEC);
+	/* Who adds a rule waits until the worker has nothing more to do. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	rule = look(self->fd, id);
+	EXPECT_EQ(1, rule.matched);
+	EXPECT_EQ(1, rule.closed);
+	EXPECT_EQ(0, rule.watched);
+	for (i = 0; i < NR_OWNERS; i++) {
+		EXPECT_EQ(TCP_ESTABLISHED, tcp_info(servers[i]).tcpi_state) TH_LOG("%d", i);
+		close(servers[i]);
+	}
+	EXPECT_EQ(0, file_write(SOCKETS "close", 0));
+	EXPECT_EQ(0, system("rmmod twheel_sockets"));
+}
+
+/* By uid: one that the kernel has accepted. */
+TEST_F_TIMEOUT(rules, kernels_own_by_uid, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags	= TWHEEL_RULE_UID | ABORT,
+		.idle	= 50 * MSEC,
+	};
+	struct pair pair;
+	int client;
+
+	ASSERT_EQ(0, system("modprobe twheel_sockets"));
+	ASSERT_EQ(0, file_write(SOCKETS "listen", self->port ^ 1));
+	client = reach(AF_INET, false, self->port ^ 1);
+	ASSERT_LE(0, client);
+	/* This end is not root's. */
+	ASSERT_EQ(0, fchown(client, OTHER_UID, -1));
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, file_write(SOCKETS "accept", 0));
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	/* Both ends are root's, and either may be the first to be closed. */
+	EXPECT_NE(-ETIME, error_of(pair.client));
+	sleep_ns(200 * MSEC);
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	EXPECT_EQ(0, look(self->fd, rule.id).watched);
+	EXPECT_EQ(TCP_ESTABLISHED, tcp_info(client).tcpi_state);
+	close(client);
+	close_pair(&pair);
+	EXPECT_EQ(0, file_write(SOCKETS "close", 0));
+	EXPECT_EQ(0, system("rmmod twheel_sockets"));
+}
+
 /* ---- processes and cgroups */
 
 static void stop(pid_t pid)
@@ -224,6 +292,42 @@ TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 	EXPECT_EQ(-ESRCH, add(self->fd, &rule));
 }
 
+static void *connect_once(void *arg)
+{
+	struct child *child = arg;
+
+	/* What the first thread leaves is its process's. */
+	sleep_ns(200 * MSEC);
+	report(child, local_port(reach(AF_INET, false, child->port)));
+	wait_word(child);
+	return NULL;
+}
+
+static void leave_to_another_thread(void *arg)
+{
+	struct child *child = arg;
+	pthread_t thread;
+
+	close(child->listener);
+	if (pthread_create(&thread, NULL, connect_once, child))
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+/* Its first thread has ended, and the others go on. */
+TEST_F_TIMEOUT(rules, process_without_its_first_thread, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .port = self->port, .listener = self->listener };
+
+	ASSERT_TRUE(begin(&child, leave_to_another_thread));
+	ASSERT_LT(0, answer(&child));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	EXPECT_EQ(1, look(self->fd, rule.id).watched);
+	stop(child.pid);
+}
+
 /* A process that nobody knows of begins a connection that never comes about. */
 TEST_F_TIMEOUT(rules, process_that_cannot_connect, TIMEOUT)
 {
@@ -247,6 +351,46 @@ TEST_F_TIMEOUT(rules, process_that_cannot_connect, TIMEOUT)
 	EXPECT_EQ(0, look(self->fd, rule.id).matched);
 	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
 	EXPECT_TRUE(wait_total("pending", 0));
+}
+
+/* The connection that does come about is as old as it is, however long others were tried. */
+TEST_F_TIMEOUT(rules, process_that_connects_elsewhere, TIMEOUT)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_PID | TWHEEL_RULE_REMOTE_PORT | ABORT,
+		.pid		= getpid(),
+		.remote_port	= self->port,
+		.lifetime	= 3 * SEC,
+	};
+	int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), sock, i;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, 0, &in6);
+	__u64 begun;
+
+	/* Nobody accepts there, and it has no room for more. */
+	ASSERT_EQ(0, bind(full, (void *)&in6, len));
+	ASSERT_EQ(0, listen(full, 0));
+	address(AF_INET, false, local_port(full), &in6);
+	for (i = 0; i < 3; i++) {
+		sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		connect(sock, (void *)&in6, len);
+		sleep_ns(100 * MSEC);
+	}
+	close(sock);
+	ASSERT_EQ(0, add(self->fd, &rule));
+	sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(-1, connect(sock, (void *)&in6, len));
+	ASSERT_EQ(EINPROGRESS, errno);
+	sleep_ns(900 * MSEC);
+	ASSERT_EQ(TCP_SYN_SENT, tcp_info(sock).tcpi_state);
+	ASSERT_EQ(0, connect(sock, &nowhere, sizeof(nowhere)));
+	address(AF_INET, false, self->port, &in6);
+	begun = now_ns();
+	connect(sock, (void *)&in6, len);
+	ASSERT_EQ(true, wait_tcp_state(sock, TCP_ESTABLISHED));
+	ASSERT_EQ(true, wait_for(self->fd, rule.id, closed, 1));
+	EXPECT_LE(begun + rule.lifetime, now_ns());
 }
 
 /* Listens when it is told to, has a child that accepts, and lives on. */
@@ -310,6 +454,84 @@ TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 	sleep_ns(100 * MSEC);
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
 	EXPECT_EQ(3, look(self->fd, rule.id).watched);
+	kill(-child.pid, SIGKILL);
+}
+
+/* Listens on a port that the kernel chooses, until it is told not to. */
+static void listen_for_a_while(void *arg)
+{
+	struct child *child = arg;
+	int sock = socket(AF_INET, SOCK_STREAM, 0);
+
+	/* It would listen there as well. */
+	close(child->listener);
+	if (listen(sock, 1))
+		_exit(1);
+	report(child, local_port(sock));
+	wait_word(child);
+	close(sock);
+	report(child, 0);
+	wait_word(child);
+}
+
+/* It listens there no more: the port is anybody's, and so are connections from there. */
+TEST_F_TIMEOUT(rules, port_of_a_process_that_listened, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = 200 * MSEC };
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct child child = { .listener = self->listener };
+	struct sockaddr_in6 in6;
+	socklen_t len;
+	int port;
+
+	ASSERT_TRUE(begin(&child, listen_for_a_while));
+	port = answer(&child);
+	ASSERT_LT(0, port);
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_TRUE(tell(&child));
+	ASSERT_EQ(0, answer(&child));
+	/* The change is on its way to the worker. */
+	sleep_ns(500 * MSEC);
+	len = address(AF_INET, false, port, &in6);
+	ASSERT_EQ(0, bind(sock, (void *)&in6, len));
+	address(AF_INET, false, self->port, &in6);
+	ASSERT_EQ(0, connect(sock, (void *)&in6, len));
+	sleep_ns(SEC);
+	EXPECT_EQ(TCP_ESTABLISHED, tcp_info(sock).tcpi_state);
+	EXPECT_EQ(0, look(self->fd, rule.id).matched);
+	stop(child.pid);
+	close(sock);
+}
+
+/* Another address on that port is somebody else's, who listens there now and then. */
+TEST_F_TIMEOUT(rules, port_of_others_that_listen, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .lifetime = 2 * SEC };
+	struct child child = { .listener = self->listener };
+	__u64 begun, closed, end;
+	int port, sock, other;
+
+	ASSERT_TRUE(begin(&child, listen_often));
+	port = answer(&child);
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	begun = now_ns();
+	sock = reach(AF_INET, false, port);
+	ASSERT_LE(0, sock);
+	ASSERT_LE(0, answer(&child));
+	end = begun + GUARD_MS * MSEC;
+	while (tcp_info(sock).tcpi_state == TCP_ESTABLISHED && now_ns() < end) {
+		other = serve(AF_INET6, false, port);
+		ASSERT_LE(0, other);
+		close(other);
+		sleep_ns(100 * MSEC);
+	}
+	closed = now_ns();
+	EXPECT_LE(begun + rule.lifetime, closed);
+	EXPECT_GE(begun + 4 * rule.lifetime, closed);
+	EXPECT_EQ(1, look(self->fd, rule.id).matched);
+	stop(child.pid);
 	kill(-child.pid, SIGKILL);
 }
 
@@ -406,6 +628,82 @@ TEST_F_TIMEOUT(rules, namespaces_go_with_their_rules, TIMEOUT)
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, reap(spawn(use_namespace, &self->fd)));
 	EXPECT_TRUE(wait_total("pending", 0));
+}
+
+#define TRACING		"/sys/kernel/tracing/"
+#define NR_NAMESPACES	40
+
+/* Not by stdio, which looks for the end of the file. */
+static int trace_write(const char *path, const char *line)
+{
+	int fd = open(path, O_WRONLY | O_APPEND), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, line, strlen(line)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* How often has the module waited for a grace period, since that is traced? */
+static int nr_waits(void)
+{
+	FILE *file = fopen(TRACING "trace", "r");
+	char line[512];
+	int n = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		n += strstr(line, "twheel_waits") && strstr(line, "[twheel]");
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/* Waits until it does so no more. Returns how often it was. */
+static int last_nr_waits(void)
+{
+	int n, before = 0;
+
+	for (n = nr_waits(); !n || n != before; n = nr_waits()) {
+		before = n;
+		sleep_ns(3 * SEC);
+	}
+	return n;
+}
+
+/* Makes namespaces with a rule each, that end when this process does. */
+static void use_many_namespaces(void *arg)
+{
+	int fd = *(int *)arg, i;
+
+	for (i = 0; i < NR_NAMESPACES; i++)
+		if (network() || open("/proc/self/ns/net", O_RDONLY) < 0 ||
+		    add_port(fd, LOCAL | ABORT, 1, HOUR) != 1)
+			_exit(1);
+}
+
+/* Those that end together wait together: a grace period takes as long as for one. */
+TEST_F_TIMEOUT(rules, namespaces_end_together, TIMEOUT)
+{
+	int ret;
+
+	/* A rule that stays: to remove the last one takes longer. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	/* Harmless if it is mounted. */
+	(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
+	ret = trace_write(TRACING "kprobe_events",
+			  "p:twheel_waits synchronize_rcu caller=+0($stack):symbol");
+	if (ret == -ENOENT)
+		SKIP(return, "this kernel cannot trace functions");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, trace_write(TRACING "events/kprobes/twheel_waits/enable", "1"));
+	EXPECT_EQ(0, reap(spawn(use_many_namespaces, &self->fd)));
+	ret = last_nr_waits();
+	printf("# %d waits for %d namespaces\n", ret, NR_NAMESPACES);
+	EXPECT_GT(NR_NAMESPACES, ret);
+	EXPECT_EQ(0, trace_write(TRACING "events/kprobes/twheel_waits/enable", "0"));
+	EXPECT_EQ(0, trace_write(TRACING "kprobe_events", "-:twheel_waits"));
 }
 
 TEST_HARNESS_MAIN

@@ -4,13 +4,17 @@
  * deals with them.
  */
 #include "rules_test.h"
+#include "watch_test.h"
+
+#include "late_memory.h"
+#include "late_workers.h"
 
 #define STALL	"/sys/module/twheel_stall/parameters/ns"
 
 /* The kernel closes what nobody has accepted: it must not meet the worker, and says so if. */
 TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 {
-	int clients[32], id = add_port(self->fd, LOCAL | ABORT, self->port, 1), round;
+	int clients[32], id = add_port(self->fd, LOCAL | ABORT, self->port, TWHEEL_IDLE_MIN), round;
 	size_t i;
 
 	for (round = 0; round < 50; round++) {
@@ -26,6 +30,194 @@ TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 	}
 	EXPECT_EQ(0, look(self->fd, id).closed);
 	EXPECT_EQ(0, look(self->fd, id).watched);
+}
+
+/* A socket that a program is at work with for long is looked at ever more rarely, as a timer's. */
+TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct sender sender = {};
+	struct pair pair;
+	pthread_t thread;
+	int uffd, id;
+	__u64 busy;
+
+	uffd = late_memory(&sender.memory, page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	id = add_port(self->fd, LOCAL | ABORT, self->port, SEC);
+	ASSERT_LT(0, id);
+	sender.sock = pair.server;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
+	ASSERT_EQ(true, memory_wanted(uffd));
+	busy = watch_count("rules busy");
+	ASSERT_NE(POISON, busy);
+	sleep_ns(4 * SEC);
+	busy = watch_count("rules busy") - busy;
+	printf("# found busy %llu times\n", busy);
+	EXPECT_LE(8, busy);
+	EXPECT_GE(30, busy);
+	EXPECT_EQ(TCP_ESTABLISHED, tcp_info(pair.client).tcpi_state);
+	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(1, sender.sent);
+	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	EXPECT_TRUE(is_reset(pair.client));
+	close_pair(&pair);
+	close(uffd);
+}
+
+/*
+ * A program that dissolves its connections, and has others with the same sockets before the worker
+ * has looked: these are as old as they are.
+ */
+TEST_F_TIMEOUT(rules, connected_again_at_once, TIMEOUT)
+{
+	enum { SOCKETS = 10 };
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct twheel_rule rule = {
+		.flags		= REMOTE | ABORT,
+		.remote_port	= self->port,
+		.lifetime	= 6 * SEC,
+	};
+	struct pair pairs[SOCKETS];
+	struct late_workers late;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, self->port, &in6);
+	int there[SOCKETS], i;
+	__u64 first, begun;
+
+	ASSERT_EQ(0, add(self->fd, &rule));
+	first = now_ns();
+	for (i = 0; i < SOCKETS; i++)
+		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
+	ASSERT_EQ(true, wait_for(self->fd, rule.id, watched, SOCKETS));
+	sleep_ns(first + 4 * SEC - now_ns());
+	ASSERT_EQ(true, hold_workers(&late));
+	begun = now_ns();
+	for (i = 0; i < SOCKETS; i++) {
+		EXPECT_EQ(0, connect(pairs[i].client, &nowhere, sizeof(nowhere)));
+		EXPECT_EQ(0, connect(pairs[i].client, (void *)&in6, len));
+		there[i] = accept4(self->listener, NULL, NULL, SOCK_CLOEXEC);
+	}
+	ASSERT_EQ(true, let_workers_be(&late));
+	sleep_ns(first + 8 * SEC - now_ns());
+	for (i = 0; i < SOCKETS; i++)
+		EXPECT_TRUE(tcp_info(pairs[i].client).tcpi_state == TCP_ESTABLISHED ||
+			    now_ns() > begun + rule.lifetime);
+	/* And in time they are closed, too. */
+	EXPECT_TRUE(wait_for(self->fd, rule.id, closed, SOCKETS));
+	for (i = 0; i < SOCKETS; i++) {
+		close_pair(&pairs[i]);
+		close(there[i]);
+	}
+}
+
+/**
+ * struct again - a thread that dissolves its connection, and has another one with the same socket
+ * @port:	to this
+ * @listener:	there
+ * @stop:	its end
+ * @times:	how often
+ */
+struct again {
+	__u16		port;
+	int		listener;
+	bool		stop;
+	unsigned int	times;
+};
+
+static void *connect_again(void *argument)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct again *again = argument;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, again->port, &in6);
+
+	while (!__atomic_load_n(&again->stop, __ATOMIC_SEQ_CST)) {
+		if (!connect(sock, (void *)&in6, len))
+			close(accept4(again->listener, NULL, NULL, SOCK_CLOEXEC));
+		again->times++;
+		connect(sock, &nowhere, sizeof(nowhere));
+	}
+	close(sock);
+	return NULL;
+}
+
+#define WORKERS_CPUS	"/sys/devices/virtual/workqueue/cpumask"
+
+/*
+ * Has the workers that may run on any CPU run on one, from which those of watches that are due are
+ * kept most of the time, and those of changes, which are before others, are not. What calls this
+ * runs on the other CPUs from then on. Returns a process: until it is killed, that is so.
+ */
+static pid_t keep_due_watches_waiting(void)
+{
+	int list[64], n = cpus(list, ARRAY_SIZE(list)), i;
+	char mask[32];
+	cpu_set_t others;
+	pid_t pid;
+
+	if (n < 2)
+		return -1;
+	snprintf(mask, sizeof(mask), "%x", 1U << list[n - 1]);
+	CPU_ZERO(&others);
+	for (i = 0; i < n - 1; i++)
+		CPU_SET(list[i], &others);
+	if (!text_write(WORKERS_CPUS, mask) || sched_setaffinity(0, sizeof(others), &others))
+		return -1;
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(list[n - 1]);
+	if (nice(-15) == -1)
+		_exit(1);
+	for (;;) {
+		__u64 end = now_ns() + SEC;
+
+		while (now_ns() < end)
+			;
+		sleep_ns(50 * MSEC);
+	}
+}
+
+/* Removed just when a connection that has ended is about to have its socket's next one begin. */
+TEST_F_TIMEOUT(rules, removed_while_connected_again, TIMEOUT)
+{
+	struct again again = { .port = self->port, .listener = self->listener };
+	const char *rounds = getenv("TWHEEL_ROUNDS");
+	__u64 end = now_ns() + 5 * SEC * (rounds ? atoi(rounds) : 1);
+	char everywhere[64];
+	pthread_t thread;
+	pid_t keeper;
+	FILE *file;
+	int id, next_id;
+
+	file = fopen(WORKERS_CPUS, "r");
+	ASSERT_NE(NULL, file);
+	ASSERT_NE(NULL, fgets(everywhere, sizeof(everywhere), file));
+	fclose(file);
+	keeper = keep_due_watches_waiting();
+	ASSERT_LT(0, keeper);
+	id = add_port(self->fd, REMOTE | ABORT, self->port, HOUR);
+	ASSERT_LT(0, id);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, connect_again, &again));
+	while (now_ns() < end) {
+		next_id = add_port(self->fd, REMOTE | ABORT, self->port, HOUR);
+		ASSERT_LT(0, next_id);
+		ASSERT_EQ(0, remove_rule(self->fd, id));
+		id = next_id;
+	}
+	__atomic_store_n(&again.stop, true, __ATOMIC_SEQ_CST);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	printf("# connected %u times, removed %d rules\n", again.times, id - 1);
+	ASSERT_EQ(0, remove_rule(self->fd, id));
+	EXPECT_EQ(0, kill(keeper, SIGKILL));
+	EXPECT_EQ(keeper, waitpid(keeper, NULL, 0));
+	EXPECT_EQ(true, text_write(WORKERS_CPUS, everywhere));
 }
 
 /* Removed at about the time at which it closes them: what is left stays open. */
@@ -57,26 +249,45 @@ static void be_busy(void *arg)
 			continue;
 }
 
+/* What keeps the other CPUs busy: one process each. The test itself is on list[0]. */
+struct busy {
+	int list[8], nr;
+	pid_t pid[8];
+};
+
+/* The test and one of the processes change places. */
+static bool change_places(struct busy *busy, int which)
+{
+	const int cpu = busy->list[which];
+
+	busy->list[which] = busy->list[0];
+	busy->list[0] = cpu;
+	return !pin_process(busy->pid[which], busy->list[which]) && !pin(cpu);
+}
+
 /*
  * Dry run: what comes while the kernel's jiffies stand still has an older stamp than it should,
  * and counts nevertheless. It takes a CPU that is busy, and so keeps them, and is held up, while
- * the timer comes up here.
+ * the timer comes up here. If this one keeps them itself, as it has found no rest, it is to be
+ * the busy one.
  */
 TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 {
 	const __u64 idle = 200 * MSEC;
-	int list[8], nr = cpus(list, ARRAY_SIZE(list)), late = 0, id, i;
-	pid_t busy[ARRAY_SIZE(list)];
+	struct busy busy;
+	int late = 0, id, i;
 	struct pair pair;
+	bool stood;
 	__u64 end;
 
-	if (nr < 2)
+	busy.nr = cpus(busy.list, ARRAY_SIZE(busy.list));
+	if (busy.nr < 2)
 		SKIP(return, "needs two CPUs");
 	ASSERT_EQ(0, system("modprobe twheel_stall"));
 	EXPECT_EQ(-ERANGE, file_write(STALL, SEC));
-	ASSERT_EQ(0, pin(list[0]));
-	for (i = 1; i < nr; i++)
-		busy[i] = spawn(be_busy, &list[i]);
+	ASSERT_EQ(0, pin(busy.list[0]));
+	for (i = 1; i < busy.nr; i++)
+		busy.pid[i] = spawn(be_busy, &busy.list[i]);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	ASSERT_LT(0, id);
@@ -89,17 +300,166 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 		for (end = now_ns() + 16 * MSEC;
 		     now_ns() < end || now_ns() - coarse_ns() > idle / 4;)
 			continue;
-		late += now_ns() - coarse_ns() > 8 * MSEC;
+		stood = now_ns() - coarse_ns() > 8 * MSEC;
 		ASSERT_TRUE(say(pair.client, pair.server));
+		late += stood;
+		if (!stood)
+			ASSERT_TRUE(change_places(&busy, 1 + i % (busy.nr - 1)));
 	}
 	printf("# %d of %d times, jiffies were late\n", late, i);
 	EXPECT_LT(0, late);
 	close_pair(&pair);
+	for (i = 1; i < busy.nr; i++) {
+		kill(busy.pid[i], SIGKILL);
+		reap(busy.pid[i]);
+	}
+	EXPECT_EQ(0, system("rmmod twheel_stall"));
+}
+
+static int be_first(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param) ? -errno : 0;
+}
+
+/* What keeps a CPU busy, and how many are. */
+struct first {
+	int cpu;
+	int *ready;
+};
+
+static void be_busy_first(void *arg)
+{
+	const struct first *first = arg;
+
+	if (pin(first->cpu) || be_first(1))
+		_exit(1);
+	__atomic_fetch_add(first->ready, 1, __ATOMIC_RELAXED);
+	for (;;)
+		continue;
+}
+
+/* Shared with children. Never freed: the test is a process of its own. */
+static int *shared_number(void)
+{
+	void *page = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+/* Changes at a time: more than the kernel notes; and how often. */
+#define FLOOD		2500
+#define FLOODS		10
+
+/* What the scheduler leaves to others, whatever the priority of who is busy. */
+#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
+
+/* Dissolves a connection, and has another one with the same socket. */
+static bool reconnect_pair(int listener, struct pair *pair)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, local_port(listener), &in6);
+
+	if (connect(pair->client, &nowhere, sizeof(nowhere)) ||
+	    connect(pair->client, (void *)&in6, len))
+		return false;
+	close(pair->server);
+	pair->server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	return pair->server >= 0;
+}
+
+/*
+ * Changes states in the kernel's sight, with all CPUs too busy for its workers. At the end there is
+ * a connection, by @make.
+ */
+static bool flood(const int *list, int nr, bool (*make)(int, struct pair *), int listener,
+		  struct pair *pair)
+{
+	int fd = serve(AF_INET, false, 0), *ready = shared_number(), i;
+	pid_t busy[8];
+	bool ok;
+
+	for (i = 1; i < nr; i++) {
+		struct first first = { .cpu = list[i], .ready = ready };
+
+		busy[i] = spawn(be_busy_first, &first);
+	}
+	while (__atomic_load_n(ready, __ATOMIC_RELAXED) < nr - 1)
+		sched_yield();
+	ok = !be_first(2);
+	/* Each time that it listens is one. */
+	for (i = 0; i < FLOOD && ok; i++)
+		ok = !shutdown(fd, SHUT_RDWR) && !listen(fd, 1);
+	ok = make(listener, pair) && ok;
+	be_first(0);
 	for (i = 1; i < nr; i++) {
 		kill(busy[i], SIGKILL);
 		reap(busy[i]);
 	}
-	EXPECT_EQ(0, system("rmmod twheel_stall"));
+	close(fd);
+	return ok;
+}
+
+/*
+ * Changes that could not be noted are made up for, however many there are: but to look at
+ * everything for that takes long, and is not done twice in a second.
+ */
+TEST_F_TIMEOUT(rules, changes_that_are_lost, TIMEOUT)
+{
+	int list[8], nr = cpus(list, ARRAY_SIZE(list)), id, i;
+	/* Fewer on a slow kernel. */
+	int floods = very_many() < 100000 ? 3 : FLOODS;
+	__u64 scans, begin = now_ns();
+	struct pair pairs[FLOODS];
+
+	ASSERT_EQ(0, system("echo -1 > " RT_RUNTIME));
+	ASSERT_EQ(0, pin(list[0]));
+	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
+	ASSERT_LT(0, id);
+	scans = watch_count("rules scans");
+	ASSERT_NE(POISON, scans);
+	for (i = 0; i < floods; i++) {
+		ASSERT_TRUE(flood(list, nr, connect_pair, self->listener, &pairs[i]));
+		/* Now the workers have their turn. */
+		sleep_ns(20 * MSEC);
+	}
+	EXPECT_TRUE(wait_for(self->fd, id, watched, floods));
+	scans = watch_count("rules scans") - scans;
+	printf("# looked at everything %llu times in %llu ms\n", scans,
+	       (now_ns() - begin) / MSEC);
+	EXPECT_EQ(0, file_write(RT_RUNTIME, 950000));
+	if (!scans && floods < FLOODS)
+		SKIP(return, "too slow to lose changes");
+	EXPECT_LT(0, scans);
+	/* The kernel's seconds are of jiffies, which may be late for a while. */
+	EXPECT_GE((now_ns() - begin) / SEC + 2, scans);
+	for (i = 0; i < floods; i++)
+		close_pair(&pairs[i]);
+}
+
+/* The end of a connection is not lost with them: the next one's socket can be watched again. */
+TEST_F_TIMEOUT(rules, end_that_is_lost, TIMEOUT)
+{
+	int list[8], nr = cpus(list, ARRAY_SIZE(list));
+	struct pair pair;
+	__u64 scans;
+
+	ASSERT_EQ(0, system("echo -1 > " RT_RUNTIME));
+	ASSERT_EQ(0, pin(list[0]));
+	/* Who listens is noted as long as there is a rule, for whatever port. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_EQ(0, watch(self->fd, pair.client, HOUR, 0, NULL));
+	scans = watch_count("timers scans");
+	ASSERT_TRUE(flood(list, nr, reconnect_pair, self->listener, &pair));
+	EXPECT_EQ(0, file_write(RT_RUNTIME, 950000));
+	EXPECT_EQ(true, wait_timers(self->fd, 0));
+	printf("# looked at everything %llu times\n", watch_count("timers scans") - scans);
+	EXPECT_EQ(0, watch(self->fd, pair.client, HOUR, 0, NULL));
+	close_pair(&pair);
 }
 
 static bool race_is_over;
@@ -117,8 +477,10 @@ static void *churn(void *arg)
 	__u64 n;
 
 	for (n = 0; race_goes_on(); n++) {
-		if (!connect_pair(listener, &pair))
+		if (!connect_pair(listener, &pair)) {
+			close(pair.client);
 			continue;
+		}
 		say(pair.client, pair.server);
 		if (n % 8 == 0)
 			sleep_ns(n % 5 * MSEC);
@@ -134,7 +496,7 @@ static void *rule_and_unrule(void *arg)
 	__u64 cursor = 0;
 
 	while (race_goes_on()) {
-		id = add_port(fd, LOCAL | ABORT, local_port(listener), MSEC);
+		id = add_port(fd, LOCAL | ABORT, local_port(listener), TWHEEL_IDLE_MIN);
 		list(fd, id, records, 8, sizeof(records[0]), &cursor);
 		cursor = 0;
 		remove_rule(fd, id);
@@ -145,7 +507,11 @@ static void *rule_and_unrule(void *arg)
 
 TEST_F_TIMEOUT(rules, all_at_once, TIMEOUT)
 {
-	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = 2 * MSEC };
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_PID | ABORT,
+		.idle		= TWHEEL_IDLE_MIN,
+		.lifetime	= 2 * MSEC,
+	};
 	pthread_t threads[4];
 	int i;
 

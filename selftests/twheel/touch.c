@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The touch array: the time in it is fresh where programs run, a timer that is touched does
- * not expire, and what a hostile program stores moves no other timer.
+ * not expire, and what a hostile program stores moves no other timer, and takes no more than
+ * its share of the softirq.
  */
 #include <sys/wait.h>
 
@@ -190,8 +191,6 @@ TEST_F(touch, every_array_is_told)
 		sleep_ns(20 * self->jiffy);
 		EXPECT_LE(time, published(self->touch));
 		EXPECT_LE(time, published(other));
-		/* Who writes there misleads himself, and not for long. */
-		other->now = i & 1 ? 0 : ~0ULL;
 	}
 	EXPECT_EQ(0, munmap(other, setup.touch_bytes));
 	EXPECT_EQ(0, close(fd));
@@ -200,7 +199,56 @@ TEST_F(touch, every_array_is_told)
 	EXPECT_LE(time, published(self->touch));
 }
 
-/* The first array of all begins the publishing, and the last ends it. */
+/* What a store to the time at a given place in a mapping of its page ends a child with. */
+static int signal_of_store(volatile __u64 *word)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		*word = 1;
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -ECHILD;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* It is everybody's: nobody may write there, whatever was done to the page before. */
+TEST_F(touch, the_time_can_only_be_read)
+{
+	volatile __u64 *last = &self->touch->reserved[510], *first = &self->touch->now;
+	char path[] = "/proc/self/mem";
+	__u64 nonsense = ~0ULL;
+	int memory, pipes[2];
+
+	EXPECT_EQ(SIGBUS, signal_of_store(first));
+	EXPECT_EQ(SIGBUS, signal_of_store(last));
+	EXPECT_NE(0, *first);
+	EXPECT_EQ(SIGBUS, signal_of_store(first));
+	EXPECT_EQ(0, *last);
+	EXPECT_EQ(SIGBUS, signal_of_store(last));
+	/* Nor has the kernel do so. */
+	ASSERT_EQ(0, pipe(pipes));
+	ASSERT_EQ(8, write(pipes[1], &nonsense, 8));
+	EXPECT_EQ(-1, read(pipes[0], (void *)last, 8));
+	EXPECT_EQ(EFAULT, errno);
+	memory = open(path, O_RDWR);
+	ASSERT_LE(0, memory);
+	EXPECT_NE(8, pwrite(memory, &nonsense, 8, (uintptr_t)last));
+	EXPECT_EQ(0, *last);
+	/* The words begin right behind it, and can be written. */
+	EXPECT_EQ(0, mprotect(self->touch, self->bytes, PROT_READ));
+	EXPECT_EQ(0, mprotect(self->touch, self->bytes, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(SIGBUS, signal_of_store(last));
+	store(self->touch, 0, 1);
+	EXPECT_EQ(4096, (char *)&self->touch->words[0] - (char *)self->touch);
+	close(memory);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Arrays come and go, and the time goes on in each. */
 TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 {
 	struct twheel_setup setup;
@@ -373,9 +421,11 @@ TEST_F_TIMEOUT(touch, the_call_counts_too, 90)
 		     after + IDLE + 2 * self->jiffy);
 }
 
-TEST_F(touch, the_future_is_now)
+/* A time from the future tells of activity when it is first seen, and only then. */
+TEST_F(touch, the_future_counts_once)
 {
 	const __u64 values[] = { ~0ULL, 1ULL << 63, TWHEEL_TIME_MAX, now_ns() + HOUR };
+	struct twheel_context_stats stats;
 	struct twheel_event event;
 	__u64 before[4], after[4];
 	unsigned int i;
@@ -383,25 +433,256 @@ TEST_F(touch, the_future_is_now)
 	for (i = 0; i < 4; i++) {
 		store(self->touch, i, values[i]);
 		before[i] = now_ns();
-		ASSERT_EQ(0, add_idle(self->fd, 30 * MSEC, 300 * MSEC, i, NULL));
+		ASSERT_EQ(0, add_idle(self->fd, 50 * MSEC, HOUR, i, NULL));
 		after[i] = now_ns();
 	}
-	/* Always active, they live as long as they may. */
+	/* It is seen when the timer is added. */
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(true, next_event(self->fd, &event));
 		ASSERT_GT(4, event.user_data);
-		expect_fired(_metadata, &event, TWHEEL_LIMIT_LIFETIME,
-			     before[event.user_data] + 300 * MSEC,
-			     after[event.user_data] + 300 * MSEC);
+		expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE,
+			     before[event.user_data] + 50 * MSEC,
+			     after[event.user_data] + 50 * MSEC);
 	}
-	/* With a future that ends the idle timeout begins there, not later. */
+	/* Another one is activity again, from when the kernel comes to it. */
 	store(self->touch, 0, ~0ULL);
-	ASSERT_EQ(0, add_idle(self->fd, 30 * MSEC, 0, 0, NULL));
-	sleep_ns(100 * MSEC);
-	EXPECT_EQ(false, wh_ready(self->fd));
-	store(self->touch, 0, 0);
-	EXPECT_EQ(true, next_event(self->fd, &event));
+	before[0] = now_ns();
+	ASSERT_EQ(0, add_idle(self->fd, 100 * MSEC, HOUR, 0, NULL));
+	store(self->touch, 0, ~1ULL);
+	ASSERT_EQ(true, next_event(self->fd, &event));
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+	EXPECT_LE(before[0] + 200 * MSEC, event.deadline);
+	/* And after all that the kernel has come to a timer once in vain. */
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(1, stats.deferrals);
+	EXPECT_EQ(5, stats.expiries);
+}
+
+/* The shortest idle timeout that is looked after by the kernel. */
+TEST_F(touch, too_short)
+{
+	struct twheel_timer_rearm rearm = { .limit = TWHEEL_LIMIT_IDLE };
+
+	EXPECT_EQ(-EINVAL, add_idle(self->fd, 1, 0, 0, NULL));
+	EXPECT_EQ(-EINVAL, add_idle(self->fd, TWHEEL_IDLE_MIN - 1, HOUR, 0, NULL));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, add_idle(self->fd, HOUR, 0, 0, &rearm.handle));
+	rearm.time = TWHEEL_IDLE_MIN - 1;
+	EXPECT_EQ(-EINVAL, wh_rearm_timer(self->fd, &rearm));
+	rearm.time = TWHEEL_IDLE_MIN;
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
+	EXPECT_EQ(0, add_idle(self->fd, TWHEEL_IDLE_MIN, 0, 0, NULL));
+}
+
+/**
+ * struct toucher - a thread that touches words for as long as it runs
+ * @touch:	the array
+ * @n:		its first words
+ * @every:	how long it stores the same time: those that come up by it do so together
+ * @stop:	end
+ */
+struct toucher {
+	struct twheel_touch	*touch;
+	unsigned int		n;
+	__u64			every;
+	bool			stop;
+};
+
+static void *touch_all(void *arg)
+{
+	struct toucher *toucher = arg;
+	unsigned int i;
+	__u64 now = 0;
+
+	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED)) {
+		if (published(toucher->touch) >= now + toucher->every)
+			now = published(toucher->touch);
+		for (i = 0; i < toucher->n; i++)
+			store(toucher->touch, i, now);
+	}
+	return NULL;
+}
+
+/*
+ * With a store for each, a program has very many timers live that come up again all the time. A
+ * softirq arms no more than 64 of them anew in a tick; the others are a worker's, and are in the
+ * end as exact as those.
+ */
+TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
+{
+	const unsigned int n = very_many() / 5;
+	struct twheel_context_stats before, stats;
+	struct twheel_setup setup;
+	struct toucher toucher = { .n = n, .every = 100 * MSEC };
+	struct twheel_event event;
+	struct twheel_info info;
+	__u64 begin, last, i, in_softirq;
+	pthread_t thread;
+	int fd = wh_open(0);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, wh_info(fd, &info));
+	ASSERT_EQ(0, wh_setup(fd, 0, n, &setup));
+	toucher.touch = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+	ASSERT_NE(NULL, toucher.touch);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, add_idle(fd, 500 * MSEC, 0, i, NULL));
+	begin = now_ns();
+	ASSERT_EQ(0, wh_stats(fd, &before));
+	sleep_ns(2 * SEC);
+	ASSERT_EQ(0, wh_stats(fd, &stats));
+	last = now_ns();
+	in_softirq = stats.deferrals - before.deferrals;
+	in_softirq -= in_softirq < stats.postponed - before.postponed ?
+		      in_softirq : stats.postponed - before.postponed;
+	printf("# armed anew %llu times, postponed %llu times in %llu ticks\n",
+	       stats.deferrals - before.deferrals, stats.postponed - before.postponed,
+	       (last - begin) / info.tick_ns);
+	EXPECT_LT(0, stats.postponed);
+	/* Some were postponed before that, and looked at since. */
+	EXPECT_GE(64 * ((last - begin) / info.tick_ns + 2) + n, in_softirq);
+	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	last = now_ns();
+	/* Each expires, once, and none before its time. */
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(true, next_event(fd, &event));
+		ASSERT_GT(n, event.user_data);
+		ASSERT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+		ASSERT_LE(event.deadline, event.fired);
+		ASSERT_LE(toucher.touch->words[event.user_data] + 500 * MSEC, event.deadline);
+		ASSERT_NE(1, toucher.touch->words[event.user_data]);
+		store(toucher.touch, event.user_data, 1);
+	}
+	EXPECT_EQ(0, wh_nr_timers(fd));
+	EXPECT_EQ(0, munmap(toucher.touch, setup.touch_bytes));
+	EXPECT_EQ(0, close(fd));
+}
+
+/**
+ * struct account - what calls for timers that are touched have found
+ * @n:		how many timers
+ * @handle:	these
+ * @cancelled:	how many were cancelled, and added again
+ * @rearmed:	how many were moved
+ * @wrong:	calls that did not find a pending timer
+ */
+struct account {
+	unsigned int	n;
+	__u64	handle[20000];
+	__u64	cancelled;
+	__u64	rearmed;
+	__u64	wrong;
+};
+
+/* Cancels, moves or asks for a timer that ought to be pending. */
+static void do_something(struct __test_metadata *_metadata, int fd, struct account *account)
+{
+	unsigned int i = random_below(account->n);
+	__u64 handle = account->handle[i];
+
+	switch (random_below(3)) {
+	case 0:
+		account->wrong += wh_cancel(fd, handle) != TWHEEL_WAS_PENDING;
+		ASSERT_EQ(-ENOENT, wh_state(fd, handle));
+		ASSERT_EQ(0, add_idle(fd, SEC, 0, i % WORDS, &account->handle[i]));
+		account->cancelled++;
+		break;
+	case 1:
+		account->wrong += wh_active(fd, handle) != TWHEEL_WAS_PENDING;
+		account->rearmed++;
+		break;
+	default:
+		account->wrong += wh_state(fd, handle) != TWHEEL_STATE_PENDING;
+	}
+}
+
+/* Says that timers were active, many in one call, so that they come up again at once. */
+static bool active_together(int fd, const __u64 *handle, int n)
+{
+	struct twheel_op ops[1000] = {};
+	int i;
+
+	for (i = 0; i < n; i++) {
+		ops[i].opcode = TWHEEL_OP_REARM;
+		ops[i].handle = handle[i];
+		ops[i].flags = TWHEEL_ACTIVE;
+		ops[i].limit = TWHEEL_LIMIT_IDLE;
+	}
+	return wh_submit(fd, ops, n, sizeof(*ops), 0) == n;
+}
+
+/* What is done to timers that are postponed finds them pending. */
+TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
+{
+	struct toucher toucher = { .n = WORDS, .touch = self->touch, .every = 100 * MSEC };
+	struct account *account = calloc(1, sizeof(*account));
+	const unsigned int n = very_many() / 5;
+	struct twheel_context_stats stats;
+	pthread_t thread;
+	unsigned int i;
+	__u64 end;
+
+	ASSERT_NE(NULL, account);
+	ASSERT_GE(ARRAY_SIZE(account->handle), n);
+	account->n = n;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, add_idle(self->fd, SEC, 0, i % WORDS, &account->handle[i]));
+	/* A second from now they come up at once, too many for a tick; and so each second. */
+	for (i = 0; i < n; i += 1000)
+		ASSERT_TRUE(active_together(self->fd, account->handle + i, 1000));
+	account->rearmed += n;
+	/* No more than that most of them come up in between. */
+	for (end = now_ns() + 4 * SEC; now_ns() < end; sleep_ns(MSEC)) {
+		for (i = 0; i < 10; i++)
+			do_something(_metadata, self->fd, account);
+	}
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	printf("# %llu cancelled, %llu moved, %llu times postponed, %llu wrong\n",
+	       account->cancelled, account->rearmed, stats.postponed, account->wrong);
+	EXPECT_EQ(0, account->wrong);
+	EXPECT_LT(0, stats.postponed);
+	EXPECT_EQ(account->cancelled, stats.cancels);
+	EXPECT_EQ(account->rearmed, stats.rearms);
+	EXPECT_EQ(n + account->cancelled, stats.adds);
+	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_TRUE(wh_wait_events(self->fd, n));
+	free(account);
+}
+
+/* Some are closed while they are postponed. */
+TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
+{
+	struct toucher toucher = { .n = WORDS };
+	__u64 pending = total("pending");
+	struct twheel_context_stats stats;
+	struct twheel_setup setup;
+	unsigned int round, i;
+	pthread_t thread;
+	int fd;
+
+	for (round = 0; round < 5; round++) {
+		fd = wh_open(0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, wh_setup(fd, 0, WORDS, &setup));
+		toucher.touch = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+		ASSERT_NE(NULL, toucher.touch);
+		toucher.stop = false;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+		for (i = 0; i < 10000; i++)
+			ASSERT_EQ(0, add_idle(fd, 20 * MSEC, 0, i % WORDS, NULL));
+		do {
+			ASSERT_EQ(0, wh_stats(fd, &stats));
+		} while (stats.postponed < 1000);
+		__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		EXPECT_EQ(0, munmap(toucher.touch, setup.touch_bytes));
+		EXPECT_EQ(0, close(fd));
+		EXPECT_EQ(pending, total("pending"));
+	}
 }
 
 /**
@@ -431,8 +712,6 @@ static void *scribble(void *arg)
 		/* And halves of words, as a 32-bit program does. */
 		half = (__u32 *)&vandal->touch->words[word] + (value & 1);
 		__atomic_store_n(half, value >> 32, __ATOMIC_RELAXED);
-		if (!random_below(100))
-			vandal->touch->now = value;
 	}
 	return NULL;
 }

@@ -497,6 +497,32 @@ static inline __u64 total(const char *key)
 	return found;
 }
 
+/* A number of a CPU in debugfs's list of them, or POISON. */
+static inline __u64 cpu_number(int cpu, const char *key)
+{
+	int column = -1, i, number;
+	char line[1024], *word;
+	__u64 found = POISON;
+	FILE *file;
+
+	/* Harmless if it is mounted. */
+	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
+	file = fopen(DEBUGFS "/twheel/cpus", "r");
+	if (!file)
+		return POISON;
+	while (fgets(line, sizeof(line), file)) {
+		number = atoi(line);
+		for (i = 0, word = strtok(line, "\n "); word; i++, word = strtok(NULL, "\n ")) {
+			if (!strcmp(word, key))
+				column = i;
+			else if (i == column && number == cpu)
+				found = strtoull(word, NULL, 10);
+		}
+	}
+	fclose(file);
+	return found;
+}
+
 /* Waits until a total has a value. Returns whether that came true. */
 static inline bool wait_total(const char *key, __u64 value)
 {
@@ -510,13 +536,43 @@ static inline bool wait_total(const char *key, __u64 value)
 	return true;
 }
 
-static inline int pin(int cpu)
+#define PM_TEST		"/sys/power/pm_test"
+#define PM_TEST_DELAY	"/sys/module/suspend/parameters/pm_test_delay"
+
+static inline bool text_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool written;
+
+	if (fd < 0)
+		return false;
+	written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return written;
+}
+
+/*
+ * Suspends as far as @level for some seconds: "core" is all but the last step, "processors"
+ * ends before the clocks are stopped. Returns whether the kernel can.
+ */
+static inline bool suspend(const char *level, unsigned int seconds)
+{
+	return text_write(PM_TEST, level) && !file_write(PM_TEST_DELAY, seconds) &&
+	       text_write("/sys/power/state", "mem");
+}
+
+static inline int pin_process(pid_t pid, int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+	return sched_setaffinity(pid, sizeof(set), &set) ? -errno : 0;
+}
+
+static inline int pin(int cpu)
+{
+	return pin_process(0, cpu);
 }
 
 /* The CPUs that this process may run on. Returns how many. */

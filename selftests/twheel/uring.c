@@ -187,6 +187,51 @@ static struct twheel_op cancel_op(__u64 handle)
 	};
 }
 
+/* Has this process a worker of io_uring's? */
+static bool has_worker(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	bool found = false;
+	struct dirent *task;
+	char path[300], name[32];
+	FILE *file;
+
+	while (tasks && (task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		found |= fgets(name, sizeof(name), file) && !strncmp(name, "iou-wrk", 7);
+		fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/*
+ * A long array is not done while it is handed in, where it would keep what else is handed in, or
+ * the thread that polls, waiting: a worker does it.
+ */
+TEST_F(uring, long_arrays_are_a_workers)
+{
+	enum { SHORT = 1024, LONG = SHORT + 1 };
+	struct twheel_op *ops = calloc(LONG, SIZE);
+	unsigned int i;
+
+	ASSERT_NE(NULL, ops);
+	for (i = 0; i < LONG; i++)
+		ops[i] = add_op(HOUR, i);
+	ASSERT_EQ(SHORT, command(self, variant, ops, SHORT, SIZE, 0));
+	EXPECT_EQ(!!(variant->flags & IOSQE_ASYNC), has_worker());
+	ASSERT_EQ(LONG, command(self, variant, ops, LONG, SIZE, 0));
+	EXPECT_EQ(true, has_worker());
+	for (i = 0; i < LONG; i++)
+		ASSERT_EQ(0, ops[i].result);
+	EXPECT_EQ(SHORT + LONG, wh_nr_timers(self->fd));
+	free(ops);
+}
+
 /* Whoever does it has the program's file descriptors. */
 TEST_F(uring, watches)
 {
@@ -501,6 +546,28 @@ TEST_F(uring, multishot_poll)
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ(i, event.user_data);
 	}
+}
+
+/* Entries of the device's ring. */
+#define RING	16
+
+/* To ask does not wake who asks: with a ring that is full there would be no end of it. */
+TEST_F(uring, multishot_poll_of_a_full_ring)
+{
+	struct twheel_setup setup;
+	struct io_uring_cqe cqe;
+	unsigned int i;
+
+	ASSERT_EQ(0, wh_setup(self->fd, RING, 0, &setup));
+	for (i = 0; i < 2 * RING; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	while (total("pending"))
+		sleep_ns(MSEC);
+	io_uring_prep_poll_multishot(io_uring_get_sqe(&self->ring), self->fd, POLLIN);
+	ASSERT_EQ(true, hand_in(self, 1));
+	ASSERT_EQ(POLLIN, result(self, &cqe) & POLLIN);
+	EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags & IORING_CQE_F_MORE);
+	EXPECT_EQ(true, nothing_completes(self));
 }
 
 /* Leaves a read, a poll and a command in flight. */

@@ -3,10 +3,12 @@
  * Watched connections to which something happens at the very moment at which they are due:
  * either it was in time, or the connection is closed, and everybody who asks is told the same.
  */
-#include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
 #include "watch_test.h"
+
+#include "late_memory.h"
+#include "late_workers.h"
 
 /* Connections at a time. */
 #define BATCH		100
@@ -328,38 +330,155 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 	EXPECT_LT(0, self->late);
 }
 
-/* Memory whose first page is not there until it is asked for. Returns the userfaultfd, or -1. */
-static int late_memory(char **memory, size_t size)
-{
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_api api = { .api = UFFD_API };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+/* Timers that are replaced, and for how long. */
+#define NR_KEYS		256
+#define REPLACE_NS	(4 * SEC)
 
-	if (uffd < 0)
-		return -1;
-	*memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	range.range.start = (uintptr_t)*memory;
-	range.range.len = size;
-	if (*memory == MAP_FAILED || ioctl(uffd, UFFDIO_API, &api) ||
-	    ioctl(uffd, UFFDIO_REGISTER, &range)) {
-		close(uffd);
-		return -1;
-	}
-	return uffd;
+/* Adds a timer with a key, for one end or the other of a connection. Returns a verdict. */
+static int replace(int fd, int (*pair)[2], int key, __u64 idle)
+{
+	struct twheel_timer_add add = watch_add(pair[key][random_below(2)], idle, TWHEEL_KEYED);
+
+	add.key = key;
+	return wh_add_timer(fd, &add);
 }
 
-struct sender {
-	int sock;
-	char *memory;
-	ssize_t sent;
-};
-
-static void *send_late(void *arg)
+/*
+ * A timer that is replaced while it is with the worker: on the same socket, or on another one.
+ * Each arming has ended in one way: it was replaced, or its event was read.
+ */
+TEST_F_TIMEOUT(races, replaced_when_due, 120)
 {
-	struct sender *sender = arg;
+	__u64 begin = now_ns(), end = begin + REPLACE_NS, adds = 0, read = 0;
+	__u64 round = TWHEEL_IDLE_MIN;
+	struct twheel_context_stats stats;
+	struct twheel_event events[64];
+	int pair[NR_KEYS][2], rounds, i, n, ret;
+	__u64 pending = 0;
 
-	sender->sent = send(sender->sock, sender->memory, 1, MSG_NOSIGNAL);
-	return NULL;
+	ASSERT_EQ(0, connections(AF_INET, pair, NR_KEYS));
+	/* A slow machine takes long for each round. */
+	for (rounds = 0; rounds < 3 || begin < end;
+	     rounds++, round = now_ns() - begin, begin += round) {
+		for (i = 0; i < NR_KEYS; i++) {
+			/* Some are due before the next round, others are not. */
+			ret = replace(self->fd, pair, i, TWHEEL_IDLE_MIN + random_below(round));
+			ASSERT_LE(0, ret);
+			adds++;
+			pending += ret == TWHEEL_WAS_PENDING;
+		}
+		while ((n = wh_read(self->fd, events, ARRAY_SIZE(events))) > 0)
+			read += n;
+		sleep_ns(TWHEEL_IDLE_MIN / 2 + random_below(10) * MSEC);
+	}
+	EXPECT_TRUE(wait_for_last(self->fd));
+	while ((n = wh_read(self->fd, events, ARRAY_SIZE(events))) > 0)
+		read += n;
+	EXPECT_TRUE(wait_timers(self->fd, 0));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(adds, stats.adds);
+	EXPECT_EQ(0, stats.ended);
+	EXPECT_EQ(read, stats.delivered);
+	EXPECT_EQ(adds, stats.cancels + stats.delivered);
+	printf("# %llu adds, %llu of them while the last timer was pending, %llu events\n", adds,
+	       pending, read);
+	EXPECT_LT(0, pending);
+	EXPECT_LT(0, read);
+	for (i = 0; i < NR_KEYS; i++) {
+		EXPECT_TRUE(say(pair[i][0], pair[i][1]));
+		close(pair[i][0]);
+		close(pair[i][1]);
+	}
+}
+
+/* Waits until a connection is being ended. Returns whether that came true. */
+static bool await_end(int sock)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (tcp_info(sock).tcpi_state == TCP_ESTABLISHED)
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
+/*
+ * A program that connects again with the same socket as soon as it sees its connection end: the
+ * reset is for that, and not for the new one.
+ */
+TEST_F_TIMEOUT(races, connected_again, 120)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	int sock, here, there, fd, i, nr = rounds(1000) * 5;
+	struct sockaddr_storage address;
+	socklen_t length;
+
+	fd = listener(AF_INET, &address, &length);
+	ASSERT_LE(0, fd);
+	sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(0, connect(sock, (void *)&address, length));
+		here = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		ASSERT_EQ(0, watch(self->fd, sock, TWHEEL_IDLE_MIN, TWHEEL_WATCH_ABORT, NULL));
+		ASSERT_TRUE(await_end(sock));
+		ASSERT_EQ(0, connect(sock, &nowhere, sizeof(nowhere)));
+		ASSERT_EQ(0, connect(sock, (void *)&address, length)) TH_LOG("%d", errno);
+		there = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		sleep_ns(2 * MSEC);
+		ASSERT_TRUE(say(sock, there)) TH_LOG("round %d", i);
+		ASSERT_TRUE(say(there, sock)) TH_LOG("round %d", i);
+		ASSERT_EQ(0, connect(sock, &nowhere, sizeof(nowhere)));
+		close(here);
+		close(there);
+	}
+	close(sock);
+	close(fd);
+}
+
+/*
+ * One that does so before the worker has looked: a timer ends with its connection, and does not go
+ * on to watch the next one.
+ */
+TEST_F_TIMEOUT(races, connected_again_at_once, 120)
+{
+	enum { SOCKETS = 10 };
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct twheel_timer_add add = {
+		.time		= TWHEEL_TIME_NONE,
+		.flags		= TWHEEL_WATCHED | TWHEEL_WATCH_ABORT,
+		.clock		= CLOCK_MONOTONIC,
+		.lifetime	= 3 * SEC,
+	};
+	int sock[SOCKETS], here[SOCKETS], there[SOCKETS], fd, i;
+	struct sockaddr_storage address;
+	struct late_workers late;
+	socklen_t length;
+
+	fd = listener(AF_INET, &address, &length);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < SOCKETS; i++) {
+		sock[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ASSERT_EQ(0, connect(sock[i], (void *)&address, length));
+		here[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		add.touch = sock[i];
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	}
+	ASSERT_EQ(true, hold_workers(&late));
+	for (i = 0; i < SOCKETS; i++) {
+		EXPECT_EQ(0, connect(sock[i], &nowhere, sizeof(nowhere)));
+		EXPECT_EQ(0, connect(sock[i], (void *)&address, length)) TH_LOG("%d", errno);
+		there[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	}
+	ASSERT_EQ(true, let_workers_be(&late));
+	EXPECT_EQ(true, wait_timers(self->fd, 0));
+	sleep_ns(4 * SEC);
+	for (i = 0; i < SOCKETS; i++) {
+		EXPECT_EQ(TCP_ESTABLISHED, tcp_info(sock[i]).tcpi_state);
+		close(sock[i]);
+		close(here[i]);
+		close(there[i]);
+	}
+	close(fd);
 }
 
 /*
@@ -371,8 +490,6 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	const size_t page = sysconf(_SC_PAGESIZE);
 	struct sender sender = {};
 	struct twheel_event event;
-	struct uffdio_copy copy;
-	struct uffd_msg message;
 	int pair[2][2], uffd;
 	__u64 handle[2], sent;
 	pthread_t thread;
@@ -386,20 +503,15 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	ASSERT_EQ(0, watch(self->fd, pair[0][0], IDLE, TWHEEL_WATCH_ABORT, &handle[0]));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
 	/* Now it waits for its memory, with the socket locked. */
-	ASSERT_EQ(sizeof(message), read(uffd, &message, sizeof(message)));
+	ASSERT_EQ(true, memory_wanted(uffd));
 	ASSERT_EQ(0, watch(self->fd, pair[1][0], 3 * IDLE, TWHEEL_WATCH_ABORT, &handle[1]));
 	ASSERT_TRUE(wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle[1], event.handle);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle[0]));
 
-	copy = (struct uffdio_copy) {
-		.dst = (uintptr_t)sender.memory,
-		.src = (uintptr_t)aligned_alloc(page, page),
-		.len = page,
-	};
 	sent = coarse_ns();
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(1, sender.sent);
 	EXPECT_EQ(1, recv(pair[0][1], &byte, 1, 0));
@@ -407,7 +519,41 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle[0], event.handle);
 	EXPECT_LE(sent + IDLE, event.deadline);
-	free((void *)(uintptr_t)copy.src);
+	close(uffd);
+}
+
+/* The longer it is at work, the later is the next look, up to a second; the first ones are not. */
+TEST_F_TIMEOUT(races, busy_for_long, 60)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct sender sender = {};
+	struct twheel_event event;
+	int pair[1][2], uffd;
+	pthread_t thread;
+	__u64 handle, busy;
+
+	uffd = late_memory(&sender.memory, page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, connections(AF_INET, pair, 1));
+	sender.sock = pair[0][0];
+	/* Once there are watches there is a count. */
+	ASSERT_EQ(0, watch(self->fd, pair[0][0], SEC, TWHEEL_WATCH_ABORT, &handle));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
+	ASSERT_EQ(true, memory_wanted(uffd));
+	busy = watch_count("timers busy");
+	sleep_ns(4 * SEC);
+	busy = watch_count("timers busy") - busy;
+	printf("# found busy %llu times\n", busy);
+	EXPECT_LE(8, busy);
+	EXPECT_GE(30, busy);
+	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
+	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(1, sender.sent);
+	ASSERT_TRUE(wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(handle, event.handle);
 	close(uffd);
 }
 

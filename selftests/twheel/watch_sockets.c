@@ -327,7 +327,7 @@ static __u64 tcp_socks(void)
 }
 
 /* Every socket that falls silent is closed, once, and no other one. */
-TEST_F(watched, a_crowd)
+TEST_F_TIMEOUT(watched, a_crowd, 120)
 {
 	static int pair[CROWD][2], events[CROWD];
 	/* Fewer on a slow kernel: half of them are to be heard of in time. */

@@ -31,10 +31,10 @@ expectations() {
 	HOLDS(sizeof(struct twheel_op) == 96);
 	HOLDS(sizeof(struct twheel_submit) == 16);
 	HOLDS(sizeof(struct twheel_drain) == 24);
-	HOLDS(sizeof(struct twheel_context_stats) == 88);
+	HOLDS(sizeof(struct twheel_context_stats) == 96);
 	HOLDS(sizeof(struct twheel_setup) == 40);
 	HOLDS(sizeof(struct twheel_ring) == 128);
-	HOLDS(sizeof(struct twheel_touch) == 64);
+	HOLDS(sizeof(struct twheel_touch) == 4096);
 	HOLDS(sizeof(struct twheel_event) == 48);
 	HOLDS(sizeof(struct twheel_rule) == 112);
 	HOLDS(sizeof(struct twheel_connection) == 72);
@@ -58,11 +58,12 @@ expectations() {
 	AT(twheel_submit, flags, 14);
 	AT(twheel_drain, cursor, 16);
 	AT(twheel_context_stats, ended, 80);
+	AT(twheel_context_stats, postponed, 88);
 	AT(twheel_setup, reserved, 20);
 	AT(twheel_setup, touch_bytes, 32);
 	AT(twheel_ring, tail, 64);
 	AT(twheel_ring, events, 128);
-	AT(twheel_touch, words, 64);
+	AT(twheel_touch, words, 4096);
 	AT(twheel_event, seq, 32);
 	AT(twheel_event, reason, 44);
 	AT(twheel_rule, uid, 16);
@@ -79,7 +80,7 @@ expectations() {
 	HOLDS(TWHEEL_IOC_TIMER_QUERY == 0xc04074a4);
 	HOLDS(TWHEEL_IOC_SUBMIT == 0x401074a5);
 	HOLDS(TWHEEL_IOC_DRAIN == 0xc01874a6);
-	HOLDS(TWHEEL_IOC_STATS == 0x805874a7);
+	HOLDS(TWHEEL_IOC_STATS == 0x806074a7);
 	HOLDS(TWHEEL_IOC_SETUP == 0xc02874a8);
 	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc07074b0);
 	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x407074b1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "check.h"
 
+__thread unsigned long steps;
+
 struct count {
 	unsigned long nodes;
 	unsigned long chunks;
@@ -20,19 +22,19 @@ static void check_node(const struct twheel *wheel, const struct twheel_node *nod
 		return;
 	CHECK(place->tick > wheel->now);
 	CHECK(node->after == (place->tick - 1) << wheel->shift);
-	/* A node that was overdue when it was filed comes up at the next tick. */
-	CHECK(twheel_may_defer(node, node->deadline) || place->tick == wheel->now + 1);
+	/* Or its time had passed when it was filed. */
+	CHECK(twheel_may_defer(node, node->deadline) ||
+	      place->tick <= wheel->earliest >> wheel->shift);
 }
 
 /* Has another CPU reported that it emptied the chunk? */
 static bool reported(const struct twheel *wheel, const struct twheel_chunk *chunk)
 {
-	const struct twheel_page *page, *listed;
+	const struct twheel_page *page = twheel_page_of(chunk), *listed;
 
-	page = (void *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1UL));
 	for (listed = wheel->emptied; listed; listed = listed->next_emptied)
 		if (listed == page)
-			return page->emptied >> (chunk - page->chunk) & 1;
+			return page->emptied & twheel_chunk_bit(chunk);
 	return false;
 }
 
@@ -57,7 +59,8 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 	for (; !(*link & 1); link = &chunk->link) {
 		chunk = (struct twheel_chunk *)*link;
 		CHECK((unsigned long)chunk % TWHEEL_CHUNK_BYTES == 0);
-		CHECK(chunk->pprev == link);
+		CHECK(chunk->pprev == link || link == &wheel->work.head);
+		CHECK(!(twheel_page_of(chunk)->free & twheel_chunk_bit(chunk)));
 		for (used = stale = i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			const struct twheel_node *node = chunk->cell[i];
 
@@ -73,7 +76,7 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 			used++;
 		}
 		if (!used) {
-			CHECK(stale || reported(wheel, chunk));
+			CHECK(stale || link == &wheel->work.head || reported(wheel, chunk));
 			count->emptied++;
 		}
 		count->nodes += used;
@@ -123,28 +126,57 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 	}
 }
 
+/* Returns how many chunks of a page are free. */
+static unsigned long check_page(const struct twheel *wheel, const struct twheel_page *page)
+{
+	const struct twheel_chunk *chunk;
+	unsigned long nr = 0;
+	unsigned int i;
+	u64 free;
+
+	CHECK(page->wheel == wheel);
+	CHECK(!((page->free | page->emptied) & ~TWHEEL_PAGE_FREE));
+	for (free = page->free; free; free &= free - 1, nr++) {
+		chunk = (const struct twheel_chunk *)page + __ffs64(free);
+		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
+			CHECK(!chunk->cell[i]);
+	}
+	return nr;
+}
+
+/* Returns how many chunks of all pages are free. */
+static unsigned long check_pages(const struct twheel *wheel)
+{
+	const struct twheel_page *page = wheel->barred ? wheel->barred_page : wheel->page;
+	unsigned long free = 0, nr;
+
+	CHECK(!(wheel->barred ? wheel->page : wheel->barred_page));
+	for (; page; page = page->next) {
+		nr = check_page(wheel, page);
+		CHECK(nr);
+		CHECK(page->next || page == wheel->last_page);
+		free += nr;
+	}
+	return free;
+}
+
 void check_wheel(const struct twheel *wheel, unsigned long entries)
 {
 	struct place work = { .work = true };
-	const struct twheel_chunk *chunk;
 	struct count count = { 0 };
-	unsigned long free = 0;
+	unsigned long free;
 	unsigned int i;
 
 	check_chain(wheel, &wheel->work, &work, &count);
 	check_spill(&wheel->work_spill, &count);
 	check_spill(&wheel->inbox, &count);
+	check_spill(&wheel->received, &count);
 	for (i = 0; i < TWHEEL_LEVELS; i++)
 		check_level(wheel, i, &count);
 	CHECK(count.nodes == entries);
 	CHECK(count.chunks - count.emptied <= count.nodes);
 
-	for (chunk = wheel->free; chunk; chunk = (struct twheel_chunk *)chunk->link) {
-		CHECK(!chunk->pprev);
-		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
-			CHECK(!chunk->cell[i]);
-		free++;
-	}
-	CHECK(free == wheel->stats.free);
+	free = check_pages(wheel);
+	CHECK(free == twheel_nr_free(&wheel->stats));
 	CHECK(free + count.chunks == wheel->stats.chunks);
 }

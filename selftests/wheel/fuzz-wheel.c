@@ -123,6 +123,11 @@ static void execute(struct run *run)
 
 	switch (ops[i->op & 15]) {
 	case SUPPLY:
+		twheel_bar(m->wheel, i->bits & 0x40);
+		if (i->bits & 0x80) {
+			model_give_back(m, i->value, i->timer);
+			break;
+		}
 		model_withhold(m);
 		model_supply(m, i->value);
 		break;

@@ -48,6 +48,14 @@ typedef long long s64;
 	(void)(&_a == &_b);						\
 	_a < _b ? _a : _b; })
 
+#define swap(a, b) do {							\
+	__typeof__(a) _a = (a);						\
+	(a) = (b);							\
+	(b) = _a;							\
+	} while (0)
+
+#define static_assert(x)	_Static_assert(x, #x)
+
 /* What "cannot happen" ends the test. */
 #define WARN_ON_ONCE(x) do {						\
 	if (x) {							\
@@ -64,6 +72,12 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
+/* For who frees what others may still be reading. */
+struct rcu_head {
+	struct rcu_head *next;
+	void (*func)(struct rcu_head *head);
+};
+
 /* One that another thread may change, as in the kernel. */
 typedef struct {
 	long counter;
@@ -72,10 +86,26 @@ typedef struct {
 /* Here threads can meet; stress-wheel.c has one wait for another. */
 #ifdef STRESS
 void meet(void);
+void rcu_read_lock(void);
+void rcu_read_unlock(void);
 #else
 static inline void meet(void)
 {
 }
+
+static inline void rcu_read_lock(void)
+{
+}
+
+static inline void rcu_read_unlock(void)
+{
+}
+#endif
+
+/* The steps that a thread has gone, of those that may be many: see test_steps(). */
+#ifdef COUNT_STEPS
+extern __thread unsigned long steps;
+#define twheel_step()		((void)steps++)
 #endif
 
 /* Marked accesses are atomic, and order nothing: what they are in the kernel. */
@@ -92,7 +122,10 @@ static inline void meet(void)
 #endif
 
 /* What was written before the release is seen after the acquire. */
-#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_load_acquire(p) ({						\
+	__typeof__(*(p)) _value = __atomic_load_n(p, __ATOMIC_ACQUIRE);	\
+	meet();								\
+	_value; })
 
 /* See above. */
 #define smp_store_release(p, v) do {					\

@@ -1,63 +1,148 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model.h"
 
-/* Takes the wheel's free chunks away, for it to run out of them. */
-void model_withhold(struct model *m)
+/* Keeps what is free of a page from the wheel, which does not count it. */
+static void withhold_page(struct model *m, struct twheel_page *page)
 {
 	struct twheel_chunk *chunk;
 
-	while ((chunk = m->wheel->free)) {
-		m->wheel->free = (struct twheel_chunk *)chunk->link;
+	for (; page->free; page->free &= page->free - 1) {
+		chunk = (struct twheel_chunk *)page + __ffs64(page->free);
 		chunk->link = (unsigned long)m->withheld;
 		m->withheld = chunk;
 	}
-	m->wheel->stats.chunks -= m->wheel->stats.free;
-	m->wheel->stats.free = 0;
+}
+
+/* Takes the wheel's free chunks away, for it to run out of them. */
+void model_withhold(struct model *m)
+{
+	struct twheel *wheel = m->wheel;
+	bool barred = wheel->barred;
+
+	/* A chunk that is neither free nor in use must not be looked at for a report. */
+	while (wheel->emptied)
+		twheel_reclaim(wheel);
+	twheel_bar(wheel, false);
+	for (; wheel->page; wheel->page = wheel->page->next)
+		withhold_page(m, wheel->page);
+	twheel_bar(wheel, barred);
+	wheel->stats.chunks -= wheel->stats.free;
+	wheel->stats.free = 0;
 }
 
 void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now)
 {
-	const unsigned int pages = nr / TWHEEL_PAGE_CHUNKS + 1;
 	const u16 owner = 7;
 	unsigned int i;
 
 	memset(m, 0, sizeof(*m));
 	m->nr = nr;
+	m->most_pages = nr / TWHEEL_PAGE_CHUNKS + 1;
 	m->wheel = aligned_alloc(64, sizeof(*m->wheel));
 	m->timers = calloc(nr, sizeof(*m->timers));
-	m->pages = aligned_alloc(TWHEEL_PAGE_BYTES, pages * sizeof(*m->pages));
+	m->pages = calloc(m->most_pages, sizeof(*m->pages));
 	if (!m->wheel || !m->timers || !m->pages) {
 		perror("model: malloc");
 		exit(2);
 	}
-	memset(m->pages, 0, pages * sizeof(*m->pages));
 	for (i = 0; i < nr; i++)
 		m->timers[i].node.owner = owner;
 	twheel_init(m->wheel, shift, owner, now);
-	for (i = 0; i < pages; i++)
-		twheel_supply(m->wheel, &m->pages[i]);
-	model_withhold(m);
+}
+
+/* A page of its own, so that its end is noticed. */
+void *model_page(void)
+{
+	void *page = aligned_alloc(TWHEEL_PAGE_BYTES, TWHEEL_PAGE_BYTES);
+
+	if (!page) {
+		perror("model: malloc");
+		exit(2);
+	}
+	return memset(page, 0, TWHEEL_PAGE_BYTES);
+}
+
+static void supply_one(struct model *m)
+{
+	struct twheel_chunk *chunk = m->withheld;
+
+	m->withheld = (struct twheel_chunk *)chunk->link;
+	twheel_chunk_free(m->wheel, chunk);
+	m->wheel->stats.free++;
+	m->wheel->stats.chunks++;
 }
 
 /* Gives the wheel so many chunks, as far as there are any. */
 void model_supply(struct model *m, unsigned int nr)
 {
-	struct twheel_chunk *chunk;
+	struct twheel_page *page;
 
-	for (; nr; nr--) {
-		chunk = m->withheld;
-		if (!chunk)
+	while (nr) {
+		if (m->withheld) {
+			supply_one(m);
+			nr--;
+			continue;
+		}
+		if (m->nr_pages == m->most_pages)
 			break;
-		m->withheld = (struct twheel_chunk *)chunk->link;
-		chunk->link = (unsigned long)m->wheel->free;
-		m->wheel->free = chunk;
-		m->wheel->stats.free++;
-		m->wheel->stats.chunks++;
+		page = model_page();
+		m->pages[m->nr_pages++] = page;
+		if (nr >= TWHEEL_PAGE_CHUNKS) {
+			twheel_supply(m->wheel, page, m->nr_pages % 2);
+			nr -= TWHEEL_PAGE_CHUNKS;
+			continue;
+		}
+		page->wheel = m->wheel;
+		page->free = TWHEEL_PAGE_FREE;
+		withhold_page(m, page);
 	}
+}
+
+/* A page that the wheel has given back. */
+static void forget_page(struct model *m, const struct twheel_page *page)
+{
+	unsigned int i;
+
+	for (i = 0; m->pages[i] != page; i++)
+		CHECK(i < m->nr_pages);
+	m->pages[i] = m->pages[--m->nr_pages];
+}
+
+/*
+ * Has the wheel give back what is free beyond @keep chunks, and @reserve more if nobody is
+ * charged for them. All of it is gone then.
+ */
+void model_give_back(struct model *m, unsigned long keep, unsigned long reserve)
+{
+	struct twheel_return ret = { .keep = keep, .reserve = reserve, .looks = m->nr_pages };
+	/* What is reclaimed only becomes free. */
+	unsigned long chunks = m->wheel->stats.chunks, left;
+	struct twheel_page *page;
+	unsigned int i;
+
+	while (twheel_give_back(m->wheel, &ret))
+		;
+	while ((page = ret.pages)) {
+		ret.pages = page->next;
+		CHECK(page->free == TWHEEL_PAGE_FREE);
+		chunks -= TWHEEL_PAGE_CHUNKS;
+		forget_page(m, page);
+		free(page);
+	}
+	CHECK(!m->wheel->emptied);
+	CHECK(m->wheel->stats.chunks == chunks);
+	left = m->wheel->stats.free;
+	/* What is beyond that is in pages that are not wholly free. */
+	for (i = 0; i < m->nr_pages; i++)
+		CHECK(m->pages[i]->free != TWHEEL_PAGE_FREE ||
+		      left < keep + TWHEEL_PAGE_CHUNKS +
+			     (m->pages[i]->charged ? 0 : reserve));
 }
 
 void model_free(struct model *m)
 {
+	while (m->nr_pages)
+		free(m->pages[--m->nr_pages]);
 	free(m->pages);
 	free(m->timers);
 	free(m->wheel);
@@ -73,12 +158,21 @@ static u64 slot_tick(const struct model *m, u64 tick)
 	return tick / width * width;
 }
 
+/* When the wheel comes to a timer that is filed now. */
+static void filed(struct model *m, struct timer *t)
+{
+	u64 due = due_tick(m->wheel, t->node.deadline);
+
+	t->earliest = max(due, m->wheel->earliest >> m->wheel->shift);
+	t->passed = t->earliest > max(due, m->wheel->now + 1);
+}
+
 /* Enters a node in the wheel by @file, and looks where it is. */
 static void enter(struct model *m, struct timer *t, u64 deadline,
 		  u64 (*file)(struct twheel *wheel, struct twheel_node *node, u64 deadline))
 {
 	t->node.deadline = deadline;
-	t->earliest = max(due_tick(m->wheel, deadline), m->wheel->now + 1);
+	filed(m, t);
 	CHECK(file(m->wheel, &t->node, deadline) >> m->wheel->shift ==
 	      slot_tick(m, t->earliest));
 	CHECK(t->node.place);
@@ -124,20 +218,21 @@ void model_send(struct model *m, struct timer *t, u64 deadline)
 	m->armed++;
 }
 
-/* The owner looks into the inbox. */
-static void model_receive(struct model *m)
+/* The owner looks into the inbox. Returns what it has filed, or NULL. */
+struct timer *model_receive(struct model *m)
 {
-	struct twheel_node *node;
+	struct twheel_node *node = twheel_receive(m->wheel);
 	struct timer *t;
 
-	while ((node = twheel_unspill(m->wheel, &m->wheel->inbox))) {
-		t = container_of(node, struct timer, node);
-		CHECK(t->armed && t->sent);
-		CHECK(twheel_try_take(m->wheel, node) == -EAGAIN);
-		t->sent = false;
-		t->earliest = max(due_tick(m->wheel, node->deadline), m->wheel->now + 1);
-		twheel_cascade(m->wheel, node);
-	}
+	if (!node)
+		return NULL;
+	t = container_of(node, struct timer, node);
+	CHECK(t->armed && t->sent);
+	CHECK(twheel_try_take(m->wheel, node) == -EAGAIN);
+	t->sent = false;
+	filed(m, t);
+	twheel_file_sent(m->wheel, node);
+	return t;
 }
 
 /* The tick at which the wheel comes to a timer in a cell. */
@@ -159,6 +254,7 @@ void model_rearm(struct model *m, struct timer *t, u64 deadline)
 	/* The entry stays: the wheel must not get there too late. */
 	CHECK(due >= entry_tick(m, t));
 	t->earliest = max(due, m->wheel->now);
+	t->passed = false;
 	t->node.deadline = deadline;
 }
 
@@ -192,11 +288,11 @@ static void model_expired(void *arg, struct twheel_node *node, u64 late)
 	CHECK(node->deadline <= m->due);
 	CHECK(late == m->due - node->deadline);
 	CHECK(m->wheel->now <= t->earliest);
-	/* In order, or it is later than what is in order. */
-	CHECK(m->wheel->now == t->earliest ||
+	/* In order, or it is later than what is in order; or it was when it was armed. */
+	CHECK(t->passed || m->wheel->now == t->earliest ||
 	      m->due > (m->wheel->now + TWHEEL_BEHIND) << m->wheel->shift);
 	/* If its time has come, one for the next tick may come, too. */
-	CHECK(t->earliest <= (m->due >> m->wheel->shift) + 1);
+	CHECK(t->passed || t->earliest <= (m->due >> m->wheel->shift) + 1);
 	model_left(m, t);
 	if (m->expired)
 		m->expired(m, t);
@@ -216,10 +312,13 @@ static u64 time_within(const struct model *m, u64 tick)
  */
 void model_work(struct model *m, u64 tick, unsigned int budget)
 {
-	model_receive(m);
+	while (model_receive(m))
+		;
 	for (; twheel_advance(m->wheel, tick); budget--) {
-		if (!budget)
+		if (!budget) {
+			twheel_set_earliest(m->wheel, time_within(m, tick));
 			return;
+		}
 		m->due = twheel_due(m->wheel, time_within(m, tick));
 		if (!twheel_expire(m->wheel, 1, m->due, model_expired, m))
 			twheel_expire_spilled(m->wheel, m->due, model_expired, m);
@@ -270,7 +369,7 @@ void model_empty(struct model *m)
 		}
 		node = twheel_unspill(m->wheel, &m->wheel->work_spill);
 		if (!node)
-			node = twheel_unspill(m->wheel, &m->wheel->inbox);
+			node = twheel_receive(m->wheel);
 		if (node)
 			model_evicted(m, node);
 	} while (node || twheel_advance(m->wheel, TWHEEL_NEVER - 1));
@@ -281,7 +380,8 @@ void model_check(const struct model *m)
 {
 	check_wheel(m->wheel, m->armed);
 	CHECK(twheel_next(m->wheel) <= model_next(m));
+	/* An empty chunk that is being worked off has yet to be. */
 	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
-	    !m->wheel->nr_removed)
+	    !m->wheel->nr_removed && !twheel_chunk_get(m->wheel))
 		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER);
 }

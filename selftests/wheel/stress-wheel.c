@@ -3,6 +3,8 @@
  * The wheel's races, with threads: the owner lets time pass while others take nodes away.
  * Every arming has to end once, as fired, removed or taken; and when the owner and another
  * take the last two nodes of a chunk at the same time, one of them sees that it is empty.
+ * Pages go back meanwhile, and are freed when nobody can be looking at them any more: who
+ * looks longer is told by a sanitizer.
  *
  * Prints TAP. Built with -DSTRESS, for the delays of meet().
  */
@@ -35,8 +37,8 @@ struct shared {
 };
 
 static struct twheel wheel;
-static struct twheel_page page __aligned(TWHEEL_PAGE_BYTES);
 static struct shared timers[TIMERS];
+static unsigned long pages_freed;
 
 /* Timers that others took, for the owner to arm. */
 static pthread_mutex_t returned_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +71,91 @@ void meet(void)
 		__asm__ volatile("" ::: "memory");
 	if (draw_below(1024) == 0)
 		sched_yield();
+}
+
+/*
+ * RCU: each thread counts when it begins to read, and when it ends. So a thread reads as long
+ * as its count is odd, and if it is another later, it has ended since.
+ */
+static unsigned long reads[1 + OTHERS];
+static __thread unsigned int self;
+
+void rcu_read_lock(void)
+{
+	/* What is read comes after it. */
+	__atomic_fetch_add(&reads[self], 1, __ATOMIC_SEQ_CST);
+}
+
+void rcu_read_unlock(void)
+{
+	__atomic_fetch_add(&reads[self], 1, __ATOMIC_SEQ_CST);
+}
+
+/* Pages that have been given back, and what the threads' counts were then. */
+struct grace {
+	struct grace *next;
+	struct twheel_page *pages;
+	unsigned long reads[1 + OTHERS];
+};
+
+static struct grace *graces;
+
+static void free_later(struct twheel_page *pages)
+{
+	struct grace *grace = malloc(sizeof(*grace));
+	unsigned int i;
+
+	CHECK(grace);
+	grace->pages = pages;
+	smp_mb();
+	for (i = 0; i <= OTHERS; i++)
+		grace->reads[i] = __atomic_load_n(&reads[i], __ATOMIC_SEQ_CST);
+	grace->next = graces;
+	graces = grace;
+}
+
+static bool is_over(const struct grace *grace)
+{
+	unsigned int i;
+
+	for (i = 0; i <= OTHERS; i++)
+		if (grace->reads[i] & 1 &&
+		    grace->reads[i] == __atomic_load_n(&reads[i], __ATOMIC_SEQ_CST))
+			return false;
+	return true;
+}
+
+static void free_what_is_over(void)
+{
+	struct grace **link = &graces, *grace;
+	struct twheel_page *page;
+
+	while ((grace = *link)) {
+		if (!is_over(grace)) {
+			link = &grace->next;
+			continue;
+		}
+		*link = grace->next;
+		while ((page = grace->pages)) {
+			grace->pages = page->next;
+			/* Where no sanitizer looks, at least nothing is as it was. */
+			memset(page, 0xa5, TWHEEL_PAGE_BYTES);
+			free(page);
+			pages_freed++;
+		}
+		free(grace);
+	}
+}
+
+static void owner_give_back(unsigned long keep)
+{
+	struct twheel_return ret = { .keep = keep, .looks = 1 + draw_below(8) };
+
+	while (twheel_give_back(&wheel, &ret))
+		;
+	if (ret.pages)
+		free_later(ret.pages);
+	free_what_is_over();
 }
 
 static struct shared *draw_timer(void)
@@ -178,8 +265,8 @@ static void let_pass(u64 ticks)
 	u64 due;
 
 	WRITE_ONCE(now, now + ticks);
-	while ((node = twheel_unspill(&wheel, &wheel.inbox)))
-		twheel_cascade(&wheel, node);
+	while ((node = twheel_receive(&wheel)))
+		twheel_file_sent(&wheel, node);
 	while (twheel_advance(&wheel, now)) {
 		due = twheel_due(&wheel, now << wheel.shift);
 		while (twheel_expire(&wheel, 1 + draw_below(4), due, expired, NULL))
@@ -200,6 +287,13 @@ static void own(void)
 			owner_arm_returned();
 		if (draw_below(64) == 0)
 			twheel_forward(&wheel, now);
+		if (draw_below(64) == 0)
+			owner_give_back(draw_below(TWHEEL_PAGE_CHUNKS));
+		if (draw_below(64) == 0 && wheel.stats.chunks < 2 * TIMERS)
+			twheel_supply(&wheel, model_page(), true);
+		/* Now and then all pages become free. */
+		if (draw_below(256) == 0)
+			let_pass(1ULL << 10);
 	}
 }
 
@@ -243,6 +337,7 @@ static void *other(void *arg)
 	unsigned int i;
 
 	random_state = seed + (unsigned long)arg;
+	self = (unsigned long)arg;
 	while (!READ_ONCE(stop)) {
 		for (i = 0; i < ROUND; i++) {
 			t = draw_timer();
@@ -257,12 +352,13 @@ static void *other(void *arg)
 }
 
 /* The wheel has chunks enough, or few, or none. Everybody else waits. */
-static void change_chunks(unsigned int nr)
+static void change_chunks(void)
 {
 	static struct model m = { .wheel = &wheel };
 
 	model_withhold(&m);
-	model_supply(&m, nr);
+	/* A page that goes back has to have all of its own. */
+	model_supply(&m, draw_below(2) ? draw_bits(6) : ~0U);
 }
 
 /* Everybody else waits. Returns how many timers are pending. */
@@ -296,7 +392,7 @@ static void stress(unsigned int seconds)
 		own();
 		pthread_barrier_wait(&quiet);
 		account();
-		change_chunks(draw_bits(6));
+		change_chunks();
 		WRITE_ONCE(stop, ++rounds >= ROUNDS_MIN && time(NULL) >= end);
 		pthread_barrier_wait(&quiet);
 	} while (!stop);
@@ -318,19 +414,20 @@ static void report(void)
 	}
 	printf("# %lu fired, %lu removed, %lu taken, %lu in the owner's hands meanwhile\n",
 	       fired, removed, taken, again);
-	printf("# %lu cascades, %lu spilled\n", wheel.stats.cascades, wheel.stats.spilled);
+	printf("# %lu cascades, %lu spilled, %lu pages given back\n", wheel.stats.cascades,
+	       wheel.stats.spilled, pages_freed);
 	/* What has not happened was not tested. */
 	CHECK(fired && removed && taken && again);
-	CHECK(wheel.stats.cascades && wheel.stats.spilled);
+	CHECK(wheel.stats.cascades && wheel.stats.spilled && pages_freed);
 }
 
 /*
- * A wheel with two nodes, in one chunk. @begun and @ended count the rounds: the owner has
- * filed both, and the other has taken the second. There are no more when @begun is 0.
+ * A wheel with two nodes, in one chunk, whose page is given back with them. @begun and @ended count
+ * the rounds: the owner has filed both, and the other has taken the second. There are no more when
+ * @begun is 0.
  */
 static struct {
 	struct twheel wheel;
-	struct twheel_page page __aligned(TWHEEL_PAGE_BYTES);
 	struct twheel_node node[2];
 	unsigned long begun, ended;
 } two;
@@ -351,6 +448,7 @@ static void *take_second(void *arg __attribute__((unused)))
 {
 	unsigned long round = 0;
 
+	self = 1;
 	while ((round = await(&two.begun, round))) {
 		CHECK(twheel_try_take(&two.wheel, &two.node[1]) == 1);
 		smp_store_release(&two.ended, round);
@@ -358,9 +456,20 @@ static void *take_second(void *arg __attribute__((unused)))
 	return NULL;
 }
 
+/* All that the wheel can give back: the other may just be emptying the page. */
+static struct twheel_page *give_back_two(void)
+{
+	struct twheel_return ret = { .looks = 1 };
+
+	while (twheel_give_back(&two.wheel, &ret))
+		;
+	return ret.pages;
+}
+
 /* Returns how many times. */
 static unsigned long last_two(unsigned int seconds)
 {
+	struct twheel_page *pages;
 	time_t end = time(NULL) + seconds;
 	unsigned long round = 0;
 	u64 deadline = 1 << 20;
@@ -368,12 +477,13 @@ static unsigned long last_two(unsigned int seconds)
 	unsigned int i;
 
 	twheel_init(&two.wheel, 1, 0, 0);
-	twheel_supply(&two.wheel, &two.page);
 	if (pthread_create(&thread, NULL, take_second, NULL)) {
 		perror("stress-wheel: a thread");
 		exit(2);
 	}
 	do {
+		if (!two.wheel.stats.chunks)
+			twheel_supply(&two.wheel, model_page(), true);
 		for (i = 0; i < 2; i++) {
 			two.node[i].deadline = deadline;
 			twheel_file(&two.wheel, &two.node[i], deadline);
@@ -382,8 +492,10 @@ static unsigned long last_two(unsigned int seconds)
 		for (i = round % 512; i; i--)
 			__asm__ volatile("" ::: "memory");
 		twheel_remove(&two.wheel, &two.node[0]);
-		twheel_settle(&two.wheel);
+		pages = give_back_two();
 		await(&two.ended, round - 1);
+		/* The other has done with it. */
+		free(pages);
 		check_wheel(&two.wheel, 0);
 	} while (round % 1024 || time(NULL) < end);
 	smp_store_release(&two.begun, 0);
@@ -408,8 +520,6 @@ int main(int argc, char **argv)
 	printf("TAP version 13\n1..2\n");
 	fflush(stdout);
 	twheel_init(&wheel, 2, 0, 0);
-	twheel_supply(&wheel, &page);
-	change_chunks(0);
 	for (i = 0; i < TIMERS; i++)
 		pthread_mutex_init(&timers[i].lock, NULL);
 	pthread_barrier_init(&quiet, NULL, 1 + OTHERS);

@@ -178,6 +178,14 @@ static void random_run(const struct config *c, unsigned int rounds)
 		model_check(m);
 		if (draw_below(64) == 0)
 			model_supply(m, c->nr / 10);
+		if (draw_below(16) == 0) {
+			model_give_back(m, draw_below(2 * TWHEEL_PAGE_CHUNKS), draw_bits(8));
+			model_check(m);
+			model_withhold(m);
+			model_supply(m, c->nr * c->chunks / 100);
+		}
+		if (draw_below(16) == 0)
+			twheel_bar(m->wheel, draw_below(4) == 0);
 		if (clock == end) {
 			model_empty(m);
 			clock = draw_below(end);
@@ -286,6 +294,180 @@ static void test_memory(unsigned int loops __unused)
 	model_free(&m);
 }
 
+/*
+ * Many chunks that another CPU has emptied are not dropped in one go, but not forgotten
+ * either. The most that any call may do is counted.
+ */
+static void test_steps(unsigned int loops __unused)
+{
+	const unsigned int nr = 20000;
+	struct twheel_return ret = { .looks = nr };
+	unsigned long most = 0, used;
+	struct model m;
+	unsigned int i;
+	bool more;
+
+	model_init(&m, nr, 0, 0);
+	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	for (i = 0; i < nr; i++)
+		model_arm(&m, &m.timers[i], TICK_MAX - i % 2);
+	used = m.wheel->stats.chunks - m.wheel->stats.free;
+	for (i = 0; i < nr; i++)
+		model_take(&m, &m.timers[i]);
+	for (i = 0; i < nr; i++) {
+		steps = 0;
+		model_arm(&m, &m.timers[i], TICK_MAX - i % 2);
+		most = max(most, steps);
+		CHECK(m.wheel->stats.chunks - m.wheel->stats.free <= used);
+	}
+	CHECK(most && most <= TWHEEL_STEPS);
+	CHECK(!m.wheel->emptied);
+	for (i = 0; i < nr; i++) {
+		if (i % 2)
+			model_take(&m, &m.timers[i]);
+		else
+			model_cancel(&m, &m.timers[i]);
+	}
+	do {
+		steps = 0;
+		more = twheel_give_back(m.wheel, &ret);
+		CHECK(steps <= TWHEEL_STEPS);
+	} while (more);
+	/* They are still the model's. */
+	CHECK(!m.wheel->stats.chunks);
+	model_free(&m);
+}
+
+/* After a peak all pages go back, but for those with a timer, whatever the order. */
+static void test_pages(unsigned int loops)
+{
+	const unsigned int nr = 5000;
+	unsigned int i, keep, round;
+	struct model m;
+
+	model_init(&m, nr, 0, 0);
+	for (round = 0; round < loops; round++) {
+		model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+		for (i = 0; i < nr; i++)
+			model_arm(&m, &m.timers[i], 1 + draw_below(TICK_MAX / 2));
+		keep = draw_below(nr / 10);
+		for (i = keep; i < nr; i++) {
+			if (draw_below(2))
+				model_take(&m, &m.timers[i]);
+			else
+				model_cancel(&m, &m.timers[i]);
+		}
+		model_give_back(&m, 0, 0);
+		model_check(&m);
+		CHECK(m.nr_pages <= m.armed);
+		for (i = 0; i < keep; i++)
+			model_cancel(&m, &m.timers[i]);
+		model_give_back(&m, 0, 0);
+		model_check(&m);
+		CHECK(!m.nr_pages && !m.wheel->stats.chunks);
+	}
+	CHECK(!m.wheel->stats.spilled);
+	model_free(&m);
+}
+
+/* Whatever was freed in which order: the chunks of a page are taken one after the other. */
+static void test_order(unsigned int loops)
+{
+	const unsigned int nr = 3000;
+	unsigned long place, last, falls;
+	unsigned int i, other;
+	struct timer *t;
+	struct model m;
+
+	model_init(&m, nr, 0, 0);
+	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	while (loops--) {
+		last = 0;
+		falls = 0;
+		for (i = 0; i < nr; i++) {
+			t = &m.timers[i];
+			model_arm(&m, t, TICK_MAX);
+			place = t->node.place;
+			falls += last / TWHEEL_PAGE_BYTES == place / TWHEEL_PAGE_BYTES &&
+				 last > place;
+			last = place;
+		}
+		CHECK(!falls);
+		while (m.armed) {
+			other = draw_below(nr);
+			for (i = 0; i < nr && !m.timers[other].armed; i++)
+				other = (other + 1) % nr;
+			model_cancel(&m, &m.timers[other]);
+		}
+		twheel_settle(m.wheel);
+	}
+	model_free(&m);
+}
+
+/* Timers of who arms them again at once, for a time that has passed; and how often he has. */
+#define PUSHY	4
+static unsigned int nr_pushed;
+
+static void push(struct model *m, struct timer *t)
+{
+	if (t >= &m->timers[PUSHY])
+		return;
+	model_arm(m, t, 0);
+	/* If there are others who wait. */
+	nr_pushed += m->armed > PUSHY;
+}
+
+/* What has passed when it is armed does not come before what is overdue by then. */
+static void test_overdue(unsigned int loops __unused)
+{
+	const unsigned int nr = min(TICK_MAX / 2, 2000ULL);
+	struct model m;
+	unsigned int i;
+
+	model_init(&m, PUSHY + nr, 0, 0);
+	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	m.expired = push;
+	for (i = 0; i < PUSHY; i++)
+		model_arm(&m, &m.timers[i], 0);
+	for (i = 0; i < nr; i++)
+		model_arm(&m, &m.timers[PUSHY + i], 1 + i);
+	nr_pushed = 0;
+	model_work(&m, nr, 0);
+	model_work(&m, nr, ~0U);
+	/* Before the last of the others; once a level, and once before that. */
+	CHECK(nr_pushed && nr_pushed <= PUSHY * (1 + TWHEEL_LEVELS));
+	CHECK(m.armed == PUSHY);
+	model_check(&m);
+	model_free(&m);
+}
+
+/* What is sent again and again does not come before what was sent before. */
+static void test_inbox(unsigned int loops __unused)
+{
+	const unsigned int nr = 1000;
+	unsigned int i, others;
+	struct timer *t;
+	struct model m;
+
+	model_init(&m, PUSHY + nr, 0, 0);
+	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	for (i = PUSHY + nr; i--;)
+		model_send(&m, &m.timers[i], TICK_MAX);
+	for (i = others = 0; i < PUSHY + nr; i++) {
+		t = model_receive(&m);
+		CHECK(t);
+		if (t < &m.timers[PUSHY]) {
+			model_take(&m, t);
+			model_send(&m, t, TICK_MAX);
+		} else {
+			others++;
+		}
+	}
+	CHECK(others == nr);
+	model_check(&m);
+	model_free(&m);
+}
+
 struct test {
 	const char *name;
 	void (*run)(unsigned int loops);
@@ -297,6 +479,11 @@ static const struct test tests[] = {
 	{ "a lone timer wakes at most once per level", test_wakeups },
 	{ "heartbeats do not move entries", test_heartbeat },
 	{ "chunks are bounded by timers in the worst orders", test_memory },
+	{ "no call takes many steps", test_steps },
+	{ "pages come back after a peak", test_pages },
+	{ "chunks are taken in the order of memory", test_order },
+	{ "what has passed waits for what is overdue", test_overdue },
+	{ "what is sent waits for what was sent before", test_inbox },
 };
 
 static u64 number(const char *text)

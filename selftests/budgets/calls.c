@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Budgets of calls and workers: how many steps are taken with a context locked, and what a close()
+ * waits for
+ */
+#include <liburing.h>
+
+#include "budget_test.h"
+
+TEST_F(budgets, of_an_array)
+{
+	const struct section section = { .step = "twheel_rearm_bhoff", .end = UNLOCK };
+	struct twheel_op ops[N] = {};
+	struct steps steps;
+	__u64 handle[N];
+	int i;
+
+	add_timers(_metadata, self->fd, HOUR, 0, handle, N);
+	for (i = 0; i < N; i++) {
+		ops[i].opcode = TWHEEL_OP_REARM;
+		ops[i].handle = handle[i];
+		ops[i].time = 2 * HOUR;
+	}
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(N, wh_submit(self->fd, ops, N, sizeof(*ops), 0));
+	steps = finish(&section);
+	EXPECT_EQ(N, steps.all);
+	EXPECT_GE(16, steps.most);
+}
+
+TEST_F(budgets, of_a_read)
+{
+	const struct section section = { .step = "twheel_user_delivered", .end = UNLOCK };
+	struct twheel_event events[N];
+	struct steps steps;
+
+	add_timers(_metadata, self->fd, 0, 0, NULL, N);
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(N, wh_read(self->fd, events, N));
+	steps = finish(&section);
+	EXPECT_EQ(N, steps.all);
+	EXPECT_GE(16, steps.most);
+}
+
+/* What has expired before there is a ring is moved into it. */
+TEST_F(budgets, of_a_ring)
+{
+	const struct section section = { .step = "twheel_ring_put", .end = UNLOCK };
+	struct twheel_setup setup;
+	struct steps steps;
+
+	add_timers(_metadata, self->fd, 0, 0, NULL, N);
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(0, wh_setup(self->fd, 1024, 0, &setup));
+	EXPECT_EQ(true, wh_ready(self->fd));
+	steps = finish(&section);
+	EXPECT_LE(N, steps.all);
+	EXPECT_GE(16, steps.most);
+}
+
+TEST_F(budgets, of_a_drain)
+{
+	const struct section section = { .step = "twheel_user_describe", .end = UNLOCK };
+	static struct twheel_timer_query records[N];
+	struct steps steps;
+	__u64 cursor = 0;
+
+	add_timers(_metadata, self->fd, HOUR, 0, NULL, N);
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(N, wh_drain(self->fd, records, N, sizeof(*records), &cursor));
+	steps = finish(&section);
+	EXPECT_EQ(N, steps.all);
+	EXPECT_GE(64, steps.most);
+}
+
+TEST_F(budgets, of_fdinfo)
+{
+	const struct section section = { .step = "twheel_user_describe", .end = UNLOCK };
+	struct steps steps;
+	char path[64], text[4096];
+	FILE *file;
+
+	add_timers(_metadata, self->fd, HOUR, 0, NULL, N);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	file = fopen(path, "r");
+	ASSERT_NE(NULL, file);
+	ASSERT_EQ(true, begin(&section));
+	while (fread(text, 1, sizeof(text), file) == sizeof(text))
+		;
+	steps = finish(&section);
+	EXPECT_EQ(0, fclose(file));
+	EXPECT_LT(0, steps.all);
+	EXPECT_GE(64, steps.most);
+}
+
+TEST_F(budgets, of_a_clock_that_is_set)
+{
+	struct twheel_timer_add add = { .time = HOUR, .clock = CLOCK_REALTIME };
+	const __u64 now = clock_ns(CLOCK_REALTIME), begun = now_ns();
+	const struct section section = {
+		.step		= "twheel_user_arm",
+		.end		= UNLOCK,
+		.all_tasks	= true,
+	};
+	struct steps steps;
+	int i;
+
+	add.flags = ABS;
+	add.time += now;
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(0, set_clock(now + 60 * SEC));
+	EXPECT_EQ(true, wait_for_steps(&section, N));
+	steps = finish(&section);
+	EXPECT_EQ(0, set_clock(now + (now_ns() - begun)));
+	EXPECT_LE(N, steps.all);
+	EXPECT_GE(32, steps.most);
+}
+
+/*
+ * A context that has watched is closed without a wait for others: of all files of which the last
+ * reference is put by a thread of the kernel's, that waits for each.
+ */
+TEST_F_TIMEOUT(budgets, of_a_close, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "synchronize_rcu",
+		.end		= "twheel_context_destroy",
+	};
+	struct steps steps;
+	static int pair[1][2];
+	int fd[50], i;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connections(AF_INET, pair, 1));
+	for (i = 0; i < 50; i++) {
+		fd[i] = wh_open(0);
+		ASSERT_LE(0, fd[i]);
+		/* That the socket is another's does not keep it from being prepared. */
+		ASSERT_EQ(i ? -EBUSY : 0, watch(fd[i], pair[0][0], HOUR, ABORT, NULL));
+	}
+	ASSERT_EQ(true, begin(&section));
+	for (i = 0; i < 50; i++)
+		ASSERT_EQ(0, close(fd[i]));
+	steps = finish(&section);
+	EXPECT_EQ(0, steps.all);
+	close_all(pair, 1);
+}
+
+/* How often tasks have entered @step that have entered @first before. */
+static unsigned int steps_after(const char *first, const char *step)
+{
+	static bool has[1 << 16];
+	unsigned int steps = 0;
+	char text[512];
+	struct line line;
+	FILE *file = fopen(INSTANCE "trace", "r");
+
+	while (file && fgets(text, sizeof(text), file)) {
+		if (!parse(text, &line))
+			continue;
+		if (!strcmp(line.function, first))
+			has[line.pid % ARRAY_SIZE(has)] = true;
+		else if (!strcmp(line.function, step))
+			steps += has[line.pid % ARRAY_SIZE(has)];
+	}
+	if (file)
+		fclose(file);
+	return steps;
+}
+
+/* The kernel's thread that puts files, one after the other, does not cancel timers. */
+TEST_F_TIMEOUT(budgets, of_a_close_by_the_kernel, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "twheel_cancel_sync",
+		.end		= "delayed_fput",
+		.all_tasks	= true,
+	};
+	const int fd = wh_open(0);
+	struct io_uring ring;
+
+	add_timers(_metadata, fd, HOUR, 0, NULL, N);
+	ASSERT_EQ(0, io_uring_queue_init(2, &ring, 0));
+	ASSERT_EQ(0, io_uring_register_files(&ring, &fd, 1));
+	ASSERT_EQ(0, close(fd));
+	ASSERT_EQ(true, begin(&section));
+	io_uring_queue_exit(&ring);
+	EXPECT_EQ(true, wait_for_steps(&section, N));
+	EXPECT_EQ(0, steps_after("delayed_fput", section.step));
+	finish(&section);
+}
+
+TEST_HARNESS_MAIN

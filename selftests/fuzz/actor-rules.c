@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fuzz-device: rules for idle connections that come and go
+ */
+#include "shared.h"
+#include "tcp_test.h"
+
+#include <sys/times.h>
+#include <linux/twheel_rules.h>
+
+static void add_rule(int fd, struct choices *choices, __u16 port)
+{
+	struct twheel_rule rule = {
+		.flags	= one_of(choices, 2) ? TWHEEL_WATCH_ABORT : TWHEEL_WATCH_SHUTDOWN,
+		.idle	= TWHEEL_IDLE_MIN - MSEC + choose(choices, 40 * MSEC),
+		.rate	= choose(choices, 3) * 100,
+	};
+	int ret;
+
+	if (one_of(choices, 2)) {
+		rule.flags |= TWHEEL_RULE_LOCAL_PORT;
+		rule.local_port = port;
+	} else {
+		rule.flags |= TWHEEL_RULE_REMOTE_PORT;
+		rule.remote_port = port;
+	}
+	if (one_of(choices, 3))
+		rule.flags |= TWHEEL_RULE_DRY_RUN;
+	if (one_of(choices, 3))
+		rule.lifetime = 1 + choose(choices, 100 * MSEC);
+	if (one_of(choices, 3))
+		rule.spread = choose(choices, 10 * MSEC);
+	ret = call_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
+	trace("rule for port %llu", port, 0, 0, 0, ret);
+	if (rule.idle < TWHEEL_IDLE_MIN ? ret != -EINVAL && ret != -EPERM :
+	    ret && ret != -ENOSPC && ret != -ENOMEM && ret != -EPERM && ret != -EOPNOTSUPP &&
+	    ret != -EINTR)
+		fuzz_fail("rule: %d", ret);
+}
+
+static void remove_rule(int fd, struct choices *choices)
+{
+	struct twheel_rule rule = { .id = choose(choices, 8) };
+	int ret = call_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule);
+
+	trace("rule %llu", rule.id, 0, 0, 0, ret);
+	if (!ret)
+		call_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+}
+
+static void list_connections(int fd, struct choices *choices)
+{
+	struct twheel_connection records[8];
+	struct twheel_rule rule = { .id = 0 };
+	struct twheel_connections list = {
+		.records	= (uintptr_t)records,
+		.nr_records	= 8,
+		.record_size	= sizeof(records[0]),
+		.cursor		= one_of(choices, 2) ? 0 : choose_bits(choices),
+	};
+
+	if (call_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule))
+		return;
+	list.id = rule.id;
+	call_ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
+}
+
+/* Something with rules. */
+void rules_step(int fd, struct choices *choices, __u16 port)
+{
+	switch (choose(choices, 8)) {
+	case 0 ... 1:
+		return add_rule(fd, choices, port);
+	case 2 ... 3:
+		return remove_rule(fd, choices);
+	case 4:
+		return list_connections(fd, choices);
+	default:
+		return sleep_ns(choose(choices, 20 * MSEC));
+	}
+}
+
+/* Rules for the arena's connections. */
+void rules_actor(struct choices *choices)
+{
+	while (!arena_over())
+		rules_step(arena->context[CHAOS].fd, choices, arena->port);
+}
+
+/* A rule that nothing matches, and that stays: the module knows of connections all the time. */
+void rules_hold(void)
+{
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.local_port	= 1,
+		.idle		= HOUR,
+	};
+	int fd = wh_open(0);
+
+	if (network() || call_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule))
+		say_once("not here: rules");
+	close(fd);
+}
+
+/**
+ * struct live - a connection on which data flows
+ * @end:	its ends
+ * @last:	when data has been through, by two clocks
+ */
+struct live {
+	int	end[2];
+	__u64	last[2];
+};
+
+static const __u64 LIVE_IDLE = 300 * MSEC;
+
+/*
+ * What the kernel's jiffies say, which are TCP's clock, and late if the CPU that counts them is
+ * held up. CLOCK_MONOTONIC_COARSE is not if a clock is set meanwhile.
+ */
+static __u64 jiffies_ns(void)
+{
+	return times(NULL) * (SEC / sysconf(_SC_CLK_TCK));
+}
+
+static bool live_open(struct live *live, __u16 *port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t length = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (void *)&in, length) || listen(fd, 8) ||
+	    getsockname(fd, (void *)&in, &length))
+		return false;
+	live->end[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(live->end[0], (void *)&in, length))
+		return false;
+	live->end[1] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	close(fd);
+	*port = ntohs(in.sin_port);
+	live->last[0] = now_ns();
+	live->last[1] = jiffies_ns();
+	return live->end[1] >= 0;
+}
+
+/* Is it open? If not, was there no data for a while, as nobody let us run? */
+static bool live_say(struct live *live)
+{
+	bool good = say(live->end[0], live->end[1]);
+	/* Not after this: we may be kept from running at any time. */
+	__u64 begin = now_ns(), jiffies_begin = jiffies_ns(), now, jiffies;
+
+	good = good && say(live->end[1], live->end[0]);
+	now = now_ns();
+	jiffies = jiffies_ns();
+	if (!good && now - live->last[0] < LIVE_IDLE / 2 && jiffies - live->last[1] < LIVE_IDLE / 2)
+		fuzz_fail("a connection with data each %llu ms was closed by a rule of %llu ms",
+			  (now - live->last[0]) / MSEC, LIVE_IDLE / MSEC);
+	live->last[0] = begin;
+	live->last[1] = jiffies_begin;
+	return good;
+}
+
+/* A connection that is never idle, under a rule: it has to live. */
+void alive_actor(struct choices *choices)
+{
+	struct twheel_rule rule = {
+		.flags	= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.idle	= LIVE_IDLE,
+	};
+	struct live live;
+
+	if (!live_open(&live, &rule.local_port))
+		return;
+	if (!call_ioctl(arena->context[CHAOS].fd, TWHEEL_IOC_RULE_ADD, &rule))
+		while (!arena_over() && live_say(&live))
+			sleep_ns((10 + choose(choices, 40)) * MSEC);
+	close(live.end[0]);
+	close(live.end[1]);
+	/* The actor of rules may have removed it. */
+	call_ioctl(arena->context[CHAOS].fd, TWHEEL_IOC_RULE_REMOVE, &rule);
+}

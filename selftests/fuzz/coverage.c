@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fuzz-device: what a sequence of calls has reached
+ *
+ * Two kinds of things count: places in the module that KCOV tells of, if the kernel and the
+ * module are built with it; and answers, each an operation, the state in which the model saw
+ * its timer, and the result. The latter is there on every kernel.
+ */
+#include "fuzz.h"
+
+#include <linux/kcov.h>
+
+#define PLACES		(1U << 18)
+#define WORDS		(1U << 16)
+
+static __u8 *seen;
+static unsigned long *places;
+static unsigned int fresh;
+
+/* Counts what was not seen before. */
+static void see(__u64 what)
+{
+	__u32 i = mix(what, 1) % PLACES;
+
+	if (seen[i / 8] & 1 << i % 8)
+		return;
+	seen[i / 8] |= 1 << i % 8;
+	fresh++;
+	count(&fuzz->covered, 1);
+}
+
+static unsigned long *map_places(void)
+{
+	int fd = open(DEBUGFS "/kcov", O_RDWR | O_CLOEXEC);
+	unsigned long *map;
+
+	if (fd < 0 || ioctl(fd, KCOV_INIT_TRACE, WORDS)) {
+		say_once("not here: KCOV");
+		return NULL;
+	}
+	map = mmap(NULL, WORDS * sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC)) {
+		say_once("not here: KCOV, errno %d", errno);
+		return NULL;
+	}
+	return map;
+}
+
+/* From now on, this thread's calls are looked at. */
+void coverage_open(void)
+{
+	seen = calloc(1, PLACES / 8);
+	if (!seen)
+		fuzz_fail("no memory for the coverage");
+	places = map_places();
+}
+
+/* A program begins. */
+void coverage_begin(void)
+{
+	fresh = 0;
+	if (places)
+		__atomic_store_n(&places[0], 0, __ATOMIC_RELAXED);
+}
+
+/* A step of it is done: the list of places has room for so many calls only. */
+void coverage_step(void)
+{
+	unsigned long n = places ? __atomic_load_n(&places[0], __ATOMIC_RELAXED) : 0, i;
+
+	for (i = 1; i <= n; i++)
+		see(places[i]);
+	if (places)
+		__atomic_store_n(&places[0], 0, __ATOMIC_RELAXED);
+}
+
+/* The model has seen an answer: @result, of @what, of a timer in @state. */
+void coverage_answer(__u32 what, __u32 state, long result)
+{
+	if (seen)
+		see((__u64)what << 40 | (__u64)state << 16 | (result & 0xffff));
+}
+
+/* How much of what was reached since coverage_begin() was new? */
+unsigned int coverage_end(void)
+{
+	coverage_step();
+	return fresh;
+}

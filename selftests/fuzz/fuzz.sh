@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The fuzzer of the device, on the modules' test build where that is there, and what it must
+# not leave behind: timers, contexts, or a module that does not go.
+# FUZZ_SECONDS is how long it takes. With FUZZ_KEEP, a directory, programs that have reached
+# something new are left there.
+
+cd "$(dirname "$0")" || exit
+. ../twheel/tap.sh
+
+SECONDS_LONG=${FUZZ_SECONDS:-60}
+INJECT=/twheel/inject/twheel.ko
+
+# Delays come and go: see actor-system.c.
+load_fuzzed() {
+	unload
+	if [ -e $INJECT ]; then
+		insmod $INJECT
+	else
+		load
+	fi
+}
+
+# Its own TAP would be taken for ours.
+fuzz() {
+	./fuzz-device -t "$SECONDS_LONG" ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
+	status=$?
+	sed -n '/^#/p' /tmp/fuzz.log
+	return $status
+}
+
+# Whose timers may they be: a rule's, for a connection that some process still has?
+tell_what_is_left() {
+	echo "# connections:"
+	sed 's/^/#/' /proc/net/tcp /proc/net/tcp6
+	echo "# processes:"
+	ps -o pid,ppid,stat,args | sed 's/^/# /'
+	echo "# twheel:"
+	grep -rs . "$DEBUGFS" | sed 's/^/# /'
+}
+
+# None of what the fuzzer has had is left; the module's own memory may take a moment.
+nothing_left() {
+	looks=0
+	while [ "$(total pending)" != 0 ] || [ "$(total contexts)" != 0 ]; do
+		looks=$((looks + 1))
+		if [ $looks -ge 100 ]; then
+			tell_what_is_left
+			wrong "$(total pending) timers, $(total contexts) contexts"
+			return
+		fi
+		sleep 0.1
+	done
+}
+
+unloads() {
+	rmmod twheel && is_gone
+}
+
+tap_plan 4
+tap "the module is there" load_fuzzed
+tap "nothing was found in $SECONDS_LONG s" fuzz
+tap "nothing is left" nothing_left
+tap "the module goes" unloads
+tap_end

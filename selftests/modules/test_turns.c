@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of twheel's in-kernel API: callbacks that take long, and others who are to have a turn
+ */
+#include <linux/hrtimer.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "compat.h"
+#include "test.h"
+
+#define TIMERS		1000
+#define CALLBACK_US	100
+
+/* A softirq is to end after 2 ms and a portion, of 32 chunks with 6 timers each. */
+#define MOST		(2000 / CALLBACK_US + 32 * 6)
+
+/* And then to rest for as long, but for the first time: from the first callback to the last. */
+#define LEAST_NS	(3ULL * TIMERS * CALLBACK_US * NSEC_PER_USEC / 2)
+
+/**
+ * struct turns - who waits for turns, on one CPU
+ * @other:	what comes each millisecond, in softirqs like those of the wheel
+ * @timers:	all due at the same time
+ * @called:	how many have been called
+ * @first:	when the first was called
+ * @last:	when the last was
+ * @had:	how often @other has come
+ * @in_a_row:	how many since then
+ * @most:	the most of these
+ * @failures:	calls that did not return what they must
+ * @done:	@other comes no more
+ *
+ * What softirqs write is that CPU's, where one comes after the other.
+ */
+struct turns {
+	struct hrtimer		other;
+	struct twheel_timer	timers[TIMERS];
+	atomic_t		called;
+	u64			first;
+	u64			last;
+	unsigned int		had;
+	unsigned int		in_a_row;
+	unsigned int		most;
+	unsigned int		failures;
+	bool			done;
+};
+
+static struct turns turns;
+
+static void take_long(void)
+{
+	const u64 end = in_ns(CALLBACK_US * NSEC_PER_USEC);
+
+	/* By this clock: udelay() may be calibrated badly in a guest. */
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+static void takes_long(struct twheel_timer *timer)
+{
+	take_long();
+	WRITE_ONCE(turns.in_a_row, turns.in_a_row + 1);
+	WRITE_ONCE(turns.most, max(turns.most, turns.in_a_row));
+	WRITE_ONCE(turns.last, ktime_get_ns());
+	if (!turns.first)
+		WRITE_ONCE(turns.first, turns.last);
+	atomic_inc(&turns.called);
+}
+
+static enum hrtimer_restart has_a_turn(struct hrtimer *hrtimer)
+{
+	WRITE_ONCE(turns.had, turns.had + 1);
+	WRITE_ONCE(turns.in_a_row, 0);
+	if (READ_ONCE(turns.done))
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(hrtimer, NSEC_PER_MSEC);
+	return HRTIMER_RESTART;
+}
+
+static void begin(void *unused)
+{
+	const u64 deadline = in_ns(50 * NSEC_PER_MSEC);
+	unsigned int i;
+
+	hrtimer_setup(&turns.other, has_a_turn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_start(&turns.other, NSEC_PER_MSEC, HRTIMER_MODE_REL_PINNED_SOFT);
+	for (i = 0; i < TIMERS; i++) {
+		twheel_timer_init(&turns.timers[i], takes_long);
+		turns.failures += twheel_add(&turns.timers[i], deadline) != 0;
+	}
+}
+
+void test_turns(void)
+{
+	unsigned int i;
+	u64 took;
+
+	memset(&turns, 0, sizeof(turns));
+	on_cpu(other_cpu(), begin, NULL);
+	EXPECT(turns.failures == 0);
+	EXPECT(WAIT_FOR(atomic_read(&turns.called) == TIMERS));
+	took = READ_ONCE(turns.last) - READ_ONCE(turns.first);
+	pr_info("%u of %u callbacks in a row, in %llu us; others had %u turns\n",
+		READ_ONCE(turns.most), TIMERS, div_u64(took, NSEC_PER_USEC),
+		READ_ONCE(turns.had));
+	EXPECT(READ_ONCE(turns.most) <= MOST);
+	EXPECT(took >= LEAST_NS);
+	WRITE_ONCE(turns.done, true);
+	hrtimer_cancel(&turns.other);
+	for (i = 0; i < TIMERS; i++)
+		twheel_cancel_sync(&turns.timers[i]);
+}
+
+/* Timers that arm themselves again, for a time long past, until there were so many calls. */
+#define PUSHY		200
+#define CALLS		5000
+
+/* It takes longer than that until all have been called once. */
+#define OTHER_NS	(10 * NSEC_PER_MSEC)
+
+/**
+ * struct pushing - who has others wait, on one CPU
+ * @timers:	theirs, all due at the same time
+ * @other:	comes OTHER_NS after that
+ * @calls:	how often they have been called
+ * @before:	how often before @other was; 0 as long as it was not
+ * @failures:	calls that did not return what they must
+ */
+struct pushing {
+	struct twheel_timer	timers[PUSHY];
+	struct twheel_timer	other;
+	atomic_t		calls;
+	unsigned int		before;
+	unsigned int		failures;
+};
+
+static struct pushing pushing;
+
+static void pushes(struct twheel_timer *timer)
+{
+	take_long();
+	if (atomic_inc_return(&pushing.calls) <= CALLS - PUSHY)
+		pushing.failures += twheel_add(timer, 1) != 0;
+}
+
+static void is_behind(struct twheel_timer *timer)
+{
+	WRITE_ONCE(pushing.before, atomic_read(&pushing.calls));
+}
+
+static void begin_to_push(void *unused)
+{
+	const u64 deadline = in_ns(50 * NSEC_PER_MSEC);
+	unsigned int i;
+
+	for (i = 0; i < PUSHY; i++) {
+		twheel_timer_init(&pushing.timers[i], pushes);
+		pushing.failures += twheel_add(&pushing.timers[i], deadline) != 0;
+	}
+	twheel_timer_init(&pushing.other, is_behind);
+	pushing.failures += twheel_add(&pushing.other, deadline + OTHER_NS) != 0;
+}
+
+/*
+ * What is armed late comes after what is overdue by then: here, what has begun before anybody knew
+ * that it takes long, and what was armed meanwhile.
+ */
+void test_overdue(void)
+{
+	unsigned int i;
+
+	memset(&pushing, 0, sizeof(pushing));
+	on_cpu(other_cpu(), begin_to_push, NULL);
+	EXPECT(WAIT_FOR(atomic_read(&pushing.calls) == CALLS));
+	pr_info("%u of %u calls before that of another\n", READ_ONCE(pushing.before), CALLS);
+	EXPECT(READ_ONCE(pushing.before));
+	EXPECT(READ_ONCE(pushing.before) <= 5 * PUSHY);
+	EXPECT(pushing.failures == 0);
+	for (i = 0; i < PUSHY; i++)
+		twheel_cancel_sync(&pushing.timers[i]);
+	twheel_cancel_sync(&pushing.other);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's workers, held up: each CPU has a process with a real-time priority, and the test
+ * has a higher one. What is left to ordinary tasks is what the scheduler keeps for them, some
+ * hundredths of each second.
+ */
+#ifndef _TWHEEL_LATE_WORKERS_H
+#define _TWHEEL_LATE_WORKERS_H
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "twheel_test.h"
+
+struct late_workers {
+	pid_t pid[64];
+	int n;
+};
+
+static inline bool be_real_time(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return !sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param);
+}
+
+static inline pid_t keep_cpu(int cpu)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	/* Should the test not come to an end, this does. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!pin(cpu) && be_real_time(1))
+		for (;;)
+			continue;
+	_exit(1);
+}
+
+/* Begins to hold them up. Returns whether that works. */
+static inline bool hold_workers(struct late_workers *late)
+{
+	int cpu[ARRAY_SIZE(late->pid)], i;
+	bool all = be_real_time(2);
+
+	late->n = cpus(cpu, ARRAY_SIZE(cpu));
+	for (i = 0; i < late->n; i++) {
+		late->pid[i] = keep_cpu(cpu[i]);
+		all &= late->pid[i] > 0;
+	}
+	/* For them to begin. */
+	sleep_ns(20 * MSEC);
+	return all;
+}
+
+/* Ends that. */
+static inline bool let_workers_be(struct late_workers *late)
+{
+	bool all = true;
+	int i;
+
+	for (i = 0; i < late->n; i++)
+		all &= !kill(late->pid[i], SIGKILL) &&
+		       waitpid(late->pid[i], NULL, 0) == late->pid[i];
+	return be_real_time(0) && all;
+}
+
+#endif /* _TWHEEL_LATE_WORKERS_H */
