@@ -51,7 +51,7 @@ struct base {
 /* The kernel's is a variable of the CPU. */
 static struct base *this_base;
 
-static struct twheel_page *pages;
+static char *pages;
 static size_t nr_pages, pages_used;
 static u64 now, origin;
 
@@ -59,7 +59,7 @@ static noipa void supply(struct base *base)
 {
 	if (pages_used == nr_pages)
 		errx(EXIT_FAILED, "wheel: takes more chunks than there are timers");
-	twheel_supply(&base->wheel, &pages[pages_used++]);
+	twheel_supply(&base->wheel, pages + pages_used++ * TWHEEL_PAGE_BYTES, true);
 }
 
 static noipa void program(struct base *base)
@@ -170,7 +170,7 @@ static void wheel_create(size_t nr)
 {
 	/* A wheel has at most one chunk in use per timer. */
 	nr_pages = (nr + CHUNKS_LOW) / TWHEEL_PAGE_CHUNKS + 2;
-	pages = large_alloc(nr_pages * sizeof(*pages));
+	pages = large_alloc(nr_pages * TWHEEL_PAGE_BYTES);
 	pages_used = 0;
 	this_base = large_alloc(sizeof(*this_base));
 	now = 1ULL << 48;
@@ -181,7 +181,7 @@ static void wheel_create(size_t nr)
 static void wheel_destroy(void)
 {
 	large_free(this_base, sizeof(*this_base));
-	large_free(pages, nr_pages * sizeof(*pages));
+	large_free(pages, nr_pages * TWHEEL_PAGE_BYTES);
 }
 
 static void wheel_init(struct object *object)
@@ -237,7 +237,7 @@ static bool wheel_pending(const struct object *object)
 
 static size_t wheel_memory(void)
 {
-	return sizeof(struct base) + pages_used * sizeof(struct twheel_page);
+	return sizeof(struct base) + pages_used * TWHEEL_PAGE_BYTES;
 }
 
 const struct scheme scheme_wheel = {

@@ -2,7 +2,6 @@
 /*
  * twctl: cgroups and their numbers
  */
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,11 +34,9 @@ uint64_t cgroup_find(const char *name)
 
 	snprintf(cgroup.path, sizeof(cgroup.path), "%s%s", whole ? "" : CGROUPS "/", name);
 	if (statfs(cgroup.path, &fs) || stat(cgroup.path, &st))
-		errx(EXIT_FAILED, "cgroup '%s': %s; see what there is in %s", name,
-		     strerror(errno), CGROUPS);
+		refuse("cgroup '%s': %s; see what there is in %s", name, strerror(errno), CGROUPS);
 	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
-		errx(EXIT_FAILED, "'%s' is no cgroup of version 2; see what there is in %s", name,
-		     CGROUPS);
+		refuse("'%s' is no cgroup of version 2; see what there is in %s", name, CGROUPS);
 	return st.st_ino;
 }
 
@@ -74,4 +71,21 @@ struct cgroup cgroup_name(uint64_t id)
 	if (root >= 0)
 		close(root);
 	return cgroup;
+}
+
+/**
+ * cgroup_exists - can a cgroup be found by its path?
+ * @id:		its number
+ */
+bool cgroup_exists(uint64_t id)
+{
+	struct cgroup cgroup = cgroup_name(id);
+	struct stat st;
+	int root, ret;
+
+	root = open(CGROUPS, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ret = fstatat(root, cgroup.path, &st, 0);
+	if (root >= 0)
+		close(root);
+	return !ret && st.st_ino == id;
 }

@@ -47,7 +47,7 @@ completion() {
 	. "$TOP/tools/twctl/completion.bash"
 	[ "$(complete -p twctl)" = "complete -F _twctl twctl" ] || return
 	offered "status sleep" s || return
-	offered "status watch list histogram info sleep add idle --help --version" "" || return
+	offered "status watch list histogram metrics info sleep add idle --help --version" "" || return
 	offered "--version" --v || return
 	offered "--json --count --help" watch -- || return
 	offered "--json" watch 1 --j || return
@@ -56,11 +56,15 @@ completion() {
 	offered "boottime" add 1s -c b || return
 	offered "" sleep "" || return
 	offered "" nonsense -- || return
-	offered "list show watch remove" idle "" || return
+	offered "list show watch remove load save" idle "" || return
 	offered "--port --pid" idle --p || return
 	offered "--json --count --help" idle show -- || return
 	offered "all" idle remove "" || return
 	offered "" idle show "" || return
+	offered "--check --help" idle load - || return
+	offered "$TOP/VERSION" idle load "$TOP/VERS" || return
+	offered "$TOP/VERSION" idle load --check "$TOP/VERS" || return
+	offered "--help" idle save - || return
 	offered "abort" idle --port 80 --action a || return
 	offered "received" idle --port 80 -a r || return
 	offered "root" idle --uid roo || return

@@ -41,7 +41,7 @@ _twctl() {
 		mapfile -t COMPREPLY < <(cd /sys/fs/cgroup && compgen -d -- "$word")
 		return
 		;;
-	*:-*)
+	*:*:-*)
 		# shellcheck disable=SC2086 # with its part
 		words=$(twctl $command --help 2> /dev/null |
 			sed -nE 's/^  -., (--[a-z-]+) .*/\1/p')
@@ -49,6 +49,11 @@ _twctl() {
 	*)
 		((COMP_CWORD > 2)) || words=$parts
 		case $command in
+		'idle load')
+			compopt -o filenames 2> /dev/null
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+			return
+			;;
 		list)
 			words=$(twctl list 2> /dev/null | awk 'NR > 1 { print $1 }')
 			;;

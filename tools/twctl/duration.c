@@ -3,6 +3,7 @@
  * twctl: durations, as people write them
  */
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "twctl.h"
@@ -70,6 +71,21 @@ bool duration_parse(const char *text, uint64_t *ns)
 	sum = (unsigned __int128)number * unit / scale;
 	*ns = sum;
 	return unit && sum <= TWHEEL_TIME_MAX;
+}
+
+/**
+ * duration_exact - write a duration without rounding, as duration_parse() reads it
+ * @ns:		nanoseconds
+ */
+struct text duration_exact(uint64_t ns)
+{
+	const struct unit *unit = units;
+	struct text text;
+
+	while (!ns || ns % unit->ns)
+		unit++;
+	snprintf(text.s, sizeof(text.s), "%" PRIu64 "%s", ns / unit->ns, unit->name);
+	return text;
 }
 
 /**

@@ -170,8 +170,15 @@ static bool limit_option(struct twheel_rule *rule, int letter, const char *value
 	return false;
 }
 
-/* Returns whether to print JSON. */
-static bool read_options(int argc, char **argv, struct twheel_rule *rule)
+/**
+ * idle_options - read a rule's options, or exit
+ * @argc:	number of words in @argv
+ * @argv:	the options, after a word that is not looked at
+ * @rule:	begins as zeros; filled in
+ *
+ * Return: whether JSON is asked for.
+ */
+bool idle_options(int argc, char **argv, struct twheel_rule *rule)
 {
 	uint32_t activity = 0, action = TWHEEL_WATCH_ABORT, match;
 	bool as_json = false;
@@ -204,7 +211,7 @@ static int run(int argc, char **argv)
 {
 	struct json json = { .out = stdout };
 	struct twheel_rule rule = { 0 };
-	bool as_json = read_options(argc, argv, &rule);
+	bool as_json = idle_options(argc, argv, &rule);
 
 	rules_add(device_open(), &rule);
 	if (!as_json) {
@@ -218,7 +225,8 @@ static int run(int argc, char **argv)
 }
 
 static const struct command *const parts[] = {
-	&idle_list_command, &idle_show_command, &idle_watch_command, &idle_remove_command, NULL,
+	&idle_list_command, &idle_show_command, &idle_watch_command, &idle_remove_command,
+	&idle_load_command, &idle_save_command, NULL,
 };
 
 const struct command idle_command = {

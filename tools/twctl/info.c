@@ -7,10 +7,10 @@
 
 #include "twctl.h"
 
-/* By bit. */
+/* By bit. Bit 6 is of touch arrays as they were once. */
 static const char *const features[] = {
-	"submit", "keys", "periodic", "clocks", "limits", "ring", "touch", "uring",
-	"watch", "rules",
+	"submit", "keys", "periodic", "clocks", "limits", "ring", NULL, "uring",
+	"watch", "rules", "touch",
 };
 
 /* The name of a feature; a bit that has none is a number. */
@@ -18,7 +18,7 @@ static struct text feature_name(unsigned int bit)
 {
 	struct text text;
 
-	if (bit < ARRAY_SIZE(features))
+	if (bit < ARRAY_SIZE(features) && features[bit])
 		snprintf(text.s, sizeof(text.s), "%s", features[bit]);
 	else
 		snprintf(text.s, sizeof(text.s), "bit%u", bit);

@@ -13,7 +13,7 @@
 
 static const struct command *const commands[] = {
 	&status_command, &watch_command, &list_command, &histogram_command,
-	&info_command, &sleep_command, &add_command, &idle_command,
+	&metrics_command, &info_command, &sleep_command, &add_command, &idle_command,
 };
 
 static void print_help(void)

@@ -18,27 +18,64 @@
 
 static const struct choice help_choice = { "help", 'h', NULL, "print this" };
 
+/* The line that has the options, FILE:LINE; or NULL if it is the command line. */
+static const char *place;
+
 /**
- * usage - tell what is wrong with the command line, and exit
+ * options_place - say where the options are that are read next
+ * @where:	FILE:LINE, which has to stay; or NULL for the command line
+ */
+void options_place(const char *where)
+{
+	place = where;
+}
+
+/* The message may quote anything, but it remains a single line. */
+static void __attribute__((noreturn)) complain_and_exit(int status, const char *prefix, char *text)
+{
+	char *c;
+
+	for (c = text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	errx(status, "%s%s%s", prefix, *prefix ? ": " : "", text);
+}
+
+/**
+ * usage - say what is wrong with the options, and exit
  * @command:	the command, or NULL
  * @format:	what is wrong
+ *
+ * The exit status says whether it is the command line that is wrong.
  */
 void usage(const struct command *command, const char *format, ...)
 {
-	char text[512], *c;
+	char wrong[512], text[640];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(wrong, sizeof(wrong), format, args);
+	va_end(args);
+	snprintf(text, sizeof(text), "%s; see 'twctl%s%s --help'", wrong, command ? " " : "",
+		 command ? command->name : "");
+	if (place)
+		complain_and_exit(EXIT_FAILED, place, text);
+	complain_and_exit(EXIT_USAGE, command ? command->name : "", text);
+}
+
+/**
+ * refuse - say why what the options ask for cannot be had, and exit
+ * @format:	why, and what to do
+ */
+void refuse(const char *format, ...)
+{
+	char text[PATH_MAX + 256];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* It quotes what was given, and is one line nevertheless. */
-	for (c = text; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	if (command)
-		errx(EXIT_USAGE, "%s: %s; see 'twctl %s --help'", command->name, text,
-		     command->name);
-	errx(EXIT_USAGE, "%s; see 'twctl --help'", text);
+	complain_and_exit(EXIT_FAILED, place ?: "", text);
 }
 
 static const struct choice *find_choice(const struct command *command, int letter)
@@ -121,6 +158,8 @@ int next_option(const struct command *command, int argc, char **argv)
 		complain(command, letter, argv);
 	if (letter != help_choice.letter)
 		return letter;
+	if (place)
+		refuse("--help has no meaning in a file; remove it");
 	print_help(command);
 	exit(EXIT_SUCCESS);
 }

@@ -39,6 +39,34 @@ uint32_t rule_rate(const struct twheel_rule *rule)
 	return rule->rate ?: TWHEEL_RULE_RATE;
 }
 
+/**
+ * rule_spec - what a rule was asked to do
+ * @rule:	the rule
+ *
+ * Return: the rule without its number and what it has counted, in the one form of several that mean
+ * the same: memcmp() finds equal rules.
+ */
+struct twheel_rule rule_spec(const struct twheel_rule *rule)
+{
+	const uint32_t activity = TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT;
+	struct twheel_rule spec = {
+		.flags		= rule->flags,
+		.rate		= rule_rate(rule),
+		.local_port	= rule->local_port,
+		.remote_port	= rule->remote_port,
+		.uid		= rule->uid,
+		.pid		= rule->pid,
+		.cgroup		= rule->cgroup,
+		.idle		= rule->idle,
+		.lifetime	= rule->lifetime,
+		.spread		= rule->spread,
+	};
+
+	if (!rule->idle || (rule->flags & activity) == activity)
+		spec.flags &= ~activity;
+	return spec;
+}
+
 /* Prints what stands between the parts of a line, but not before the first. */
 static const char *between(bool *begun)
 {

@@ -41,14 +41,46 @@ static void __attribute__((noreturn)) no_rule(uint32_t id)
 }
 
 /**
+ * rules_try_add - add a rule
+ * @fd:		the device
+ * @rule:	the rule; gets its number
+ *
+ * Return: NULL; or why it cannot be added, with errno.
+ */
+const char *rules_try_add(int fd, struct twheel_rule *rule)
+{
+	if (!ioctl(fd, TWHEEL_IOC_RULE_ADD, rule))
+		return NULL;
+	if (errno == EINVAL && rule->idle && rule->idle < TWHEEL_IDLE_MIN)
+		return "the timeout is shorter than 10 ms; give a longer one";
+	return why_not(errno);
+}
+
+/**
  * rules_add - add a rule, or exit
  * @fd:		the device
- * @rule:	the rule
+ * @rule:	the rule; gets its number
  */
 void rules_add(int fd, struct twheel_rule *rule)
 {
-	if (ioctl(fd, TWHEEL_IOC_RULE_ADD, rule))
-		errx(EXIT_FAILED, "%s: cannot add the rule: %s", DEVICE, why_not(errno));
+	const char *why = rules_try_add(fd, rule);
+
+	if (why)
+		errx(EXIT_FAILED, "%s: cannot add the rule: %s", DEVICE, why);
+}
+
+/**
+ * rules_try_remove - remove a rule
+ * @fd:		the device
+ * @id:		its number
+ *
+ * Return: NULL; or why it cannot be removed, with errno.
+ */
+const char *rules_try_remove(int fd, uint32_t id)
+{
+	struct twheel_rule rule = { .id = id };
+
+	return ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule) ? why_not(errno) : NULL;
 }
 
 /**
@@ -58,13 +90,29 @@ void rules_add(int fd, struct twheel_rule *rule)
  */
 void rules_remove(int fd, uint32_t id)
 {
-	struct twheel_rule rule = { .id = id };
+	const char *why = rules_try_remove(fd, id);
 
-	if (!ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule))
-		return;
-	if (errno == ENOENT)
+	if (why && errno == ENOENT)
 		no_rule(id);
-	errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why_not(errno));
+	if (why)
+		errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why);
+}
+
+/**
+ * rules_next - find the next rule, or exit
+ * @fd:		the device
+ * @rule:	has the number of the rule before it, or 0; filled in
+ *
+ * Return: false if there is none.
+ */
+bool rules_next(int fd, struct twheel_rule *rule)
+{
+	*rule = (struct twheel_rule) { .id = rule->id };
+	if (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule))
+		return true;
+	if (errno != ENOENT)
+		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why_not(errno));
+	return false;
 }
 
 /**
@@ -76,16 +124,12 @@ void rules_gather(int fd, struct rules *rules)
 {
 	struct twheel_rule rule = { 0 };
 
-	rules->nr = 0;
-	while (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule)) {
+	for (rules->nr = 0; rules_next(fd, &rule); rules->nr++) {
 		rules->rule = realloc(rules->rule, (rules->nr + 1) * sizeof(rule));
 		if (!rules->rule)
 			errx(EXIT_FAILED, "out of memory");
-		rules->rule[rules->nr++] = rule;
-		rule = (struct twheel_rule) { .id = rule.id };
+		rules->rule[rules->nr] = rule;
 	}
-	if (errno != ENOENT)
-		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why_not(errno));
 }
 
 /**

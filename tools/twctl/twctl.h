@@ -58,18 +58,26 @@ struct command {
 };
 
 extern const struct command status_command, watch_command, list_command, histogram_command;
+extern const struct command metrics_command;
 extern const struct command sleep_command, add_command, info_command, idle_command;
 extern const struct command idle_list_command, idle_show_command, idle_watch_command;
-extern const struct command idle_remove_command;
+extern const struct command idle_remove_command, idle_load_command, idle_save_command;
 
 /* options.c */
 int next_option(const struct command *command, int argc, char **argv);
 void no_operands(const struct command *command, int argc, char **argv);
 void usage(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
+void options_place(const char *where);
+void refuse(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
 uint64_t parse_count(const struct command *command, const char *what, const char *text,
 		     uint64_t max);
 uint64_t parse_time(const struct command *command, const char *what, const char *text);
+
+/* output.c */
+void output_begin(const char *path);
+void output_end(void);
 
 /* duration.c */
 
@@ -82,6 +90,7 @@ struct text {
 };
 
 bool duration_parse(const char *text, uint64_t *ns);
+struct text duration_exact(uint64_t ns);
 struct text duration_format(uint64_t ns);
 
 /* module.c */
@@ -252,6 +261,7 @@ struct cgroup {
 
 uint64_t cgroup_find(const char *name);
 struct cgroup cgroup_name(uint64_t id);
+bool cgroup_exists(uint64_t id);
 
 /* rules.c */
 
@@ -265,8 +275,11 @@ struct rules {
 	size_t			nr;
 };
 
+const char *rules_try_add(int fd, struct twheel_rule *rule);
+const char *rules_try_remove(int fd, uint32_t id);
 void rules_add(int fd, struct twheel_rule *rule);
 void rules_remove(int fd, uint32_t id);
+bool rules_next(int fd, struct twheel_rule *rule);
 void rules_gather(int fd, struct rules *rules);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 
@@ -274,8 +287,59 @@ struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 const char *rule_activity(const struct twheel_rule *rule);
 const char *rule_action(const struct twheel_rule *rule);
 uint32_t rule_rate(const struct twheel_rule *rule);
+struct twheel_rule rule_spec(const struct twheel_rule *rule);
 void rule_print_match(const struct twheel_rule *rule);
 bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, uint64_t *value);
 void rule_json(struct json *json, const struct twheel_rule *rule);
+
+/* words.c */
+const char *words_split(char *line, char **words, size_t max, size_t *nr);
+void words_print(const char *word);
+
+/* idle.c */
+bool idle_options(int argc, char **argv, struct twheel_rule *rule);
+
+/* rule_text.c */
+void rule_text(const struct twheel_rule *rule);
+
+/* rule_files.c */
+
+/**
+ * struct wanted - a rule that a file asks for
+ * @rule:	the rule
+ * @place:	FILE:LINE
+ */
+struct wanted {
+	struct twheel_rule	rule;
+	char			*place;
+};
+
+/**
+ * struct wanted_rules - the rules that files ask for
+ * @wanted:	the rules, in their order
+ * @nr:		their number
+ */
+struct wanted_rules {
+	struct wanted	*wanted;
+	size_t		nr;
+};
+
+void rule_files_read(const char *path, struct wanted_rules *all);
+
+/* replace.c */
+
+/**
+ * struct replaced - what has become of the rules
+ * @kept:	stayed as they were
+ * @added:	are new
+ * @removed:	are gone
+ */
+struct replaced {
+	size_t	kept;
+	size_t	added;
+	size_t	removed;
+};
+
+struct replaced replace_rules(int fd, const struct wanted_rules *all);
 
 #endif /* TWCTL_H */

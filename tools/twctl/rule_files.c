@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: files with rules
+ *
+ * A line has the options of 'twctl idle', which idle.c reads in either place.
+ */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+#define MAX_WORDS	64
+
+static void *check_memory(void *memory)
+{
+	if (!memory)
+		errx(EXIT_FAILED, "out of memory");
+	return memory;
+}
+
+static void append(struct wanted_rules *all, const struct twheel_rule *rule, const char *place)
+{
+	size_t size = (all->nr + 1) * sizeof(*all->wanted);
+	struct wanted *wanted;
+
+	all->wanted = check_memory(realloc(all->wanted, size));
+	wanted = &all->wanted[all->nr++];
+	wanted->rule = *rule;
+	wanted->place = check_memory(strdup(place));
+}
+
+static void read_line(struct wanted_rules *all, char *line, const char *place)
+{
+	/* getopt expects the program's name first. */
+	char *words[MAX_WORDS + 1] = { "idle" };
+	struct twheel_rule rule = { 0 };
+	const char *why;
+	size_t nr;
+
+	why = words_split(line, words + 1, MAX_WORDS, &nr);
+	if (why)
+		refuse("%s; quote as in a shell", why);
+	if (!nr)
+		return;
+	/* As glibc wants it before another list of words. */
+	optind = 0;
+	if (idle_options(nr + 1, words, &rule))
+		refuse("--json has no meaning in a file; remove it");
+	if (rule.flags & TWHEEL_RULE_PID)
+		refuse("--pid is not for files: processes end at a reboot; use --cgroup or --uid");
+	append(all, &rule, place);
+}
+
+static void read_stream(struct wanted_rules *all, FILE *file, const char *name)
+{
+	char place[PATH_MAX + 32], *line = NULL;
+	unsigned long number = 0;
+	size_t size = 0;
+	ssize_t length;
+
+	while (errno = 0, (length = getline(&line, &size, file)) >= 0) {
+		snprintf(place, sizeof(place), "%s:%lu", name, ++number);
+		options_place(place);
+		if (strlen(line) != (size_t)length)
+			refuse("there is a zero byte; this is not a text file");
+		if (length && line[length - 1] == '\n')
+			line[length - 1] = '\0';
+		read_line(all, line, place);
+	}
+	options_place(NULL);
+	if (!feof(file))
+		errx(EXIT_FAILED, "%s: cannot be read: %s", name, strerror(errno));
+	free(line);
+}
+
+static void read_file(struct wanted_rules *all, const char *name)
+{
+	FILE *file = fopen(name, "re");
+
+	if (!file)
+		errx(EXIT_FAILED, "%s: %s; give a file, a directory, or - for standard input", name,
+		     strerror(errno));
+	read_stream(all, file, name);
+	fclose(file);
+}
+
+static int is_conf(const struct dirent *entry)
+{
+	return !fnmatch("*.conf", entry->d_name, FNM_PERIOD);
+}
+
+/* Bytes count, whatever the locale. */
+static int compare(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static void read_directory(struct wanted_rules *all, const char *directory)
+{
+	int nr, i, length = strlen(directory);
+	struct dirent **entries;
+	char *name;
+
+	nr = scandir(directory, &entries, is_conf, compare);
+	if (nr < 0)
+		errx(EXIT_FAILED, "%s: cannot be read: %s", directory, strerror(errno));
+	while (length > 1 && directory[length - 1] == '/')
+		length--;
+	for (i = 0; i < nr; i++) {
+		if (asprintf(&name, "%.*s/%s", length, directory, entries[i]->d_name) < 0)
+			errx(EXIT_FAILED, "out of memory");
+		read_file(all, name);
+		free(name);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/**
+ * rule_files_read - read the rules of a file or of a directory, or exit
+ * @path:	a file; or a directory, whose *.conf are read by name; or "-"
+ * @all:	begins as zeros; filled in: the rules in their order
+ *
+ * Nobody has changed anything when this exits: it does not know the device.
+ */
+void rule_files_read(const char *path, struct wanted_rules *all)
+{
+	struct stat st;
+
+	if (!strcmp(path, "-"))
+		read_stream(all, stdin, "standard input");
+	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		read_directory(all, path);
+	else
+		read_file(all, path);
+}
