@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # run has tmp, suite, version and kernels
+#
+# Sourced by run: installing, upgrading, removing and purging in a root.
+
+# module_versions ROOT: of the modules that modprobe finds, a line for each kernel and module.
+module_versions() {
+	local release module
+
+	while read -r release; do
+		for module in twheel twheel_bench; do
+			echo "$release $module $(in_root "$1" modinfo -k "$release" -F version \
+				"$module")"
+		done
+	done < "$1/srv/releases"
+}
+
+# has ROOT VERSION: all kernels have the modules, and no other version is left anywhere.
+has() {
+	local left
+
+	module_versions "$1" > "$tmp/versions" 2>&1
+	cat "$tmp/versions"
+	find "$1/usr/lib/modules" -name 'twheel*'
+	[ "$(awk '{ print $3 }' "$tmp/versions" | sort -u)" = "$2" ] || return
+	left=$(cd "$1" && ls -d usr/src/twheel-* var/lib/dkms/twheel/[0-9]*)
+	echo "$left"
+	[ "$left" = "usr/src/twheel-$2"$'\n'"var/lib/dkms/twheel/$2" ]
+}
+
+# A kernel for which dkms has to leave it is no reason for the package to fail.
+left_out() {
+	[ ! -e "$1/lib/modules/$(cat "$1/srv/slow")/updates" ]
+}
+
+# The rule's group is there, and the device is for it.
+group() {
+	in_root "$1" getent group twheel &&
+		grep -q 'GROUP="twheel"' "$1/usr/lib/udev/rules.d/60-twheel.rules"
+}
+
+# Whoever reads the packages' scripts finds none that makes firmware trust a key.
+enrols_none() {
+	! grep -E 'mokutil|import|enrol' "$1"/var/lib/dpkg/info/{twheel-*,libtwheel*}.p* \
+		"$1"/usr/src/twheel-*/dkms.conf
+}
+
+# The tools find what they need, and tell their version.
+tools() {
+	in_root "$1" twctl --version && in_root "$1" twbench --version &&
+		[ -e "$1/usr/share/man/man1/twctl.1.gz" ] &&
+		[ -e "$1/usr/share/man/man3/twheel_cancel_key.3.gz" ] &&
+		[ -e "$1/usr/share/bash-completion/completions/twctl" ]
+}
+
+# Where this Debian has units.
+units() {
+	local unit
+
+	for unit in twheel-idle.service twheel-metrics.service twheel-metrics.timer; do
+		[ -e "$1/usr/lib/systemd/system/$unit" ] ||
+			[ -e "$1/lib/systemd/system/$unit" ] || return
+	done
+	[ -e "$1/etc/twheel/idle.d/README" ]
+}
+
+enabled_units() {
+	find "$1/etc/systemd" -name 'twheel*'
+}
+
+# A purge has to end that.
+enable_units() {
+	[ -z "$(enabled_units "$1")" ] &&
+		in_root "$1" deb-systemd-helper enable twheel-idle.service twheel-metrics.timer &&
+		[ "$(enabled_units "$1" | wc -l)" = 2 ]
+}
+
+packages=(libtwheel-dev libtwheel0 twheel-dkms twheel-tools)
+
+# put ROOT FROM: install the packages that are in a directory, without those for debuggers.
+put() {
+	local name
+
+	rm -rf "$1/srv/packages"
+	mkdir "$1/srv/packages"
+	for name in "${packages[@]}"; do
+		cp "$2/${name}_"*.deb "$1/srv/packages/" || return
+	done
+	in_root "$1" sh -c 'apt-get -q -y --no-install-recommends install /srv/packages/*.deb'
+}
+
+# take ROOT HOW: remove or purge them, and what was installed for them.
+take() {
+	apt_get "$1" "$2" --auto-remove "${packages[@]}"
+}
+
+# installed ROOT FROM VERSION
+installed() {
+	put "$1" "$2" && has "$1" "$3"
+}
+
+removed() {
+	take "$1" remove &&
+		! find "$1/usr/lib/modules/" "$1/usr/src" "$1/var/lib/dkms" -name '*twheel*' | grep .
+}
+
+# Of most, dpkg knows nothing any more.
+purged() {
+	local rest
+
+	mapfile -t rest < <(in_root "$1" dpkg-query -W -f "\${db:Status-Abbrev}\${Package}\n" |
+		sed -n 's/^rc *//p')
+	echo "left to purge: ${rest[*]}"
+	apt_get "$1" purge "${rest[@]}" && list "$1" | diff "$tmp/before" -
+}
+
+# Somebody has joined: it is his group now. The modules do not matter, and dkms builds none.
+members() {
+	touch "$1/etc/dkms/no-autoinstall"
+	put "$1" "$2" && in_root "$1" usermod -a -G twheel nobody && take "$1" purge &&
+		in_root "$1" getent group twheel
+}
+
+install_all() {
+	list "$1" > "$tmp/before"
+	step "version $OLD is installed, with modules for all kernels" \
+		installed "$1" "$2/old" "$OLD"
+	step "but for one that has no high-resolution timers" left_out "$1"
+	step "upgraded, nothing of $OLD is left" installed "$1" "$2/new" "$version"
+	step "the tools, their manual and completion" tools "$1"
+	step "a group, which the udev rule gives the device to" group "$1"
+	step "services" units "$1"
+	step "which are not enabled before somebody does so" enable_units "$1"
+	step "no script enrols a key" enrols_none "$1"
+	step "a program is compiled with the library" compile_test "$1"
+}
+
+# use ROOT: each kernel with the modules that it has got.
+use() {
+	local release
+
+	while read -r release <&3; do
+		step "in a guest of $release a timer expires" fires "$1" "$release"
+	done 3< "$1/srv/releases"
+}
+
+leave() {
+	step "removed, with the modules" removed "$1"
+	step "purged, nothing is left" purged "$1"
+	step "a group that has members stays" members "$1" "$2/new"
+}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # run has tmp, suite, version and kernels
+#
+# Sourced by run: what is in a root, to be compared with what is in it later.
+
+# What changes whatever is installed: lists and logs of apt's and dpkg's, copies that passwd keeps
+# of the files before, the loader's cache, and the key that dkms makes for all modules, which goes
+# with dkms.
+unlisted=(./proc ./sys ./dev ./tmp ./run ./srv ./root ./var/cache ./var/log ./var/lib/apt
+	  ./var/lib/dpkg/status-old ./var/lib/dpkg/diversions-old ./var/lib/dpkg/statoverride-old
+	  ./var/lib/dpkg/triggers ./etc/.pwd.lock './etc/*-' ./etc/ld.so.cache
+	  './var/lib/dkms/mok.*' ./var/lib/systemd)
+
+# list ROOT: its files, the contents of those that packages may write to, and its packages.
+list() {
+	local path prune=(-path ".$TOP")
+
+	for path in "${unlisted[@]}"; do
+		prune+=(-o -path "$path")
+	done
+	# Before the others: what is called in a root makes the places to mount things on.
+	in_root "$1" dpkg-query -W -f "\${Package} \${Version} \${db:Status-Abbrev}\n"
+	(cd "$1" && find . \( "${prune[@]}" \) -prune -o -printf '%p %y %m %u %g %l\n' | sort
+	 find ./etc ./usr/lib/modules ./var/lib/dkms \( "${prune[@]}" \) -prune -o -type f \
+		-exec sha256sum {} + | sort)
+}
