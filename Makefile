@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What a user types; `make help` lists it. The modules themselves are built by Kbuild.
 
+# The kernel's makefiles cannot have it either.
+ifneq ($(words $(CURDIR)),1)
+$(error a path with a space, "$(CURDIR)": move the tree to where there is none)
+endif
+
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 V ?= 0
@@ -12,12 +17,15 @@ BUILDS := $(shell ls -d /usr/src/linux-headers-*-$(shell dpkg --print-architectu
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(lastword $(BUILDS)) $(wildcard $(TWHEEL_CACHE)/kernels/6.12/build))
 
+# Where to install what is for another root, whatever directory make is in.
+DEST = PREFIX=$(PREFIX) DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
+
 # Called for each directory; they have their own ideas of where below build/ to write.
-LIB = $(MAKE) -C tools/lib PREFIX=$(PREFIX) O=$(CURDIR)/build/lib
+LIB = $(MAKE) -C tools/lib $(DEST) O=$(CURDIR)/build/lib
 TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
-TWCTL = $(MAKE) -C tools/twctl PREFIX=$(PREFIX) O=$(CURDIR)/build
+TWCTL = $(MAKE) -C tools/twctl $(DEST) O=$(CURDIR)/build
 EXAMPLES = $(MAKE) -C tools/examples O=$(CURDIR)/build
-MAN = $(MAKE) -C Documentation/man PREFIX=$(PREFIX) O=$(CURDIR)/build/man
+MAN = $(MAKE) -C Documentation/man $(DEST) O=$(CURDIR)/build/man
 
 all: modules tools tests ## build everything (the default); KDIR= for another kernel
 
@@ -69,9 +77,17 @@ bench-native: ## compare them at this processor's speed, in User-mode Linux (bui
 	@tools/run-comparison native --timers 10k,100k,1M --rounds 9 \
 		--scheme wheel,timer_list,limit,heap,hrtimer:100k
 
-check: ## run every test, here and in guests
-	@tools/deps --install build kernel vm check build-kernel
+check: ## run the tests, here and on one kernel
+	@tools/deps --install build kernel vm check
 	@tools/check/run
+
+check-rest: ## run them on all other kernels
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/run rest
+
+check-all: ## run every test, here and on every kernel but those of check-debug
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/run all
 
 check-debug: ## run the tests on kernels with KASAN, lockdep and KCSAN (builds them, once)
 	@tools/deps --install build kernel vm check build-kernel
@@ -85,6 +101,10 @@ fuzz: ## fuzz the wheel for T= seconds (3600); what is found is left in build/fu
 	@tools/deps --install build check
 	@selftests/wheel/fuzz.sh "$(or $(T),3600)"
 
+fuzz-device: ## fuzz the device on four kernels, for T= seconds each (3600)
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/run fuzz "$(or $(T),3600)"
+
 bench-user: ## measure wheel.c natively, beside libev and a limit line
 	@tools/deps --install build bench-user
 	@+$(MAKE) -s -C tools/bench-user LIBEV=1 O=$(CURDIR)/build
@@ -95,6 +115,18 @@ shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools tests
 	@tools/vm/run --shell -- insmod twheel.ko
+
+deb: ## build Debian's packages, in build/deb/
+	@tools/deps --install deb
+	@tools/build-deb
+
+check-packages: ## build, install, upgrade and purge them in Debian 12 and 13 (as root)
+	@tools/deps --install build kernel vm root
+	@tools/check/packages/run
+
+check-fresh: ## do what a newcomer does in minimal Debian 12 and 13 (as root)
+	@tools/deps --install root
+	@tools/check/fresh
 
 lint: ## run the checkers of style and of types
 	@tools/deps --install build kernel check
@@ -130,4 +162,5 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
-	check check-debug torture fuzz shell lint modules_install install uninstall clean distclean help
+	check check-debug torture fuzz fuzz-device \
+	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

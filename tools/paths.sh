@@ -17,6 +17,10 @@ export TOP BUILD CACHE
 # depmod, insmod and their like are not in every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
+# What other programs print is read here, and what is made here is for every user to read.
+export LC_ALL=C
+umask 022
+
 die() {
 	echo "${0##*/}: $*" >&2
 	exit "${DIE_STATUS:-1}"

@@ -12,7 +12,8 @@
 #
 #	#@ again PROGRAM STATUS [SECONDS]
 #
-# which is for what goes by the clock, after nothing but tests that failed.
+# which is for what goes by the clock, after nothing but tests that failed. Each of these has to
+# pass then; the others need not be run again.
 #
 # Variables:
 #	guest		where the tests ran
@@ -116,6 +117,7 @@ function begin_program(name) {
 	planned = -1
 	nr_results = 0
 	seconds = ""
+	split("", verdict)
 	if (name in seen)
 		problem("ran twice")
 	seen[name] = 1
@@ -149,7 +151,7 @@ function skip(text) {
 		problem("skip that is not allowed: " text)
 }
 
-function result(line,    number) {
+function result(line,    number, what) {
 	if (!in_document)
 		problem("result outside of a TAP document: " line)
 	nr_results++
@@ -157,13 +159,19 @@ function result(line,    number) {
 	sub(/^(not )?ok[ \t]*/, "", number)
 	if (number + 0 != nr_results)
 		problem("expected number " nr_results ": " line)
+	what = number
+	sub(/^[0-9]+[ \t]*/, "", what)
+	sub(/[ \t]*# .*/, "", what)
 	if (line ~ /^not ok/) {
 		not_ok++
 		failures[not_ok] = line
+		verdict[what] = "failed"
 	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|TODO)/) {
 		skip(line)
+		verdict[what] = "skipped"
 	} else {
 		ok++
+		verdict[what] = "passed"
 	}
 }
 
@@ -182,6 +190,8 @@ function end_program(why) {
 	end_document()
 	if (!nr_documents)
 		problem("no TAP output")
+	if (program in repeated)
+		add_before()
 	# A failed test explains an exit status of 1, a skip of all one of 4, and nothing else.
 	if (why != "" && !(why == "exit status 1" && not_ok) &&
 	    !(why == "exit status 4" && skips && !ok && !not_ok))
@@ -201,14 +211,31 @@ function explain(why,    status) {
 }
 
 # What has failed does not count, but is told.
-function again() {
+function again(    what) {
 	printf "again %-8s %-28s %d failed in %s s\n", guest, program, not_ok, seconds
 	explain_failure()
 	fflush()
 	repeated[program] = 1
 	nr_repeated++
 	delete seen[program]
+	split("", before)
+	for (what in verdict)
+		before[what] = verdict[what]
 	program = ""
+}
+
+# What has failed before has to be passed now, and what was not run again still counts.
+function add_before(    what) {
+	for (what in before)
+		if (before[what] == "failed" && verdict[what] != "passed" &&
+		    verdict[what] != "failed")
+			problem("was not run once more: " what)
+		else if (what in verdict)
+			continue
+		else if (before[what] == "passed")
+			ok++
+		else
+			skips++
 }
 
 function report(    bad) {

@@ -2,26 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The runner's own tests: results get through, and no way of going wrong is a success.
+# usage: tools/vm/test-run.sh		all but what needs a kernel with debugging
+#        tools/vm/test-run.sh uml-smp	what does
 
 set -u
 . "$(dirname "$0")/../paths.sh"
+. "$TOP/tools/check/tap.sh"
 
-mkdir -p "$BUILD"
-tmp=$(mktemp -d "$BUILD/runner.XXXXXX")
-trap 'rm -rf "$tmp"' EXIT
-number=0
-
-ok() {
-	local status=$?
-
-	number=$((number + 1))
-	if [ $status = 0 ]; then
-		echo "ok $number $1"
-	else
-		sed 's/^/# /' "$tmp/output"
-		echo "not ok $number $1"
-	fi
-}
 
 # Expect a status of a run; its output is in $tmp/output.
 expect() {
@@ -31,6 +18,33 @@ expect() {
 	"$TOP/tools/vm/run" "$@" > "$tmp/output" 2>&1
 	[ $? = "$status" ]
 	ok "$name"
+}
+
+# Waits until a command fails, for so many seconds at the most.
+until_not() {
+	local end=$((SECONDS + $1))
+
+	shift
+	while "$@" > /dev/null; do
+		[ "$SECONDS" -le "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+# A runner that is killed cannot end its guest.
+killed() {
+	local kernel=$1 mark=twheel_mark=$$ runner
+
+	"$TOP/tools/vm/run" --kernel "$kernel" --append "$mark" -- 'echo here; sleep 1000' \
+		> "$tmp/output" 2>&1 &
+	runner=$!
+	# The shell would tell how it ends.
+	disown
+	until_not 240 sh -c "! grep -qx here '$tmp/output'" && pgrep -f "$mark" > /dev/null
+	ok "$kernel: a guest to be orphaned"
+	kill -KILL $runner
+	until_not 10 pgrep -f "$mark"
+	ok "$kernel: it ends with a runner that is killed"
 }
 
 # What holds for every machine. $panic makes it panic, and $hang is how long to wait for it
@@ -59,15 +73,25 @@ any_machine() {
 	expect "$kernel: guest that ends early" 126 --kernel "$kernel" -- 'reboot -f'
 	expect "$kernel: guest that hangs" 124 --kernel "$kernel" --timeout "$hang" -- \
 		'sleep 1000'
+	killed "$kernel"
 }
 
-echo "TAP version 13"
+# User-mode Linux has no sysrq.
+uml_panic='echo 1 > /proc/sys/vm/panic_on_oom
+	mount -o remount,size=4G /tmp
+	cat /dev/zero > /tmp/full'
+
+if [ "${1-}" = uml-smp ]; then
+	any_machine uml-smp "$uml_panic" 5
+	# shellcheck disable=SC2016 # the guest's shell expands these
+	expect "uml-smp: as many processors as are asked for" 0 --kernel uml-smp --smp 3 -- \
+		'[ $(nproc) = 3 ] && taskset -p 4 $$ && taskset -p 1 $$'
+	finish
+	exit
+fi
 
 any_machine 6.12 'echo c > /proc/sysrq-trigger' 15
-# It has no sysrq.
-any_machine uml 'echo 1 > /proc/sys/vm/panic_on_oom
-	mount -o remount,size=4G /tmp
-	cat /dev/zero > /tmp/full' 5
+any_machine uml "$uml_panic" 5
 
 # shellcheck disable=SC2016 # the guest's shell expands these
 expect "warning while a test runs" 125 -- '
@@ -98,13 +122,23 @@ ok "what a program leaves behind is ended"
 # More of its time than the run may take of ours.
 expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
 BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
-[ "$(grep -c 'no sign of life' "$tmp/output")" = 3 ]
+[ "$(grep -c 'no sign of life' "$tmp/output")" = 4 ]
 ok "it is given three chances"
+expect "guest whose clock runs too fast" 126 --append tsc_early_khz=100000 -- sleep 60
+[ "$(grep -c 'clock runs too fast' "$tmp/output")" = 4 ]
+ok "it is given three chances, too"
+# shellcheck disable=SC2016 # the guest's shell expands this
+expect "processors that run in turn" 0 --smp 3 --in-turn -- '[ $(nproc) = 3 ]'
+expect "uml-smp with processors that run in turn" 122 --kernel uml-smp --in-turn -- true
 expect "uml with two processors" 122 --kernel uml --smp 2 -- true
+expect "uml-smp with more processors than it can have" 122 --kernel uml-smp --smp 9 -- true
+expect "uml-smp with an unknown number of processors" 122 --kernel uml-smp --smp none -- true
+expect "uml-smp that travels in time" 122 --kernel uml-smp --time-travel -- true
+expect "uml-smp that counts instructions" 122 --kernel uml-smp --icount -- true
 expect "uml that counts instructions" 122 --kernel uml --icount -- true
 expect "QEMU that travels in time" 122 --time-travel -- true
 expect "kernel that does not exist" 122 --kernel ./nowhere -- true
 expect "files that do not exist" 122 --add ./nowhere -- true
 expect "QEMU that does not start" 122 --mem 1 --smp none -- true
 expect "uml that does not start" 122 --kernel uml --mem 100P -- true
-echo "1..$number"
+finish

@@ -1,0 +1,359 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The gate's own tests: what keeps tests from being run, or results from being told, is never
+# a success. In a copy of the tree, in which all that takes time is a stand-in.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+. "$TOP/tools/check/tap.sh"
+
+# The selftests' makefiles include some of it.
+"$TOP/tools/fetch-source" || exit
+kselftest=$CACHE/linux/tools/testing/selftests
+tree=$tmp/tree
+export TWHEEL_CACHE=$tmp/cache FAULT=$tmp/fault
+# What make was called with here is not for the tree's.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES
+
+# ---- the stand-ins: each does first what $FAULT says
+
+# What any of them may call. A process has no room on any disk any more, and those that it starts
+# from then on.
+cat > "$tmp/faults" <<'EOF'
+full() {
+	prlimit --pid "$1" --fsize=0:0
+}
+
+parent() {
+	local id
+
+	read -r _ _ _ id _ < "/proc/$1/stat"
+	echo "$id"
+}
+EOF
+
+executable "$tree/passes" <<'EOF'
+name=${NAME:-${0##*/}}
+. "$FAULT"
+echo "TAP version 13
+1..1
+ok 1 $name"
+EOF
+
+executable "$tree/does" <<'EOF'
+name=${0##*/}
+. "$FAULT"
+EOF
+
+make_tree() {
+	local file programs='twheel/basic twheel/early'
+
+	mkdir -p "$tree"/{.ci,selftests/{uapi,wheel},tools/{check,vm,lib,bench-user,twctl}}
+	for file in .ci/run tools/paths.sh tools/vm/patched-too-late \
+		tools/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock}; do
+		cp "$TOP/$file" "$tree/$file"
+	done
+	for file in tools/check/{test-judge.sh,test-gate.sh,test-metrics.sh,test-idle-load.sh,test-units.sh,lint,refuses-32-bit} \
+		tools/vm/{test-run.sh,test-fetch.sh} tools/lib/check.sh \
+		selftests/{uapi/check-header.sh,wheel/fuzz.sh}; do
+		cp "$tree/passes" "$tree/$file"
+	done
+	for file in fetch-kernel build-kernel fetch-software; do
+		cp "$tree/does" "$tree/tools/vm/$file"
+	done
+	for file in selftests/wheel tools/bench-user tools/twctl; do
+		printf 'check:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
+	done
+	echo twheel/early > "$tree/selftests/other-half"
+	for file in budgets/calls long/timers periodic-tick/ticks isolated/cpu software/nginx.sh \
+		software/redis.sh debug/torture.sh fuzz/fuzz.sh; do
+		programs+=" $file"
+	done
+	{
+		echo '.PHONY: tools tests'
+		echo 'tools:'
+		printf '\t@./does\n'
+		echo 'tests:'
+		printf '\t@mkdir -p build/selftests\n'
+		printf '\t@printf "%%s\\n" %s > build/selftests/list\n' "$programs"
+	} > "$tree/Makefile"
+	for file in debug kcsan 6.12-rt uml-smp; do
+		mkdir -p "$TWHEEL_CACHE/kernels/$file"
+		echo 1 > "$TWHEEL_CACHE/kernels/$file/release"
+	done
+	executable "$tree/tools/vm/run" <<'EOF'
+name=guest
+. "$FAULT"
+# It has files of its own.
+build=${0%/*}/../../build
+echo console > "$build/run.$$" || exit 122
+which=${!#}
+which=${which#*run-in-guest.sh }
+for program in clock load $(grep -E "^(${which// /|})(/|\$)" "$build/selftests/list") unload; do
+	echo "#@ begin $program
+TAP version 13
+1..1
+ok 1 $program
+#@ end $program 0 1"
+done
+case $* in
+*"--kernel debug "*)
+	echo "#@ begin leaks
+TAP version 13
+1..1
+ok 1 none
+#@ end leaks 0 1"
+	;;
+esac
+EOF
+}
+
+# ---- make check
+
+# gate NAME STATUS LAST-LINE [ARGUMENT...]: run all that with the fault in standard input; the last
+# line matches a pattern. Commands in $instead are used instead of others.
+instead=
+gate() {
+	local name=$1 status=$2 last=$3 got
+
+	shift 3
+	{ cat "$tmp/faults"; echo "gate=\$(cat '$tmp/pid')"; cat; } > "$FAULT"
+	rm -rf "$tree/build"
+	(
+		# A write that finds no room shall fail, and not kill.
+		trap '' XFSZ
+		echo "$BASHPID" > "$tmp/pid"
+		exec env PATH="${instead:+$instead:}$PATH" "$@"
+	) < /dev/null 2>&1 | cat > "$tmp/output"
+	got=${PIPESTATUS[0]}
+	[ "$got" = "$status" ] && tail -n 1 "$tmp/output" | grep -Eqx "$last"
+	ok "$name"
+}
+
+all_well='[1-9][0-9]* passed, 0 failed'
+one_skip='[1-9][0-9]* passed, 0 failed, [1-9][0-9]* skipped'
+bad='[0-9]+ passed, [1-9][0-9]* failed(, [0-9]+ skipped)?'
+check=$tree/tools/check/run
+
+# shellcheck disable=SC2016 # the stand-ins' shells expand these
+make_check() {
+	gate "all is well" 0 "$all_well" "$check" all < /dev/null
+	gate "all is well with what a newcomer runs" 0 "$all_well" "$check" < /dev/null
+	gate "all is well with the rest" 0 "$all_well" "$check" rest < /dev/null
+	gate "a suite fails" 1 "$bad" "$check" all <<< '[ $name != twctl ] || exit 1'
+	gate "a guest does not start" 1 "$bad" "$check" all <<< '[ $name != guest ] || exit 122'
+	gate "a build fails" 1 "$bad" "$check" all <<< '[ $name != does ] || exit 1'
+	gate "the disk is full from some time on" 1 "$bad" "$check" all \
+		<<< '[ $name != twctl ] || full "$gate"'
+	gate "it is for the half that runs beside" 1 "$bad" "$check" all \
+		<<< '[ $name != lint ] || full "$(parent $PPID)"'
+	gate "it is for the other half" 1 "$bad" "$check" all \
+		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || full "$PPID"'
+	instead=$tmp/late
+	executable "$instead/tee" <<-EOF
+	[[ \$1 != *6.1.errors ]] || sleep 1
+	exec $(command -v tee) "\$@"
+	EOF
+	gate "what a guest says comes late" 1 "$bad" "$check" all \
+		<<< '[ $name != guest ] || { echo "it does not start" >&2; exit 122; }'
+	instead=
+	gate "a half is killed" 1 "$bad" "$check" all \
+		<<< '[ $name != lint ] || kill -KILL "$(parent $PPID)"'
+
+	instead=$tmp/no-copies
+	executable "$instead/cp" <<< 'exit 1'
+	gate "the logs cannot be kept" 1 "$bad" "$check" all < /dev/null
+	instead=$tmp/silent-judge
+	executable "$instead/awk" <<-EOF
+	case "\$*" in
+	*guest=lint*) cat > /dev/null; exit 0 ;;
+	esac
+	exec $(command -v awk) "\$@"
+	EOF
+	gate "a suite leaves no count" 1 "$bad" "$check" all < /dev/null
+	instead=
+
+	gate "a kernel is not offered" 0 "$one_skip" "$check" all \
+		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || exit 4'
+	gate "no kernel is offered" 1 "$bad" "$check" all <<< '[ $name != fetch-kernel ] || exit 4'
+	gate "a kernel cannot be fetched" 1 "$bad" "$check" all \
+		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || exit 1'
+	gate "nginx cannot be fetched" 1 "$bad" "$check" all <<< '[ $name != fetch-software ] || exit 1'
+	sed -i 's| isolated/cpu||' "$tree/Makefile"
+	gate "a directory has no tests" 1 "$bad" "$check" all < /dev/null
+
+	gate "with debugging: all is well" 0 "$all_well" "$check" debug < /dev/null
+	gate "with debugging: a kernel is not offered" 0 "$one_skip" "$check" debug \
+		<<< '[ "$name $1" != "build-kernel uml-smp" ] || exit 4'
+	gate "with debugging: no kernel is offered" 1 '0 passed, .*' "$check" debug \
+		<<< 'case $name in *-kernel) exit 4 ;; esac'
+	gate "with debugging: a kernel is not built" 1 "$bad" "$check" debug \
+		<<< '[ "$name $1" != "build-kernel kcsan" ] || exit 1'
+	gate "with debugging: the disk is full" 1 "$bad" "$check" debug \
+		<<< '[ "$name $1" != "build-kernel uml-smp" ] || full "$gate"'
+}
+
+# shellcheck disable=SC2016 # the stand-ins' shells expand these
+torture() {
+	local torture=$tree/tools/check/torture
+
+	gate "torture: a kernel is not offered" 0 '.*' "$torture" 1 \
+		<<< '[ "$name $1" != "build-kernel uml-smp" ] || exit 4'
+	gate "torture: no kernel is offered" 1 '.*' "$torture" 1 \
+		<<< '[ $name != build-kernel ] || exit 4'
+	gate "torture: a kernel is not built" 1 '.*' "$torture" 1 \
+		<<< '[ "$name $1" != "build-kernel kcsan" ] || exit 1'
+	gate "torture: a guest fails" 125 '.*' "$torture" 1 <<< '[ $name != guest ] || exit 125'
+}
+
+# ---- both of them, unattended
+
+# $target is what make was called with.
+# shellcheck disable=SC2016 # its stand-in's shell expands these
+unattended() {
+	local run=$tree/.ci/run target
+
+	instead=$tmp/make
+	executable "$instead/make" <<-'EOF'
+	target=$1
+	. "$FAULT"
+	echo "3 passed, 0 failed, 1 skipped"
+	EOF
+	gate "unattended: all is well" 0 '9 passed, 0 failed, 3 skipped' "$run" < /dev/null
+	for target in check check-rest check-debug; do
+		gate "unattended: $target fails" 1 '8 passed, 2 failed, 2 skipped' "$run" \
+			<<< "[ \$target != $target ] || { echo '2 passed, 2 failed'; exit 2; }"
+	done
+	gate "unattended: one says that it passed, and failed" 1 "$bad" "$run" \
+		<<< '[ $target != check ] || { echo "2 passed, 0 failed"; exit 2; }'
+	gate "unattended: one says nothing" 1 "$bad" "$run" <<< '[ $target != check ] || exit 0'
+	gate "unattended: the disk is full" 1 "$bad" "$run" <<< '[ $target = check ] || {
+		full $PPID
+		echo "2 passed, 1 failed"
+		exit 2
+	}'
+	executable "$instead/mktemp" <<< 'exit 1'
+	gate "unattended: no temporary file" 1 "$bad" "$run" < /dev/null
+	! grep '^make check' "$tmp/output"
+	ok "unattended: nothing is run in vain then"
+	instead=
+}
+
+# ---- the checkers of style and of types
+
+# sparse NAME STATUS: the fault in standard input is that of building the modules.
+sparse() {
+	cat > "$FAULT"
+	PATH=$tmp/silent:$PATH "$tmp/lint/tools/check/lint" > "$tmp/output" 2>&1
+	[ $? = "$2" ] && grep -Eq "^$([ "$2" = 0 ] || echo 'not ')ok [0-9]+ sparse\$" "$tmp/output"
+	ok "lint: $1"
+}
+
+# shellcheck disable=SC2016 # a stand-in's shell expands these
+lint() {
+	local name lint=$tmp/lint
+
+	mkdir -p "$lint"/{module,tools/check}
+	cp "$TOP/tools/paths.sh" "$lint/tools/"
+	cp "$TOP/tools/check/lint" "$lint/tools/check/"
+	for name in one two; do
+		echo '// SPDX-License-Identifier: GPL-2.0-only' > "$lint/module/$name.c"
+	done
+	executable "$lint/tools/vm/fetch-kernel" < /dev/null
+	executable "$lint/tools/fetch-source" < /dev/null
+	for name in shellcheck perl mandoc make; do
+		executable "$tmp/silent/$name" < /dev/null
+	done
+	executable "$lint/tools/build-modules" <<-'EOF'
+	modules=$(cd "${0%/*}/.." && pwd)/build/modules/6.12/module
+	files='one two'
+	status=0
+	case $* in
+	*C=2*) . "$FAULT" ;;
+	esac
+	for file in $files; do
+		echo "  CHECK   $modules/$file.c"
+	done
+	exit $status
+	EOF
+	# They are not the checkers' business here.
+	sed -i '1a # SPDX-License-Identifier: GPL-2.0-only' "$lint/tools/vm/fetch-kernel" \
+		"$lint/tools/fetch-source" "$lint/tools/build-modules"
+	sparse "sparse finds nothing" 0 < /dev/null
+	sparse "sparse finds something" 1 <<< 'echo "$modules/one.c:1:1: warning: a context imbalance"'
+	sparse "sparse does not run" 1 <<< 'files='
+	sparse "sparse has not read a file" 1 <<< 'files=one'
+	sparse "the build for sparse fails" 1 <<< 'status=2'
+	sparse "the test build for sparse fails" 1 <<< 'case $* in --inject*) status=2 ;; esac'
+}
+
+# ---- makefiles
+
+directories() {
+	local name dir=$tmp/selftests
+
+	for name in one two three; do
+		mkdir -p "$dir/$name"
+		printf '# lib.mk\nemit_tests:\n\t@echo %s:program\n' "$name" > "$dir/$name/Makefile"
+	done
+	cp "$TOP/selftests/Makefile" "$dir/"
+	make -C "$dir" list O="$tmp/list" > "$tmp/output" 2>&1 &&
+		[ "$(sort "$tmp/list/list")" = $'one/program\nthree/program\ntwo/program' ]
+	ok "selftests: the tests of all directories"
+	printf '\t@false\n' >> "$dir/three/Makefile"
+	! make -C "$dir" list O="$tmp/list" > "$tmp/output" 2>&1
+	ok "selftests: a directory does not tell its tests"
+}
+
+# with_flags DIRECTORY VARIABLE...: what is compiled there is with the flags of the command line,
+# and with our own.
+with_flags() {
+	local dir=$1
+
+	shift
+	make -n -C "$TOP/$dir" CFLAGS=-DTHEIRS "$@" > "$tmp/output" 2>&1 &&
+		awk '/(^|[ \t])(gcc|cc|clang) .*\.c( |$)/ {
+			compiled++
+			if (!/ -DTHEIRS / || !/ -Werror /)
+				bad++
+		     }
+		     END { exit bad || !compiled }' "$tmp/output"
+	ok "CFLAGS on the command line: $dir"
+}
+
+flags() {
+	local file dir
+
+	# What the examples are linked with.
+	mkdir -p "$tmp/out/lib"
+	: > "$tmp/out/lib/libtwheel.a"
+	for dir in lib twbench twctl bench-user examples; do
+		with_flags "tools/$dir" O="$tmp/out"
+	done
+	with_flags selftests/wheel O="$tmp/out"
+	for file in "$TOP"/selftests/*/Makefile; do
+		if grep -q lib.mk "$file"; then
+			dir=${file%/Makefile}
+			with_flags "${dir#"$TOP"/}" OUTPUT="$tmp/out" KSELFTEST_DIR="$kselftest"
+		fi
+	done
+}
+
+space() {
+	mkdir "$tmp/a tree"
+	cp "$TOP/Makefile" "$tmp/a tree/"
+	! make -C "$tmp/a tree" help > "$tmp/output" 2>&1 &&
+		grep -q 'a path with a space' "$tmp/output"
+	ok "a path with a space is refused"
+}
+
+make_tree
+make_check
+torture
+unattended
+lint
+directories
+flags
+space
+finish
