@@ -77,21 +77,21 @@ bench-native: ## compare them at this processor's speed, in User-mode Linux (bui
 	@tools/run-comparison native --timers 10k,100k,1M --rounds 9 \
 		--scheme wheel,timer_list,limit,heap,hrtimer:100k
 
-check: ## run the tests, here and on one kernel
+check: ## run the tests, here and on one kernel, in simulated time
 	@tools/deps --install build kernel vm check
 	@tools/check/run
 
-check-rest: ## run them on all other kernels
+check-rest: ## run them on all other kernels, likewise
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/run rest
 
-check-all: ## run every test, here and on every kernel but those of check-debug
+check-all: ## run them here and on all kernels, likewise
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/run all
 
-check-debug: ## run the tests on kernels with KASAN, lockdep and KCSAN (builds them, once)
+check-parallel: ## run what only real time and parallel processors show, KCSAN too (an hour)
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run debug
+	@tools/check/run parallel
 
 torture: ## torture the timers on these kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
@@ -162,5 +162,5 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
-	check check-debug torture fuzz fuzz-device \
+	check check-rest check-all check-parallel torture fuzz fuzz-device \
 	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

@@ -3,6 +3,7 @@
 #
 # Fuzz wheel.c against the oracle, in two sizes at the same time. Prints TAP.
 # usage: selftests/wheel/fuzz.sh SECONDS
+#        selftests/wheel/fuzz.sh corpus	run what the corpus of the tree has, and nothing else
 #        selftests/wheel/fuzz.sh keep	add to the corpus what was found, and minimise it
 #
 # The corpus of the tree is read; what is found stays in build/fuzz.
@@ -35,6 +36,10 @@ fuzz() {
 	local size=$1 seconds=$2 finds=$BUILD/fuzz/$1
 
 	mkdir -p "$finds" "$finds-failed"
+	if [ "$seconds" = corpus ]; then
+		exec "$programs/fuzz-wheel-$size" -runs=0 -print_final_stats=1 \
+			-artifact_prefix="$finds-failed/" "$corpus" > "$finds.log" 2>&1
+	fi
 	# Short programs find little, and too long ones take their time. Freed memory is kept
 	# for few runs only: a run leaves some 40 kB.
 	ASAN_OPTIONS=quarantine_size_mb=1 exec "$programs/fuzz-wheel-$size" \
@@ -66,8 +71,9 @@ keep)
 	keep
 	exit
 	;;
+corpus) ;;
 '' | *[!0-9]*)
-	die "usage: selftests/wheel/fuzz.sh SECONDS, or keep"
+	die "usage: selftests/wheel/fuzz.sh SECONDS, corpus, or keep"
 	;;
 esac
 
@@ -86,5 +92,5 @@ for i in "${!sizes[@]}"; do
 	verdict $((i + 1)) "${sizes[i]}" $?
 done
 pids=()
-echo "# selftests/wheel/fuzz.sh keep: add to the corpus what was found"
+[ "$1" = corpus ] || echo "# selftests/wheel/fuzz.sh keep: add to the corpus what was found"
 exit "$failed"

@@ -20,7 +20,10 @@
 #	expected	names of the programs that have to be in the log
 #	allowed		file with allowed skips, lines of "GUEST PROGRAM PATTERN"
 #	repeatable	file with the programs that may be run once more
+#	failures	file that gets what has failed, and the command that makes such a log, which
+#			is in the environment, as REPEAT
 #	counts		file that gets a line "PASSED FAILED SKIPPED"
+#	times		file that gets a line "SECONDS GUEST PROGRAM" for each, of this machine's time
 
 BEGIN {
 	# As in selftests/run-in-guest.sh.
@@ -121,6 +124,7 @@ function begin_program(name) {
 	if (name in seen)
 		problem("ran twice")
 	seen[name] = 1
+	begun = systime()
 }
 
 function problem(text) {
@@ -164,7 +168,7 @@ function result(line,    number, what) {
 	sub(/[ \t]*# .*/, "", what)
 	if (line ~ /^not ok/) {
 		not_ok++
-		failures[not_ok] = line
+		failures_of[not_ok] = line
 		verdict[what] = "failed"
 	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|TODO)/) {
 		skip(line)
@@ -247,10 +251,28 @@ function report(    bad) {
 		program, ok, bad ? ", " bad " failed" : "",
 		skips ? ", " skips " skipped" : "",
 		seconds == "" ? "" : " in " seconds " s"
-	if (bad)
+	if (times != "")
+		print systime() - begun, guest, program >> times
+	if (bad) {
 		explain_failure()
+		tell_how_to_repeat()
+	}
 	fflush()
 	program = ""
+}
+
+function tell_how_to_repeat(    i, repeat) {
+	if (failures == "")
+		return
+	printf "FAIL  %s %s\n", guest, program >> failures
+	for (i = 1; i <= not_ok; i++)
+		print "      " failures_of[i] >> failures
+	for (i = 0; i < nr_problems; i++)
+		print "      " problems[i] >> failures
+	repeat = ENVIRON["REPEAT"]
+	print "      as it was: " repeat >> failures
+	if (program ~ /\// && sub(/run-in-guest\.sh\\ .*/, "run-in-guest.sh\\ " program, repeat))
+		print "      it alone, which is another schedule: " repeat >> failures
 }
 
 function explain_failure(    i) {
@@ -258,7 +280,7 @@ function explain_failure(    i) {
 		if (output[i] !~ /^(ok|$)|^# +(RUN|OK) /)
 			print "      | " output[i]
 	for (i = 1; i <= not_ok; i++)
-		print "      " failures[i]
+		print "      " failures_of[i]
 	for (i = 0; i < nr_problems; i++)
 		print "      " problems[i]
 }
