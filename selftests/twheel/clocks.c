@@ -442,16 +442,17 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	begin = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - begin;
 	for (i = 0; i < 3; i++) {
-		deadlines[i] = clock_ns(clocks[i]) + 2 * SEC;
+		deadlines[i] = clock_ns(clocks[i]) + SEC;
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], deadlines[i], ABS, i, &handles[i]));
 	}
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_BOOTTIME, HOUR, 0, 9, &relative));
-	ASSERT_EQ(true, suspend("core", 5));
+	/* A simulated processor takes minutes to spin for long. */
+	ASSERT_EQ(true, suspend("core", simulated() ? 3 : 5));
 	woken = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - woken - slept;
 	printf("# asleep for %llu ms, and busy for %llu\n", slept / MSEC, (woken - begin) / MSEC);
 	/* The clock that counts a sleep has whole seconds, and the delay is no exact one. */
-	ASSERT_LT(2 * SEC, slept);
+	ASSERT_LT(SEC, slept);
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(true, wh_wait(self->fd));
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
@@ -462,7 +463,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 		EXPECT_LE(event.deadline, event.fired);
 	}
 	/* Unless the machine is very slow, those come first which have not slept. */
-	if (now_ns() < begin + 2 * SEC) {
+	if (now_ns() < begin + SEC) {
 		EXPECT_EQ(2, i);
 		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[2]));
 	}

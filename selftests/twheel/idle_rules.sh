@@ -122,6 +122,16 @@ cgroup_finds() {
 	return $result
 }
 
+# Connections that are made after the rule are noted for a worker: waits until it has them all.
+all_are_watched() {
+	for _ in $(seq 100); do
+		json twctl idle list || return
+		! has id "$rule" watched $NR > /dev/null || return 0
+		sleep 0.05
+	done
+	wrong "not $NR are watched: $(cat $OUT)"
+}
+
 # shows ADDRESS: are they as the kernel says?
 shows() {
 	good twctl idle show "$rule" || return
@@ -130,7 +140,7 @@ shows() {
 	awk -v port=":$PORT\$" -v nr=$NR -v address="$1" '
 		BEGIN {
 			shown = "^" address port
-			sub(/\$$/, " +" address ":[0-9]+ +1000 +[0-9.]+ m?s +[0-9.]+ m +[0-9a-f]+$",
+			sub(/\$$/, " +" address ":[0-9]+ +1000 +(0 n|[0-9.]+ m?)s +[0-9.]+ [mh] +[0-9a-f]+$",
 			    shown)
 		}
 		{
@@ -146,7 +156,7 @@ shows() {
 shows_connections() {
 	rule --port $PORT --timeout 1h || return
 	connections "$1" $PORT || return
-	shows "$2" && json twctl idle show "$rule" &&
+	all_are_watched && shows "$2" && json twctl idle show "$rule" &&
 		same shown "$(grep -o '"remaining_ns"' $OUT | wc -l)" $NR && has uid 1000
 	result=$?
 	connections_end
@@ -174,7 +184,7 @@ in_order() {
 shows_next_first() {
 	rule --port $PORT --timeout 1h --spread 1h || return
 	connections 4 $PORT || return
-	in_order
+	all_are_watched && in_order
 	result=$?
 	connections_end
 	return $result

@@ -551,6 +551,14 @@ static inline bool text_write(const char *path, const char *text)
 	return written;
 }
 
+/* Is the guest's time the number of its instructions? Then nothing is late but by its own doing. */
+static inline bool simulated(void)
+{
+	const char *set = getenv("TWHEEL_SIMULATED");
+
+	return set && *set;
+}
+
 /*
  * Suspends as far as @level for some seconds: "core" is all but the last step, "processors"
  * ends before the clocks are stopped. Returns whether the kernel can.
