@@ -2,20 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The runner's own tests: results get through, and no way of going wrong is a success.
-# usage: tools/vm/test-run.sh		all but what needs a kernel with debugging
-#        tools/vm/test-run.sh uml-smp	what does
+# usage: tools/vm/test-run.sh		in simulated time, and what is refused
+#        tools/vm/test-run.sh parallel	what goes by real time, and User-mode Linux
+#        tools/vm/test-run.sh uml-smp	its kernel with several processors
 
 set -u
 . "$(dirname "$0")/../paths.sh"
 . "$TOP/tools/check/tap.sh"
 
+# Options of each run.
+always=()
 
 # Expect a status of a run; its output is in $tmp/output.
 expect() {
 	local name=$1 status=$2
 
 	shift 2
-	"$TOP/tools/vm/run" "$@" > "$tmp/output" 2>&1
+	"$TOP/tools/vm/run" "${always[@]}" "$@" > "$tmp/output" 2>&1
 	[ $? = "$status" ]
 	ok "$name"
 }
@@ -47,11 +50,10 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
-# What holds for every machine. $panic makes it panic, and $hang is how long to wait for it
-# when it hangs.
+# What holds for every machine. $panic makes it panic.
 # shellcheck disable=SC2016 # the guest's shell expands these
 any_machine() {
-	local kernel=$1 panic=$2 hang=$3
+	local kernel=$1 panic=$2
 
 	expect "$kernel: status of the command" 7 --kernel "$kernel" --out "$tmp/$kernel" -- \
 		sh -c '
@@ -71,6 +73,12 @@ any_machine() {
 		'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg'
 	expect "$kernel: kernel that panics" 125 --kernel "$kernel" -- "$panic"
 	expect "$kernel: guest that ends early" 126 --kernel "$kernel" -- 'reboot -f'
+}
+
+# What holds for every machine in real time. $hang is how long to wait when it hangs.
+real_time() {
+	local kernel=$1 hang=$2
+
 	expect "$kernel: guest that hangs" 124 --kernel "$kernel" --timeout "$hang" -- \
 		'sleep 1000'
 	killed "$kernel"
@@ -81,8 +89,11 @@ uml_panic='echo 1 > /proc/sys/vm/panic_on_oom
 	mount -o remount,size=4G /tmp
 	cat /dev/zero > /tmp/full'
 
+qemu_panic='echo c > /proc/sysrq-trigger'
+
 if [ "${1-}" = uml-smp ]; then
-	any_machine uml-smp "$uml_panic" 5
+	any_machine uml-smp "$uml_panic"
+	real_time uml-smp 5
 	# shellcheck disable=SC2016 # the guest's shell expands these
 	expect "uml-smp: as many processors as are asked for" 0 --kernel uml-smp --smp 3 -- \
 		'[ $(nproc) = 3 ] && taskset -p 4 $$ && taskset -p 1 $$'
@@ -90,11 +101,9 @@ if [ "${1-}" = uml-smp ]; then
 	exit
 fi
 
-any_machine 6.12 'echo c > /proc/sysrq-trigger' 15
-any_machine uml "$uml_panic" 5
-
+# A guest's selftests of our own.
 # shellcheck disable=SC2016 # the guest's shell expands these
-expect "warning while a test runs" 125 -- '
+own_tests='
 	mkdir selftests/own
 	for name in good alone bad late slow; do
 		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
@@ -110,25 +119,88 @@ expect "warning while a test runs" 125 -- '
 	printf "%s\n" own/bad own/late > selftests/by-the-clock
 	chmod +x selftests/own/*
 	selftests/run-in-guest.sh own'
-grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
-	! grep -q '^#@ fault own/good' "$tmp/output"
-ok "it is charged to that test"
-[ "$(grep -c '^#@ again' "$tmp/output")" = 1 ] &&
-	grep -q '^#@ again own/late 1 ' "$tmp/output" &&
-	grep -q '^#@ end own/late 0 ' "$tmp/output"
-ok "only what goes by the clock is run once more, and not after a warning"
-grep -q '^#@ end own/alone 0 ' "$tmp/output"
-ok "what a program leaves behind is ended"
-# More of its time than the run may take of ours.
-expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 86400'
-BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
-[ "$(grep -c 'no sign of life' "$tmp/output")" = 4 ]
-ok "it is given three chances"
-expect "guest whose clock runs too fast" 126 --append tsc_early_khz=100000 -- sleep 60
-[ "$(grep -c 'clock runs too fast' "$tmp/output")" = 4 ]
-ok "it is given three chances, too"
+
+charged() {
+	expect "warning while a test runs" 125 -- "$own_tests"
+	grep -q '^#@ fault own/bad .*WARNING:' "$tmp/output" &&
+		! grep -q '^#@ fault own/good' "$tmp/output"
+	ok "it is charged to that test"
+	grep -q '^#@ end own/alone 0 ' "$tmp/output"
+	ok "what a program leaves behind is ended"
+}
+
+if [ "${1-}" = parallel ]; then
+	any_machine 6.12 "$qemu_panic"
+	real_time 6.12 15
+	any_machine uml "$uml_panic"
+	real_time uml 5
+	charged
+	[ "$(grep -c '^#@ again' "$tmp/output")" = 1 ] &&
+		grep -q '^#@ again own/late 1 ' "$tmp/output" &&
+		grep -q '^#@ end own/late 0 ' "$tmp/output"
+	ok "only what goes by the clock is run once more, and not after a warning"
+	# More of its time than the run may take of ours.
+	expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 900'
+	BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
+	[ "$(grep -c 'no sign of life' "$tmp/output")" = 4 ]
+	ok "it is given three chances"
+	expect "guest whose clock runs too fast" 126 --append tsc_early_khz=100000 -- sleep 60
+	[ "$(grep -c 'clock runs too fast' "$tmp/output")" = 4 ]
+	ok "it is given three chances, too"
+	# shellcheck disable=SC2016 # the guest's shell expands this
+	expect "processors that run in turn" 0 --smp 3 --in-turn -- '[ $(nproc) = 3 ]'
+	finish
+	exit
+fi
+
+# exact NAME OPTION...: a race of threads, with its times, in $tmp/NAME.
+exact() {
+	"$TOP/tools/vm/run" --simulate "${@:2}" --log "$tmp/$1.log" -- \
+		'selftests/run-in-guest.sh twheel/verdicts && cat /proc/interrupts' \
+		> "$tmp/$1.output" 2>&1 && cat "$tmp/$1.log" "$tmp/$1.output" > "$tmp/$1"
+}
+
+# Beside busy loops the same is the same, to the byte; and another seed is another schedule.
+exactly() {
+	local loops=() pid
+
+	exact quiet
+	ok "a race in simulated time"
+	for _ in 1 2 3 4; do
+		while :; do :; done &
+		loops+=($!)
+	done
+	exact busy
+	ok "the same beside busy loops"
+	for pid in "${loops[@]}"; do
+		kill "$pid"
+		wait "$pid" 2> /dev/null
+	done
+	cmp "$tmp/quiet" "$tmp/busy" > "$tmp/output" 2>&1
+	ok "it was the same to the byte"
+	exact other --seed 2
+	! cmp -s "$tmp/quiet" "$tmp/other"
+	ok "with another seed it is not"
+	exact slower --shift 3 --smp 3
+	ok "with three processors of half the speed"
+}
+
+always=(--simulate)
+any_machine 6.12 "$qemu_panic"
+charged
+! grep -q '^#@ again' "$tmp/output" && grep -q '^#@ end own/late 1 ' "$tmp/output"
+ok "nothing is run once more"
 # shellcheck disable=SC2016 # the guest's shell expands this
-expect "processors that run in turn" 0 --smp 3 --in-turn -- '[ $(nproc) = 3 ]'
+expect "processors of any number, and waiting" 0 --smp 3 -- '[ $(nproc) = 3 ] && sleep 900'
+exactly
+expect "a seed that is no number" 122 --seed x -- true
+expect "a speed that is none" 122 --shift 10 -- true
+expect "instructions counted in two ways" 122 --icount -- true
+expect "processors in turn, twice" 122 --in-turn -- true
+expect "uml in simulated time" 122 --kernel uml -- true
+always=()
+expect "a seed in real time" 122 --seed 1 -- true
+expect "waiting for gdb in real time" 122 --gdb -- true
 expect "uml-smp with processors that run in turn" 122 --kernel uml-smp --in-turn -- true
 expect "uml with two processors" 122 --kernel uml --smp 2 -- true
 expect "uml-smp with more processors than it can have" 122 --kernel uml-smp --smp 9 -- true
