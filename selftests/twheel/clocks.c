@@ -447,7 +447,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	}
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_BOOTTIME, HOUR, 0, 9, &relative));
 	/* A simulated processor takes minutes to spin for long. */
-	ASSERT_EQ(true, suspend("core", simulated() ? 3 : 5));
+	ASSERT_EQ(true, suspend("core", simulated() ? 2 : 5));
 	woken = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - woken - slept;
 	printf("# asleep for %llu ms, and busy for %llu\n", slept / MSEC, (woken - begin) / MSEC);
