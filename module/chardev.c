@@ -83,11 +83,11 @@ static long run_add(const struct twheel_ioctl_call *call)
 	add->handle = op.handle;
 	if (!twheel_ioctl_respond(call))
 		return ret;
-	/* A timer with a key can be found by that. */
-	if (!(add->flags & TWHEEL_KEYED)) {
-		undo.handle = op.handle;
-		run_op(call, &undo);
-	}
+	/* A timer with a key can be found by that. Others may have, and have moved it. */
+	if (add->flags & TWHEEL_KEYED)
+		return ret;
+	undo.handle = op.handle;
+	run_op(call, &undo);
 	return -EFAULT;
 }
 

@@ -97,6 +97,30 @@ static bool clear_fail_nth(void)
 	return injected;
 }
 
+/* As wh_add_timer(), but with a key it succeeds when no more than its handle could not be told. */
+static int add_timer(int fd, struct twheel_timer_add *add)
+{
+	return wh_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
+}
+
+/* The timer that is pending all the while. Returns what there was before, or -errno. */
+static int set_pending(struct env *env)
+{
+	struct twheel_timer_add add = {
+		.time		= HOUR,
+		.clock		= CLOCK_MONOTONIC,
+		.flags		= TWHEEL_KEYED,
+		.key		= 9,
+		.user_data	= 99,
+	};
+	int ret = add_timer(env->fd, &add);
+
+	/* If that could not be written, it is as it was. */
+	if (ret >= 0 && add.handle)
+		env->pending = add.handle;
+	return ret;
+}
+
 static void env_create(struct env *env)
 {
 	int i;
@@ -108,7 +132,7 @@ static void env_create(struct env *env)
 	for (i = 0; i < NR_EXPIRED; i++)
 		if (wh_add(env->fd, 0, 0, i, &env->expired))
 			ksft_exit_fail_msg("cannot add a timer\n");
-	if (wh_add(env->fd, HOUR, 0, 99, &env->pending) || !wh_wait_events(env->fd, NR_EXPIRED))
+	if (set_pending(env) != TWHEEL_WAS_ABSENT || !wh_wait_events(env->fd, NR_EXPIRED))
 		ksft_exit_fail_msg("cannot set up timers\n");
 }
 
@@ -213,7 +237,7 @@ static long call_add_like(struct env *env, struct twheel_timer_add add)
 	long ret;
 
 	add.clock = CLOCK_MONOTONIC;
-	ret = wh_add_timer(env->other, &add);
+	ret = add_timer(env->other, &add);
 	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
 }
 
@@ -225,6 +249,17 @@ static long call_first_key(struct env *env)
 		.flags	= TWHEEL_KEYED,
 		.key	= 5,
 	});
+}
+
+/* No point of failure is left after what it does, or it takes that back. */
+static long call_key_again(struct env *env)
+{
+	return set_pending(env);
+}
+
+static bool undo_key_again(struct env *env, long ret)
+{
+	return ret == TWHEEL_WAS_PENDING && wh_state(env->fd, env->pending) == TWHEEL_STATE_PENDING;
 }
 
 static long call_first_limits(struct env *env)
@@ -256,17 +291,14 @@ static long call_other_kind(struct env *env)
 		.flags	= TWHEEL_KEYED,
 		.clock	= CLOCK_MONOTONIC,
 		.key	= 5,
-		.period	= HOUR,
 	};
-	long ret = wh_set(env->other, 5, HOUR, 0, 1, NULL);
+	long ret = add_timer(env->other, &add);
 	int cancelled;
 
-	if (ret < 0) {
-		/* If only the handle could not be told, it is there: it has a key. */
-		wh_cancel_key(env->other, 5);
+	if (ret < 0)
 		return ret;
-	}
-	ret = wh_add_timer(env->other, &add);
+	add.period = HOUR;
+	ret = add_timer(env->other, &add);
 	/* If it is not the new one, it is the old one. There is one fault at most. */
 	cancelled = wh_cancel_key(env->other, 5);
 	if (cancelled == -EFAULT)
@@ -440,7 +472,7 @@ static long call_cancel(struct env *env)
 static bool undo_cancel(struct env *env, long ret)
 {
 	return ret == TWHEEL_WAS_PENDING && wh_state(env->fd, env->pending) == -ENOENT &&
-	       wh_add(env->fd, HOUR, 0, 99, &env->pending) == 0;
+	       set_pending(env) == TWHEEL_WAS_ABSENT;
 }
 
 static long call_rearm(struct env *env)
@@ -686,6 +718,7 @@ static const struct op ops[] = {
 	{ "poll",	call_poll,	undo_poll,	false, NULL },
 	{ "mmap",	call_mmap,	undo_nothing,	false, NULL },
 	{ "first key",	call_first_key,	undo_first_add,	false, NULL },
+	{ "key again",	call_key_again,	undo_key_again,	false, NULL },
 	{ "first limits", call_first_limits, undo_first_add, false, NULL },
 	{ "first watch", call_first_watch, undo_first_add, false, NULL },
 	{ "other kind",	call_other_kind, undo_other_kind, false, NULL },

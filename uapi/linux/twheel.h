@@ -27,7 +27,7 @@
  * changed, and but for EFAULT nothing has been written to the structure. (Whether the
  * answer can be written is tried before anything is done. Should the memory go away just
  * then, what was done stays done; but a timer whose handle could not be told is taken
- * back, unless it has a key.)
+ * back, unless it has a key: then the call has succeeded.)
  *
  * An errno means the same for the whole device:
  *
