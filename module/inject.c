@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 
@@ -27,6 +28,45 @@ module_param(inject_yield, bool, 0644);
 MODULE_PARM_DESC(inject_yield, "give up the CPU instead, where that is allowed");
 
 static atomic_t hits[TWHEEL_NR_POINTS];
+
+/**
+ * struct plan - when a point delays, drawn from a seed
+ * @one_in:	one time in so many; 0 if there is no plan
+ * @us:		most microseconds
+ */
+struct plan {
+	u32	one_in;
+	u32	us;
+};
+
+static struct plan plans[TWHEEL_NR_POINTS];
+
+/*
+ * Many races need few delays, but long ones and at the right places; others need many short ones.
+ * So each point has its own rate and length, both of any magnitude, and half of them have none.
+ */
+static int set_seed(const char *value, const struct kernel_param *kp)
+{
+	struct rnd_state state;
+	u32 points = 0;
+	u64 seed;
+	int i, ret = kstrtou64(value, 0, &seed);
+
+	if (ret)
+		return ret;
+	prandom_seed_state(&state, seed);
+	for (i = 0; i < TWHEEL_NR_POINTS; i++) {
+		plans[i].one_in = 1U << prandom_u32_state(&state) % 12;
+		plans[i].us = 1U << prandom_u32_state(&state) % 10;
+		points |= (prandom_u32_state(&state) & 1) << i;
+	}
+	WRITE_ONCE(inject_points, points);
+	return 0;
+}
+
+static const struct kernel_param_ops seed_ops = { .set = set_seed };
+module_param_cb(inject_seed, &seed_ops, NULL, 0);
+MODULE_PARM_DESC(inject_seed, "draw the points to delay at, how often and how long");
 
 static int hits_get(char *buffer, const struct kernel_param *kp)
 {
@@ -104,10 +144,10 @@ static DEFINE_PER_CPU(struct delays, delays);
  * Half of a CPU's time is enough: where each of very many timers waits in a softirq, nobody else
  * gets to run. Not exact, as others may interrupt this.
  */
-static bool has_time(void)
+static bool has_time(unsigned int most)
 {
 	struct delays *mine = raw_cpu_ptr(&delays);
-	unsigned int us = READ_ONCE(mine->us) + min(READ_ONCE(inject_us), 1000U);
+	unsigned int us = READ_ONCE(mine->us) + most;
 
 	if (time_after_eq(jiffies, READ_ONCE(mine->begin) + HZ / 10)) {
 		WRITE_ONCE(mine->begin, jiffies);
@@ -119,10 +159,16 @@ static bool has_time(void)
 	return true;
 }
 
-/* Is there to be a delay, one time in four, as the point is chosen? */
+static unsigned int most_us(enum twheel_point point)
+{
+	return plans[point].us ?: min(READ_ONCE(inject_us), 1000U);
+}
+
+/* Is there to be a delay, one time in four unless it is drawn, as the point is chosen? */
 static bool chosen(enum twheel_point point)
 {
-	if (!(READ_ONCE(inject_points) & 1U << point) || get_random_u32() & 3 || !has_time())
+	if (!(READ_ONCE(inject_points) & 1U << point) ||
+	    get_random_u32_below(plans[point].one_in ?: 4) || !has_time(most_us(point)))
 		return false;
 	atomic_inc(&hits[point]);
 	return true;
@@ -137,11 +183,11 @@ static bool chosen(enum twheel_point point)
  */
 unsigned int twheel_inject_most(enum twheel_point point)
 {
-	return chosen(point) ? min(READ_ONCE(inject_us), 1000U) : 0;
+	return chosen(point) ? most_us(point) : 0;
 }
 
 /**
- * twheel_inject - delay, one time in four, if the point is chosen
+ * twheel_inject - delay now and then, if the point is chosen
  * @point:	where this is
  *
  * Context: any with interrupts on.
@@ -153,5 +199,5 @@ void twheel_inject(enum twheel_point point)
 	if (READ_ONCE(inject_yield) && preemptible())
 		schedule();
 	else
-		udelay(get_random_u32() % (min(READ_ONCE(inject_us), 1000U) + 1));
+		udelay(get_random_u32_below(most_us(point) + 1));
 }

@@ -3,6 +3,7 @@
 #
 # Run kselftests in the guest, in /twheel: all of a directory, or one.  The output is for
 # tools/check/judge.awk, which also says what the lines "#@" mean.
+# With MODULE, that is what is loaded as twheel.ko; MODULE_OPTIONS are its parameters.
 # usage: run-in-guest.sh WHICH...	as selftests/select knows them
 
 # Longer than any program should take: the judge wants to know which one hung.  LIMIT= is
@@ -124,6 +125,7 @@ no_leaks() {
 	[ -z "$leaks" ] || ! echo "$leaks"
 }
 
+MODULE=${MODULE:-twheel.ko}
 repeats=0
 repeated=
 KMEMLEAK=/sys/kernel/debug/kmemleak
@@ -137,13 +139,15 @@ if [ -e /sys/kernel/debug/kcsan ]; then
 fi
 
 run clock single "$TICK"
-run load single insmod twheel.ko
+# shellcheck disable=SC2086 # words
+run load single insmod $MODULE $MODULE_OPTIONS
 selftests/select selftests/list "$@" > /tmp/list
 while read -r program <&3; do
-	loaded || insmod twheel.ko
+	# shellcheck disable=SC2086 # words
+	loaded || insmod $MODULE $MODULE_OPTIONS
 	run "$program" in_directory "$program"
 done 3< /tmp/list
-loaded || insmod twheel.ko
+loaded || insmod "$MODULE"
 run unload single rmmod twheel
 if [ -e "$KMEMLEAK" ]; then
 	run leaks single no_leaks

@@ -3,7 +3,7 @@
 #
 # The fuzzer of the device, on the modules' test build where that is there, and what it must
 # not leave behind: timers, contexts, or a module that does not go.
-# FUZZ_SECONDS is how long it takes. With FUZZ_KEEP, a directory, programs that have reached
+# FUZZ_SECONDS is how long it takes, FUZZ_SEED what its choices are drawn from. With FUZZ_KEEP, a directory, programs that have reached
 # something new are left there.
 
 cd "$(dirname "$0")" || exit
@@ -24,7 +24,7 @@ load_fuzzed() {
 
 # Its own TAP would be taken for ours.
 fuzz() {
-	./fuzz-device -t "$SECONDS_LONG" ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
+	./fuzz-device -t "$SECONDS_LONG" ${FUZZ_SEED:+-s "$FUZZ_SEED"} ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
 	status=$?
 	sed -n '/^#/p' /tmp/fuzz.log
 	return $status
