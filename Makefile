@@ -93,6 +93,10 @@ check-parallel: ## run what only real time and parallel processors show, KCSAN t
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/run parallel
 
+explore: ## search: SEEDS= schedules (100) of what races, simulated, for T= seconds at most
+	@tools/deps --install build kernel vm check build-kernel
+	@tools/check/run explore "$(or $(SEEDS),100)" "$(or $(T),86400)"
+
 torture: ## torture the timers on these kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
 	@tools/check/torture "$(or $(T),3600)"
@@ -162,5 +166,5 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
-	check check-rest check-all check-parallel torture fuzz fuzz-device \
+	check check-rest check-all check-parallel explore torture fuzz fuzz-device \
 	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

@@ -47,14 +47,14 @@ name=${0##*/}
 EOF
 
 make_tree() {
-	local file programs='twheel/basic twheel/early twheel/late'
+	local file programs
 
 	mkdir -p "$tree"/{.ci,selftests/{uapi,wheel},tools/{check,vm,lib,bench-user,twctl}}
 	for file in .ci/run tools/paths.sh tools/vm/patched-too-late \
-		tools/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select}; do
+		tools/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
 	done
-	for file in tools/check/{test-judge.sh,test-gate.sh,test-metrics.sh,test-idle-load.sh,test-units.sh,lint,refuses-32-bit} \
+	for file in tools/check/{test-judge.sh,test-gate.sh,test-lanes.sh,test-metrics.sh,test-idle-load.sh,test-units.sh,lint,refuses-32-bit} \
 		tools/vm/{test-run.sh,test-fetch.sh} tools/lib/check.sh \
 		selftests/{uapi/check-header.sh,wheel/fuzz.sh}; do
 		cp "$tree/passes" "$tree/$file"
@@ -65,17 +65,16 @@ make_tree() {
 	for file in selftests/wheel tools/bench-user tools/twctl; do
 		printf 'check stress:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
 	done
-	for file in budgets/calls long/timers periodic-tick/ticks isolated/cpu software/nginx.sh \
-		software/redis.sh debug/torture.sh fuzz/fuzz.sh; do
-		programs+=" $file"
-	done
+	# Those that the check itself names, and one of each directory.
+	programs=$(grep -oE '\b(twheel|debug|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/tools/check/run" | sort -u)
+	programs+=' budgets/calls long/timers periodic-tick/ticks isolated/cpu software/nginx.sh'
 	{
 		echo '.PHONY: tools tests'
 		echo 'tools:'
 		printf '\t@./does\n'
 		echo 'tests:'
 		printf '\t@mkdir -p build/selftests\n'
-		printf '\t@printf "%%s\\n" %s > build/selftests/list\n' "$programs"
+		printf '\t@printf "%%s\\n" %s > build/selftests/list\n' "${programs//$'\n'/ }"
 	} > "$tree/Makefile"
 	for file in debug kcsan 6.12-rt uml-smp; do
 		mkdir -p "$TWHEEL_CACHE/kernels/$file"
@@ -146,7 +145,7 @@ make_check() {
 	gate "the disk is full from some time on" 1 "$bad" "$check" all \
 		<<< '[ $name != twctl ] || full "$gate"'
 	gate "it is for the half that runs beside" 1 "$bad" "$check" all \
-		<<< '[ $name != lint ] || full "$(parent $PPID)"'
+		<<< '[ $name != fuzz.sh ] || full "$(parent $PPID)"'
 	gate "it is for the other half" 1 "$bad" "$check" all \
 		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || full "$PPID"'
 	instead=$tmp/late
@@ -182,6 +181,14 @@ make_check() {
 	sed -i 's| isolated/cpu||' "$tree/Makefile"
 	gate "a directory has no tests" 1 "$bad" "$check" all < /dev/null
 
+	gate "a search: all is well" 0 "$all_well" "$check" explore 3 1000 < /dev/null
+	[ "$(grep -c '^ok  *debug ' "$tmp/output")" = 15 ]
+	ok "a search: three seeds on each kernel, of a program each"
+	gate "a search: a guest fails" 1 "$bad" "$check" explore 1 1000 \
+		<<< '[ $name != guest ] || exit 125'
+	grep -q 'to be kept in selftests/seeds: 6.12 1 ' "$tmp/output" &&
+		grep -q 'it fails with less, too: .*inject_points=0' "$tmp/output"
+	ok "a search: it tells how to repeat that"
 	gate "in parallel: all is well" 0 "$all_well" "$check" parallel < /dev/null
 	gate "in parallel: a kernel is not offered" 0 "$one_skip" "$check" parallel \
 		<<< '[ "$name $1" != "build-kernel uml-smp" ] || exit 4'
