@@ -560,28 +560,6 @@ static inline bool simulated(void)
 }
 
 /*
- * Does nothing but the processor's own steps take time? Not with delays between the module's, nor
- * where each access to memory is checked.
- */
-static inline bool exact(void)
-{
-	return simulated() && access("/sys/module/twheel/parameters/inject_points", F_OK) &&
-	       access("/sys/kernel/debug/kmemleak", F_OK);
-}
-
-/*
- * Has an event come with the tick that its deadline falls into, or that after @armed, when the call
- * that armed the timer had returned? With half a tick, or what an interrupt takes, for the wheel.
- */
-static inline bool punctual(const struct twheel_event *event, __u64 armed, __u64 tick)
-{
-	__u64 due = event->deadline > armed ? event->deadline : armed;
-
-	due = (due + tick - 1) / tick * tick;
-	return !exact() || event->fired < due + (tick / 2 > 100000 ? tick / 2 : 100000);
-}
-
-/*
  * Suspends as far as @level for some seconds: "core" is all but the last step, "processors"
  * ends before the clocks are stopped. Returns whether the kernel can.
  */
