@@ -758,7 +758,8 @@ TEST_F_TIMEOUT(charges, chunks_of_others, 120)
 	}
 	chunks = total("chunks");
 	printf("# %llu chunks before, %llu after\n", before, chunks);
-	EXPECT_GE(before + self->n * KEPT, chunks);
+	/* Some he has paid for, whenever a page of his group's came free: far from all. */
+	EXPECT_GE(before + ROUNDS * EACH / 6 / 2, chunks);
 	EXPECT_EQ(0, close(full));
 	EXPECT_EQ(0, close(other));
 	EXPECT_EQ(0, close(self->fd));
@@ -860,7 +861,7 @@ TEST_F_TIMEOUT(charges, chunks_of_others_by_turns, 280)
 	}
 	chunks = total("chunks");
 	printf("# %llu chunks before, %llu after\n", before, chunks);
-	EXPECT_GE(before + self->n * KEPT, chunks);
+	EXPECT_GE(before + (TURNS - FIRST) * 2 / 2, chunks);
 	for (i = 0; i < POOR; i++) {
 		EXPECT_EQ(0, kill(pid[i], SIGKILL));
 		EXPECT_EQ(pid[i], waitpid(pid[i], NULL, 0));
