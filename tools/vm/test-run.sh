@@ -153,35 +153,47 @@ if [ "${1-}" = parallel ]; then
 	exit
 fi
 
-# exact NAME OPTION...: a race of threads, with its times, in $tmp/NAME.
+# exact NAME TREE OPTION...: a race of threads in a tree's guest, with its times, in $tmp/NAME.
 exact() {
-	"$TOP/tools/vm/run" --simulate "${@:2}" --log "$tmp/$1.log" -- \
+	local name=$1 tree=$2
+
+	shift 2
+	"$tree/tools/vm/run" --simulate "$@" --log "$tmp/$name.log" -- \
 		'selftests/run-in-guest.sh twheel/verdicts && cat /proc/interrupts' \
-		> "$tmp/$1.output" 2>&1 && cat "$tmp/$1.log" "$tmp/$1.output" > "$tmp/$1"
+		> "$tmp/$name.output" 2>&1 && cat "$tmp/$name.log" "$tmp/$name.output" > "$tmp/$name"
 }
 
-# Beside busy loops the same is the same, to the byte; and another seed is another schedule.
-exactly() {
-	local loops=() pid
+# The same in a directory with a longer name, as it is built there.
+copy() {
+	mkdir -p "$1" && tar -C "$TOP" --exclude=./build --exclude=./.git -c . | tar -C "$1" -x &&
+		make -s -C "$1" tools tests > "$tmp/output" 2>&1
+}
 
-	exact quiet
+# Built in another directory, and beside busy loops, the same is the same, to the byte; and another
+# seed is another schedule.
+exactly() {
+	local loops=() pid other=$tmp/another/directory
+
+	copy "$other"
+	ok "another copy, built"
+	exact here "$TOP"
 	ok "a race in simulated time"
 	for _ in 1 2; do
 		while :; do :; done &
 		loops+=($!)
 	done
-	exact busy
-	ok "the same beside busy loops"
+	TWHEEL_CACHE=$CACHE exact there "$other"
+	ok "that of the copy beside busy loops"
 	for pid in "${loops[@]}"; do
 		kill "$pid"
 		wait "$pid" 2> /dev/null
 	done
-	cmp "$tmp/quiet" "$tmp/busy" > "$tmp/output" 2>&1
+	cmp "$tmp/here" "$tmp/there" > "$tmp/output" 2>&1
 	ok "it was the same to the byte"
-	exact other --seed 2
-	! cmp -s "$tmp/quiet" "$tmp/other"
+	exact other "$TOP" --seed 2
+	! cmp -s "$tmp/here" "$tmp/other"
 	ok "with another seed it is not"
-	exact slower --shift 3 --smp 3
+	exact slower "$TOP" --shift 3 --smp 3
 	ok "with three processors of half the speed"
 }
 
