@@ -158,6 +158,13 @@ make_check() {
 	instead=
 	gate "a half is killed" 1 "$bad" "$check" all \
 		<<< '[ $name != lint ] || kill -KILL "$(parent $PPID)"'
+	# The shell has told of it by then, and does not know it any more.
+	gate "a half is killed, and awaited later" 1 "$bad" "$check" all <<-'EOF'
+	case $name in
+	lint) kill -KILL "$(parent $PPID)"; : > "$FAULT.killed" ;;
+	fetch-software) while [ ! -e "$FAULT.killed" ]; do :; done ;;
+	esac
+	EOF
 
 	instead=$tmp/no-copies
 	executable "$instead/cp" <<< 'exit 1'
