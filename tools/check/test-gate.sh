@@ -82,9 +82,9 @@ make_tree() {
 	done
 	executable "$tree/tools/vm/run" <<'EOF'
 name=guest
+build=${0%/*}/../../build
 . "$FAULT"
 # It has files of its own.
-build=${0%/*}/../../build
 echo console > "$build/run.$$" || exit 122
 which=${!#}
 which=${which#*run-in-guest.sh }
@@ -142,6 +142,15 @@ make_check() {
 	gate "a suite fails" 1 "$bad" "$check" all <<< '[ $name != twctl ] || exit 1'
 	gate "a guest does not start" 1 "$bad" "$check" all <<< '[ $name != guest ] || exit 122'
 	gate "a build fails" 1 "$bad" "$check" all <<< '[ $name != does ] || exit 1'
+	instead=$tmp/little-room
+	executable "$instead/df" <<-'EOF'
+	echo "Filesystem 1024-blocks Used Available Capacity Mounted on"
+	echo "none 9999999 8000000 1999999 80% /"
+	EOF
+	gate "there is no room" 1 '.*1 GB of disk are free, and 2 are needed .*' "$check" all < /dev/null
+	[ "$(wc -l < "$tmp/output")" = 2 ]
+	ok "that is told of at once"
+	instead=
 	gate "the disk is full from some time on" 1 "$bad" "$check" all \
 		<<< '[ $name != twctl ] || full "$gate"'
 	gate "it is for the half that runs beside" 1 "$bad" "$check" all \
@@ -203,8 +212,28 @@ make_check() {
 		<<< 'case $name in *-kernel) exit 4 ;; esac'
 	gate "in parallel: a kernel is not built" 1 "$bad" "$check" parallel \
 		<<< '[ "$name $1" != "build-kernel kcsan" ] || exit 1'
+	gate "in parallel: the kernel was patching its code" 0 "$all_well" "$check" parallel < <(patched)
+	[ "$(grep -c '^again ' "$tmp/output")" = 1 ]
+	ok "in parallel: that is run once more"
+	gate "the kernel was patching its code" 1 "$bad" "$check" all < <(patched)
+	! grep '^again ' "$tmp/output"
+	ok "that is not run once more"
 	gate "in parallel: the disk is full" 1 "$bad" "$check" parallel \
 		<<< '[ "$name $1" != "build-kernel uml-smp" ] || full "$gate"'
+}
+
+# A guest that has run into code which the kernel was patching, once.
+# shellcheck disable=SC2016 # the stand-ins' shells expand these
+patched() {
+	cat <<-'EOF'
+	if [ $name = guest ] && [[ $* == *"--kernel 6.1 "* ]] && mkdir "$build/oops" 2> /dev/null; then
+		while [ "$1" != --log ]; do
+			shift
+		done
+		printf '%s\n' 'int3: 0000 [#1] SMP' 'RIP: 0010:smp_call_function_many_cond' > "$2"
+		exit 125
+	fi
+	EOF
 }
 
 # shellcheck disable=SC2016 # the stand-ins' shells expand these
