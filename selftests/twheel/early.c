@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * No timer fires before its deadline, and each fires exactly once: at random
- * distances, while they are moved about, and where a wheel cascades. How late they
- * are is printed, never judged: that depends on the machine.
+ * distances, while they are moved about, and where a wheel cascades. In simulated time
+ * none is a tick late, either; elsewhere that depends on the machine, and is printed.
  */
-#include "twheel_test.h"
+#include "punctual.h"
 
 #define BATCH 256
 
@@ -44,12 +44,14 @@ static void print_lateness(const struct lateness *lateness)
  * @handle:	its handle
  * @least:	its deadline, or the earliest it can be
  * @most:	the latest it can be
+ * @armed:	when it was armed, at the latest
  * @events:	how many events were read since it was armed
  */
 struct model {
 	__u64	handle;
 	__u64	least;
 	__u64	most;
+	__u64	armed;
 	int	events;
 };
 
@@ -58,6 +60,7 @@ FIXTURE(early)
 	int fd;
 	__u64 tick;
 	__u64 seq;
+	struct punctual punctual;
 	struct lateness lateness;
 };
 
@@ -85,6 +88,7 @@ FIXTURE_SETUP(early)
 	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	self->seq = 0;
+	self->punctual = punctual(self->tick);
 	memset(&self->lateness, 0, sizeof(self->lateness));
 	random_seed();
 }
@@ -103,7 +107,8 @@ static int model_add(int fd, __u32 flags, __u64 distance, __u64 id, struct model
 	model->events = 0;
 	model->least = now_ns() + distance;
 	ret = wh_add(fd, flags & ABS ? model->least : distance, flags, id, &model->handle);
-	model->most = flags & ABS ? model->least : now_ns() + distance;
+	model->armed = now_ns();
+	model->most = flags & ABS ? model->least : model->armed + distance;
 	return ret;
 }
 
@@ -115,13 +120,16 @@ static int model_add_at(int fd, bool directly, __u64 deadline, __u64 id, struct 
 	model->events = 0;
 	model->least = deadline;
 	model->most = deadline;
-	if (directly)
-		return wh_add(fd, deadline, ABS, id, &model->handle);
-	ret = wh_add(fd, 0, 0, id, &model->handle);
-	if (!ret)
-		ret = wh_rearm(fd, model->handle, HOUR, 0);
-	if (ret >= 0)
-		ret = wh_rearm(fd, model->handle, deadline, ABS);
+	if (directly) {
+		ret = wh_add(fd, deadline, ABS, id, &model->handle);
+	} else {
+		ret = wh_add(fd, 0, 0, id, &model->handle);
+		if (!ret)
+			ret = wh_rearm(fd, model->handle, HOUR, 0);
+		if (ret >= 0)
+			ret = wh_rearm(fd, model->handle, deadline, ABS);
+	}
+	model->armed = now_ns();
 	return ret;
 }
 
@@ -131,9 +139,20 @@ static int model_rearm(int fd, __u32 flags, __u64 distance, struct model *model)
 	int ret;
 
 	ret = wh_rearm(fd, model->handle, flags & ABS ? least : distance, flags);
+	model->armed = now_ns();
 	model->least = least;
-	model->most = flags & ABS ? least : now_ns() + distance;
+	model->most = flags & ABS ? least : model->armed + distance;
 	return ret;
+}
+
+static void expect_punctual(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
+			    const struct twheel_event *event, const struct model *model)
+{
+	__u64 by = punctual_late(&self->punctual, event, model->armed);
+
+	late(&self->lateness, event);
+	EXPECT_EQ(0, by)
+		TH_LOG("late by %llu ns after its tick", by);
 }
 
 /* Reads what is there and compares it with the model. */
@@ -156,7 +175,7 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 			ASSERT_GE(model->most, event->deadline);
 			ASSERT_EQ(0, model->events++);
 			ASSERT_EQ(self->seq++, event->seq);
-			late(&self->lateness, event);
+			expect_punctual(_metadata, self, event, model);
 		}
 		sum += count;
 	}
@@ -300,7 +319,7 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(models[1].handle, event.handle);
 			ASSERT_LE(models[1].least, event.deadline);
 			ASSERT_GT(models[0].least, event.fired);
-			late(&self->lateness, &event);
+			expect_punctual(_metadata, self, &event, &models[1]);
 			/* The later one has been looked at meanwhile; bring it forward. */
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
 				  model_rearm(self->fd, variant->flags,
@@ -310,7 +329,7 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[0].handle, event.handle);
 			ASSERT_LE(models[0].least, event.deadline);
-			late(&self->lateness, &event);
+			expect_punctual(_metadata, self, &event, &models[0]);
 		}
 	}
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -340,6 +359,7 @@ TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 	EXPECT_EQ(model.handle, event.handle);
 	EXPECT_LE(model.least, event.deadline);
 	EXPECT_GE(model.most, event.deadline);
+	expect_punctual(_metadata, self, &event, &model);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
