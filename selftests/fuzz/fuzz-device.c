@@ -33,8 +33,9 @@ struct options {
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: fuzz-device [-t SECONDS] [-s SEED] [-w solo|shared|budget|all]\n"
+		"usage: fuzz-device [-t SECONDS] [-n PROGRAMS] [-s SEED] [-w solo|shared|budget|all]\n"
 		"                   [-c CORPUS] [-k KEEP] [-p PROGRAM] [-m] [-x ACTOR,...]\n"
+		"-n: so many for each solo actor, and nothing but those: the same each time;\n"
 		"-k: where to leave programs that reach something new; -p: one to replay;\n"
 		"-m: of those in CORPUS, leave those in KEEP that together reach as much;\n"
 		"-x: actors of the shared part to leave out\n");
@@ -46,10 +47,16 @@ static struct options parse(int argc, char **argv)
 	struct options options = { .seconds = 60, .what = "all", .corpus = "corpus" };
 	int option;
 
-	while ((option = getopt(argc, argv, "t:s:w:c:k:p:x:m")) != -1) {
+	while ((option = getopt(argc, argv, "t:n:s:w:c:k:p:x:m")) != -1) {
 		switch (option) {
 		case 't':
 			options.seconds = strtoul(optarg, NULL, 0);
+			break;
+		case 'n':
+			fuzz->programs = strtoull(optarg, NULL, 0);
+			options.what = "solo";
+			if (!fuzz->programs)
+				usage();
 			break;
 		case 's':
 			fuzz->seed = strtoull(optarg, NULL, 0);
@@ -164,7 +171,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..1\n# seed %llu\n", fuzz->seed);
 	fflush(stdout);
-	fuzz->end = now_ns() + options.seconds * SEC;
+	fuzz->end = fuzz->programs ? -1ULL : now_ns() + options.seconds * SEC;
 	corpus_load(options.corpus);
 	good = run(&options);
 	printf("# %llu places and kinds of answers\n", fuzz->covered);

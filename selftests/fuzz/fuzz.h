@@ -21,6 +21,7 @@
  * struct fuzz - what all processes of a run share, in memory that they inherit
  * @seed:	that of the run
  * @end:	when to stop, in nanoseconds of CLOCK_MONOTONIC
+ * @programs:	how many a solo actor runs, those of the corpus included; 0 if that is not limited
  * @failed:	somebody has found something
  * @calls:	calls made
  * @clock_sets:	how often the clock has been set; odd while it is being set
@@ -31,6 +32,7 @@
 struct fuzz {
 	__u64	seed;
 	__u64	end;
+	__u64	programs;
 	int	failed;
 	__u64	calls;
 	__u32	clock_sets;

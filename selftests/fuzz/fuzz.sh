@@ -3,13 +3,20 @@
 #
 # The fuzzer of the device, on the modules' test build where that is there, and what it must
 # not leave behind: timers, contexts, or a module that does not go.
-# FUZZ_SECONDS is how long it takes, FUZZ_SEED what its choices are drawn from. With FUZZ_KEEP, a directory, programs that have reached
-# something new are left there.
+# FUZZ_SECONDS is how long it takes, FUZZ_SEED what its choices are drawn from. With FUZZ_PROGRAMS
+# each solo actor runs so many, however long that takes, and there are no others. With FUZZ_KEEP, a
+# directory, programs that have reached something new are left there.
 
 cd "$(dirname "$0")" || exit
 . ../twheel/tap.sh
 
-SECONDS_LONG=${FUZZ_SECONDS:-60}
+if [ "${FUZZ_PROGRAMS-}" ]; then
+	LONG="-n $FUZZ_PROGRAMS"
+	HOW_LONG="$FUZZ_PROGRAMS programs"
+else
+	LONG="-t ${FUZZ_SECONDS:-60}"
+	HOW_LONG="${FUZZ_SECONDS:-60} s"
+fi
 INJECT=/twheel/inject/twheel.ko
 
 # Delays come and go: see actor-system.c.
@@ -24,7 +31,8 @@ load_fuzzed() {
 
 # Its own TAP would be taken for ours.
 fuzz() {
-	./fuzz-device -t "$SECONDS_LONG" ${FUZZ_SEED:+-s "$FUZZ_SEED"} ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
+	# shellcheck disable=SC2086 # words
+	./fuzz-device $LONG ${FUZZ_SEED:+-s "$FUZZ_SEED"} ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
 	status=$?
 	sed -n '/^#/p' /tmp/fuzz.log
 	return $status
@@ -60,7 +68,7 @@ unloads() {
 
 tap_plan 4
 tap "the module is there" load_fuzzed
-tap "nothing was found in $SECONDS_LONG s" fuzz
+tap "nothing was found in $HOW_LONG" fuzz
 tap "nothing is left" nothing_left
 tap "the module goes" unloads
 tap_end

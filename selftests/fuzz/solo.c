@@ -448,6 +448,12 @@ static struct solo *make_solo(void)
 	return &solo;
 }
 
+/* Is the actor to run another one after @done programs? */
+static bool another(__u64 done)
+{
+	return !fuzz_over() && (!fuzz->programs || done < fuzz->programs);
+}
+
 /* Runs programs until the end, first those of the corpus; or only these, to keep the best. */
 void solo(unsigned int number, bool merge, const char *keep)
 {
@@ -457,13 +463,13 @@ void solo(unsigned int number, bool merge, const char *keep)
 	const __u8 *old;
 	size_t length, n = corpus_size();
 
-	for (i = 0; i < n && !fuzz_over(); i++) {
+	for (i = 0; i < n && another(i); i++) {
 		old = corpus_program(i, &length);
 		memcpy(program, old, length);
 		if (run(solo, program, length) && merge)
 			corpus_keep(program, length, keep);
 	}
-	for (i = 0; !merge && !fuzz_over(); i++) {
+	for (i = 0; !merge && another(n + i); i++) {
 		length = corpus_draw(mix(seed, i), program);
 		if (run(solo, program, length) && !fuzz_over())
 			corpus_keep(program, length, keep);
