@@ -359,18 +359,6 @@ static __always_inline void twheel_remove(struct twheel *wheel, struct twheel_no
 }
 
 /**
- * twheel_due_tick - the first tick at which a deadline has passed
- * @wheel:	the wheel, for the length of its tick
- * @deadline:	in nanoseconds, below 2^63
- *
- * Return: @deadline in ticks, rounded up: nothing is ever early.
- */
-static inline u64 twheel_due_tick(const struct twheel *wheel, u64 deadline)
-{
-	return (deadline + (1ULL << wheel->shift) - 1) >> wheel->shift;
-}
-
-/**
  * twheel_set_earliest - the owner has looked, and may not be done
  * @wheel:	the wheel; by its owner
  * @now:	the time, in nanoseconds
