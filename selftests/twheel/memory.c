@@ -307,12 +307,12 @@ static __u64 kernel_bytes(void)
 }
 
 /*
- * Has the kernel add up what CPUs have counted of the group: it does so when much has changed, or
- * when it happens to be awake. A child has some pages come and go.
+ * Has the kernel add up what CPUs have counted of the group: it does so when 64 pages have changed
+ * for each of them, or when it happens to be awake. A child has some pages come and go.
  */
 static void add_up(int group)
 {
-	const long page = sysconf(_SC_PAGESIZE);
+	const long page = sysconf(_SC_PAGESIZE), pages = 200 * sysconf(_SC_NPROCESSORS_ONLN);
 	char *memory;
 	int i;
 	pid_t child = fork();
@@ -323,7 +323,7 @@ static void add_up(int group)
 	}
 	if (write(group, "0", 1) != 1)
 		_exit(1);
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < pages; i++) {
 		memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			      0);
 		if (memory == MAP_FAILED)
