@@ -674,7 +674,8 @@ static unsigned int use_chunks_up(FIXTURE_DATA(charges) * self, unsigned int mos
  */
 TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 {
-	enum { OTHERS = 3000, EACH = 50, HAS = 10000 };
+	/* For so many it takes pages: one that comes free in his group does not do. */
+	enum { TIMERS = 3000, HAS = 10000 };
 	struct twheel_timer_add add = {
 		.time	= HOUR,
 		.clock	= CLOCK_MONOTONIC,
@@ -688,7 +689,7 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	/* To have their memory. */
 	self->timers = HAS;
 	add_far(_metadata, self);
-	for (i = 0; i < OTHERS / EACH; i++) {
+	for (i = 0; i < TIMERS; i++) {
 		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		self->handles[self->timers++] = add.handle;
 	}
@@ -699,10 +700,8 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	/* When a slot of level 2 begins. */
 	add.time = ((now_ns() >> 32) + 3) << 32;
 	add.flags = ABS;
-	for (i = 0; i < OTHERS; i++) {
+	for (i = 0; i < TIMERS; i++) {
 		ASSERT_EQ(0, wh_add(other, add.time + SEC, ABS, i, &handle));
-		if (i % EACH)
-			continue;
 		ASSERT_EQ(1, write(self->group, "0", 1));
 		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		ASSERT_EQ(1, write(self->outside, "0", 1));
@@ -719,8 +718,9 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	spilled = total("spilled") - spilled;
 	printf("# %llu were spilled\n", spilled);
 	EXPECT_LT(0, spilled);
-	EXPECT_GE(OTHERS / EACH, spilled);
-	EXPECT_EQ(true, wh_wait_events(other, OTHERS));
+	/* Not those of the other; but some of his twice, on a wheel that has to catch up. */
+	EXPECT_GE(TIMERS * 3 / 2, spilled);
+	EXPECT_EQ(true, wh_wait_events(other, TIMERS));
 	EXPECT_EQ(0, close(full));
 	EXPECT_EQ(0, close(other));
 	EXPECT_EQ(0, close(self->fd));
