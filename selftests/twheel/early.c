@@ -60,7 +60,6 @@ FIXTURE(early)
 	int fd;
 	__u64 tick;
 	__u64 seq;
-	struct punctual punctual;
 	struct lateness lateness;
 };
 
@@ -88,7 +87,6 @@ FIXTURE_SETUP(early)
 	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	self->seq = 0;
-	self->punctual = punctual(self->tick);
 	memset(&self->lateness, 0, sizeof(self->lateness));
 	random_seed();
 }
@@ -145,16 +143,6 @@ static int model_rearm(int fd, __u32 flags, __u64 distance, struct model *model)
 	return ret;
 }
 
-static void expect_punctual(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
-			    const struct twheel_event *event, const struct model *model)
-{
-	__u64 by = punctual_late(&self->punctual, event, model->armed);
-
-	late(&self->lateness, event);
-	EXPECT_EQ(0, by)
-		TH_LOG("late by %llu ns after its tick", by);
-}
-
 /* Reads what is there and compares it with the model. */
 static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 		 struct model *models, size_t n)
@@ -175,7 +163,8 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 			ASSERT_GE(model->most, event->deadline);
 			ASSERT_EQ(0, model->events++);
 			ASSERT_EQ(self->seq++, event->seq);
-			expect_punctual(_metadata, self, event, model);
+			EXPECT_PUNCTUAL_OF(n, event, model->armed);
+			late(&self->lateness, event);
 		}
 		sum += count;
 	}
@@ -319,7 +308,8 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(models[1].handle, event.handle);
 			ASSERT_LE(models[1].least, event.deadline);
 			ASSERT_GT(models[0].least, event.fired);
-			expect_punctual(_metadata, self, &event, &models[1]);
+			EXPECT_PUNCTUAL(&event, models[1].armed);
+			late(&self->lateness, &event);
 			/* The later one has been looked at meanwhile; bring it forward. */
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
 				  model_rearm(self->fd, variant->flags,
@@ -329,7 +319,8 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[0].handle, event.handle);
 			ASSERT_LE(models[0].least, event.deadline);
-			expect_punctual(_metadata, self, &event, &models[0]);
+			EXPECT_PUNCTUAL(&event, models[0].armed);
+			late(&self->lateness, &event);
 		}
 	}
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -359,7 +350,7 @@ TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 	EXPECT_EQ(model.handle, event.handle);
 	EXPECT_LE(model.least, event.deadline);
 	EXPECT_GE(model.most, event.deadline);
-	expect_punctual(_metadata, self, &event, &model);
+	EXPECT_PUNCTUAL(&event, model.armed);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 

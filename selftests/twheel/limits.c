@@ -4,7 +4,7 @@
  * that is reached makes it expire, and the event tells which; activity puts off one of
  * them only.
  */
-#include "twheel_test.h"
+#include "punctual.h"
 
 #define NONE	TWHEEL_TIME_NONE
 
@@ -52,9 +52,12 @@ static int next_limit(int fd, __u64 handle, __u64 *deadline)
 	return ret ? ret : (int)query.limit;
 }
 
-/* Reads the one event that must come, with this reason. Returns its deadline. */
-static __u64 expect_reason(struct __test_metadata *_metadata, int fd, __u64 handle,
-			   enum twheel_limit reason)
+/*
+ * Reads the one event that must come, with this reason, of a timer that was last armed no
+ * later than at @armed. Returns its deadline.
+ */
+static __u64 expect_reason_again(struct __test_metadata *_metadata, int fd, __u64 handle,
+				 enum twheel_limit reason, __u64 armed)
 {
 	struct twheel_event event = { };
 
@@ -63,9 +66,17 @@ static __u64 expect_reason(struct __test_metadata *_metadata, int fd, __u64 hand
 	EXPECT_EQ(handle, event.handle);
 	EXPECT_EQ(reason, event.reason);
 	EXPECT_LE(event.deadline, event.fired);
+	EXPECT_PUNCTUAL(&event, armed);
 	EXPECT_GE(now_ns(), event.fired);
 	EXPECT_EQ(0, event.overruns);
 	return event.deadline;
+}
+
+/* The same for one that was armed before its deadline. */
+static __u64 expect_reason(struct __test_metadata *_metadata, int fd, __u64 handle,
+			   enum twheel_limit reason)
+{
+	return expect_reason_again(_metadata, fd, handle, reason, 0);
 }
 
 TEST_F(limits, the_first_one_fires)
@@ -157,7 +168,8 @@ TEST_F(limits, activity_after_the_expiry)
 	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_active(self->fd, handle));
 	/* Its life is over all the same: it expires again, for the same reason. */
-	EXPECT_EQ(deadline, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_LIFETIME));
+	EXPECT_EQ(deadline, expect_reason_again(_metadata, self->fd, handle,
+						TWHEEL_LIMIT_LIFETIME, now_ns()));
 }
 
 TEST_F(limits, each_one_armed_anew)

@@ -4,7 +4,7 @@
  * to later, by handle and by key; keys that are set again; moves of less than a tick.
  * Each fires exactly once, not before its deadline, and with the tick of its deadline.
  */
-#include "twheel_test.h"
+#include "punctual.h"
 
 #define TIMERS	2000
 
@@ -12,11 +12,13 @@
  * struct model - what the test knows of a timer
  * @handle:	its handle
  * @deadline:	when it is due
+ * @armed:	when that was told, at the latest
  * @fired:	how often it was
  */
 struct model {
 	__u64	handle;
 	__u64	deadline;
+	__u64	armed;
 	int	fired;
 };
 
@@ -70,26 +72,35 @@ FIXTURE_TEARDOWN(moves)
 static int model_add(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 deadline)
 {
 	struct model *model = &self->models[i];
+	int ret;
 
 	model->deadline = deadline;
 	model->fired = 0;
 	if (!by_key)
-		return wh_add(self->fd, deadline, ABS, i, &model->handle);
-	return wh_set(self->fd, i, deadline, ABS, i, &model->handle) == TWHEEL_WAS_ABSENT ?
-			0 : -EPROTO;
+		ret = wh_add(self->fd, deadline, ABS, i, &model->handle);
+	else if (wh_set(self->fd, i, deadline, ABS, i, &model->handle) == TWHEEL_WAS_ABSENT)
+		ret = 0;
+	else
+		ret = -EPROTO;
+	model->armed = now_ns();
+	return ret;
 }
 
 /* Moves a timer: by its handle; or by its key, which can be told in two ways. */
 static int model_move(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 deadline)
 {
 	struct model *model = &self->models[i];
+	int ret;
 
 	model->deadline = deadline;
 	if (!by_key)
-		return wh_rearm(self->fd, model->handle, deadline, ABS);
-	if (random_below(2))
-		return wh_rearm_key(self->fd, i, deadline, ABS);
-	return wh_set(self->fd, i, deadline, ABS, i, &model->handle);
+		ret = wh_rearm(self->fd, model->handle, deadline, ABS);
+	else if (random_below(2))
+		ret = wh_rearm_key(self->fd, i, deadline, ABS);
+	else
+		ret = wh_set(self->fd, i, deadline, ABS, i, &model->handle);
+	model->armed = now_ns();
+	return ret;
 }
 
 /* The tick that begins when a deadline has passed. */
@@ -110,10 +121,14 @@ static void model_event(struct __test_metadata *_metadata, FIXTURE_DATA(moves) *
 	ASSERT_EQ(model->handle, event->handle);
 	ASSERT_EQ(model->deadline, event->deadline);
 	ASSERT_EQ(0, model->fired++);
+	EXPECT_PUNCTUAL_OF(TIMERS, event, model->armed);
 	self->latest = late > self->latest ? late : self->latest;
 }
 
-/* The softirq was held up: for some time from here on, there need not be an order. */
+/*
+ * The softirq was held up: for some time from here on, there need not be an order. Where that
+ * cannot be, it is not seen either.
+ */
 static bool held_up(FIXTURE_DATA(moves) * self, const struct twheel_event *event,
 		    __u64 last_fired)
 {

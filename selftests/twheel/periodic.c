@@ -3,7 +3,7 @@
  * Periods, slack and spread: no period is lost, counted twice or early, however late
  * the reader comes, and the phase is kept.
  */
-#include "twheel_test.h"
+#include "punctual.h"
 
 #define MOST_OVERRUNS	0xffffffffU
 
@@ -68,6 +68,7 @@ static __u64 expect_periods(struct __test_metadata *_metadata, FIXTURE_DATA(peri
 	EXPECT_EQ(self->seq++, event.seq);
 	EXPECT_EQ(TWHEEL_LIMIT_DEADLINE, event.reason);
 	EXPECT_LE(event.deadline, event.fired);
+	EXPECT_PUNCTUAL(&event, 0);
 	EXPECT_GE(now_ns(), event.fired);
 	/* Of the periods that it counts none has yet to come. */
 	last = event.deadline + event.overruns * period;
@@ -130,6 +131,7 @@ TEST_F(periodic, a_reader_that_is_late)
 		EXPECT_EQ(next, event.deadline);
 		EXPECT_EQ(round, event.seq);
 		EXPECT_LE(event.deadline, event.fired);
+		EXPECT_PUNCTUAL(&event, 0);
 		EXPECT_LE((before - next) / period, event.overruns);
 		EXPECT_GE((after - next) / period, event.overruns);
 		next += (event.overruns + 1) * period;
@@ -459,6 +461,7 @@ TEST_F(periodic, slack_of_a_period)
 		EXPECT_LE(nominal, event.deadline);
 		EXPECT_GE(nominal + add.slack, event.deadline);
 		EXPECT_LE(event.deadline, event.fired);
+		EXPECT_PUNCTUAL(&event, nominal + add.slack);
 		nominal += (event.overruns + 1) * add.period;
 	}
 }

@@ -7,7 +7,7 @@
  */
 #include <sys/wait.h>
 
-#include "twheel_test.h"
+#include "punctual.h"
 
 #include "late_memory.h"
 
@@ -217,7 +217,7 @@ static __u64 sleep_time(void)
 /* And nobody waits for the sleeper: another context's timers come as they should. */
 TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 {
-	__u64 end, lateness, worst = 0, early = 0;
+	__u64 end, armed, lateness, worst = 0, early = 0;
 	struct twheel_event event;
 	struct twheel_setup setup;
 	struct twheel_ring *other_ring;
@@ -230,8 +230,10 @@ TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 	add_random(_metadata, self->fd, 10000, sleep_time());
 	for (end = now_ns() + sleep_time(); now_ns() < end;) {
 		ASSERT_EQ(0, wh_add(other, random_below(10 * MSEC), 0, 0, NULL));
+		armed = now_ns();
 		ASSERT_EQ(true, wait_pop(other, other_ring, &event));
 		EXPECT_EVENT_OK(&event);
+		EXPECT_PUNCTUAL_OF(10000, &event, armed);
 		EXPECT_EQ(early++, event.seq);
 		lateness = event.fired - event.deadline;
 		if (lateness > worst)

@@ -6,7 +6,7 @@
  */
 #include <sys/wait.h>
 
-#include "twheel_test.h"
+#include "punctual.h"
 
 #define WORDS	1000
 #define IDLE	(200 * MSEC)
@@ -95,14 +95,22 @@ static bool next_event(int fd, struct twheel_event *event)
 	return wh_wait(fd) && wh_read(fd, event, 1) == 1;
 }
 
-/* Fired not before @least, and not as late as if a touch too many had been seen. */
-static void expect_fired(struct __test_metadata *_metadata, const struct twheel_event *event,
-			 __u32 reason, __u64 least, __u64 most)
+/* Due not before @least, and not as late as if a touch too many had been seen. */
+static void expect_due(struct __test_metadata *_metadata, const struct twheel_event *event,
+		       __u32 reason, __u64 least, __u64 most)
 {
 	EXPECT_EQ(reason, event->reason);
 	EXPECT_LE(event->deadline, event->fired);
 	EXPECT_LE(least, event->deadline);
 	EXPECT_LE(event->deadline, most);
+}
+
+/* And fired then. */
+static void expect_fired(struct __test_metadata *_metadata, const struct twheel_event *event,
+			 __u32 reason, __u64 least, __u64 most)
+{
+	expect_due(_metadata, event, reason, least, most);
+	EXPECT_PUNCTUAL(event, 0);
 }
 
 static int compare(const void *a, const void *b)
@@ -298,7 +306,7 @@ static bool keep_touching(struct twheel_touch *touch, unsigned int word, __u64 d
 }
 
 /* How often to try again what takes a machine that is not too busy. */
-#define TRIES	20
+#define TRIES	(simulated() ? 1 : 20)
 
 TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
 {
@@ -335,7 +343,7 @@ TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
 TEST_F_TIMEOUT(touch, no_jiffy_is_lost, 90)
 {
 	enum { N = 51 };
-	__u64 touched[N], over[N];
+	__u64 touched[N], over[N], last;
 	struct twheel_event event;
 	int i, tries = TRIES;
 
@@ -356,8 +364,9 @@ TEST_F_TIMEOUT(touch, no_jiffy_is_lost, 90)
 			ASSERT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
 		}
 		/* If it is early this is a very large number. */
-	} while (median("later than idle", over, N) > 2 * self->jiffy && --tries);
-	EXPECT_LT(0, tries);
+		last = median("later than idle", over, N);
+	} while (last > 2 * self->jiffy && --tries);
+	EXPECT_GE(2 * self->jiffy, last);
 }
 
 /* What is not touched, or was touched before it was added, counts from there. */
@@ -739,9 +748,10 @@ TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
 		/* As nobody touches the others, the idle timeout ends them. */
 		if (event.user_data >= WORDS / 2) {
 			end += idle[event.user_data];
-			expect_fired(_metadata, &event, TWHEEL_LIMIT_IDLE, end,
-				     after[event.user_data] + idle[event.user_data] +
-				     2 * self->jiffy);
+			/* The vandal may have taken its context's share of the softirq. */
+			expect_due(_metadata, &event, TWHEEL_LIMIT_IDLE, end,
+				   after[event.user_data] + idle[event.user_data] +
+				   2 * self->jiffy);
 			exact++;
 			continue;
 		}
