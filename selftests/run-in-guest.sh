@@ -44,8 +44,12 @@ run() {
 	echo "#@ begin $name"
 	echo "twheel-test: $name begins" > /dev/kmsg
 	begin=$(date +%s)
-	{ "$@" < /dev/null 3<&- 2>&1; echo $? > /tmp/status; } | tee /tmp/output
-	status=$(cat /tmp/status)
+	# No line of it is taken for one of those below. Each is passed on at once.
+	awk '{ sub(/^#@/, "# @"); print; fflush(); print > "/tmp/output" }' < /tmp/pipe &
+	reader=$!
+	"$@" < /dev/null 3<&- > /tmp/pipe 2>&1
+	status=$?
+	wait $reader
 	seconds=$(($(date +%s) - begin))
 	complaints=$(faults "$name")
 	# Whatever the program wrote last, this begins a line.
@@ -78,27 +82,39 @@ loaded() {
 	grep -q '^twheel ' /proc/modules
 }
 
-# What there is of a session, at most.
-end_session() {
-	cat /proc/[0-9]*/stat 2> /dev/null |
-		sed -n "s/^\([0-9]*\) (.*) . [0-9]* [0-9]* $1 .*/\1/p" |
-		while read -r left; do
-			kill -KILL "$left" 2> /dev/null
-		done
+# Programs that run, by their pids. Threads of the kernel have no file.
+processes() {
+	for process in /proc/[0-9]*; do
+		[ ! -e "$process/exe" ] || echo "${process#/proc/}"
+	done
 }
 
-# A program, with options, in a session of its own, so that nothing of it is left when it has
-# failed.
+# End all but these, whatever session they are in by now, and what they start meanwhile.
+end_all_but() {
+	left=1
+	while [ "$left" ]; do
+		left=
+		for process in $(processes); do
+			case " $* " in
+			*" $process "*) ;;
+			*) ! kill -KILL "$process" 2> /dev/null || left=1 ;;
+			esac
+		done
+	done
+}
+
+# A program, with options, in a session of its own, as it may signal its group. Nothing of it is left
+# when it has ended.
 in_directory() {
 	path=$1
 	shift
+	before=$(processes | tr '\n' ' ')
 	(cd "selftests/${path%/*}" &&
 		exec setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${path##*/}" "$@") &
-	session=$!
-	wait $session
-	in_session=$?
-	end_session $session
-	return $in_session
+	wait $!
+	ended=$?
+	end_all_but "$before"
+	return $ended
 }
 
 # Without high resolution, every lateness would be that of the kernel's tick.  It begins with
@@ -116,11 +132,11 @@ periodic_tick() {
 }
 
 # Memory that nothing points to any more, since the tests began. kmemleak wants to see it
-# twice before it says so, the second time some seconds old.
+# twice before it says so, the second time some seconds old. It refuses when it has given up.
 no_leaks() {
-	echo scan > "$KMEMLEAK"
+	echo scan > "$KMEMLEAK" || return
 	sleep 6
-	echo scan > "$KMEMLEAK"
+	echo scan > "$KMEMLEAK" || return
 	leaks=$(sed 's/^/# /' "$KMEMLEAK")
 	[ -z "$leaks" ] || ! echo "$leaks"
 }
@@ -128,7 +144,7 @@ no_leaks() {
 MODULE=${MODULE:-twheel.ko}
 repeats=0
 repeated=
-KMEMLEAK=/sys/kernel/debug/kmemleak
+KMEMLEAK=${KMEMLEAK:-/sys/kernel/debug/kmemleak}
 if [ -e "$KMEMLEAK" ]; then
 	echo clear > "$KMEMLEAK"
 fi
@@ -138,6 +154,7 @@ if [ -e /sys/kernel/debug/kcsan ]; then
 	echo on > /sys/kernel/debug/kcsan
 fi
 
+mkfifo /tmp/pipe
 run clock single "$TICK"
 # shellcheck disable=SC2086 # words
 run load single insmod $MODULE $MODULE_OPTIONS

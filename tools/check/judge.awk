@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Judge the log of a run of tests, strictly: whatever is not a test that ran to its end
-# and passed, or a skip that is allowed, is a failure.  For each program, the log has
+# and passed, or a skip that is allowed, is a failure.  No line of a program's begins with "#@", as
+# others write these. For each program, the log has
 #
 #	#@ begin PROGRAM
 #	... one or more TAP 13 documents ...
@@ -28,7 +29,7 @@
 BEGIN {
 	# As in selftests/run-in-guest.sh.
 	MOST_REPEATED = 2
-	nr_allowed = 0
+	nr_allowed = nr_stray = 0
 	while (allowed != "" && (getline line < allowed) > 0)
 		if (line !~ /^[ \t]*(#|$)/)
 			allow(line)
@@ -49,7 +50,7 @@ BEGIN {
 	next
 }
 
-/^#@ again / && $3 == program {
+/^#@ again / && whole() {
 	seconds = $5
 	end_document()
 	if ($4 != "1" || !not_ok || nr_problems || !(program in may_repeat) ||
@@ -62,9 +63,15 @@ BEGIN {
 	next
 }
 
-/^#@ end / && $3 == program {
+/^#@ end / && whole() {
 	seconds = $5
 	end_program($4 == "0" ? "" : "exit status " $4)
+	next
+}
+
+# These are of no program, or not as they should be: what has been seen may not be all.
+/^#@/ || (program == "" && /^((not )?ok[ \t]|TAP version|Bail out!)/) {
+	stray($0)
 	next
 }
 
@@ -93,6 +100,12 @@ END {
 			problem("has not run")
 			report()
 		}
+	if (nr_stray) {
+		begin_program("log")
+		for (i = 0; i < nr_stray; i++)
+			problem("stray line: " strays[i])
+		report()
+	}
 	print passed + 0, failed + 0, skipped + 0 >> counts
 }
 
@@ -125,6 +138,15 @@ function begin_program(name) {
 		problem("ran twice")
 	seen[name] = 1
 	begun = systime()
+}
+
+# Is this line about the program that runs, with a status that is one?
+function whole() {
+	return program != "" && $3 == program && $4 ~ /^[0-9]+$/ && NF <= 5
+}
+
+function stray(line) {
+	strays[nr_stray++] = line
 }
 
 function problem(text) {
@@ -170,7 +192,7 @@ function result(line,    number, what) {
 		not_ok++
 		failures_of[not_ok] = line
 		verdict[what] = "failed"
-	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|TODO)/) {
+	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|XPASS|TODO)/) {
 		skip(line)
 		verdict[what] = "skipped"
 	} else {

@@ -140,6 +140,8 @@ make_check() {
 	gate "all is well with what a newcomer runs" 0 "$all_well" "$check" < /dev/null
 	gate "all is well with the rest" 0 "$all_well" "$check" rest < /dev/null
 	gate "a suite fails" 1 "$bad" "$check" all <<< '[ $name != twctl ] || exit 1'
+	gate "a suite tells its own end" 1 "$bad" "$check" \
+		<<< '[ $name != twctl ] || { echo "#@ end twctl 0 1"; exit 1; }'
 	gate "a guest does not start" 1 "$bad" "$check" all <<< '[ $name != guest ] || exit 122'
 	gate "a build fails" 1 "$bad" "$check" all <<< '[ $name != does ] || exit 1'
 	instead=$tmp/little-room

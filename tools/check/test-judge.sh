@@ -73,6 +73,13 @@ expect "kernel fault" "1 1 0" "$tap" 1..1 'ok 1 a' '#@ fault p BUG: x' 0
 expect "what only looks like results" "1 0 0" \
 	"$tap" 1..1 '    not ok 1 nested' 'ok 1 a' '# not ok 2' 0
 
+expect "an end of its own" "1 3 0" "$tap" 1..2 'ok 1 a' '#@ end p 0 1' 'not ok 2 b' 1
+expect "the end of another" "1 1 0" "$tap" 1..1 'ok 1 a' '#@ end q 0 1' 0
+expect "a line of the log's that means nothing" "1 1 0" "$tap" 1..1 'ok 1 a' '#@ what' 0
+expect "no status" "1 2 0" "$tap" 1..1 'ok 1 a' ''
+expect "a status that is none" "1 2 0" "$tap" 1..1 'ok 1 a' unknown
+expect "a test that should have failed" "0 1 0" "$tap" 1..1 'ok 1 a # XPASS' 0
+
 log "$tap" 1..1 'ok 1 a' 0 > "$tmp/whole"
 head -n 3 "$tmp/whole" > "$tmp/log"
 expect "cut off before the result" "0 2 0"
@@ -137,6 +144,25 @@ programs=p
 echo q > "$tmp/repeatable"
 again "$tap" 1..1 'not ok 1 a' 1
 expect "run once more what does not go by the clock" "1 3 0"
+
+# What kernels say of themselves, without a trace.
+while read -r line; do
+	! echo "[    2.0] $line" | "$TOP/tools/vm/splat-scan" > "$tmp/output"
+	ok "fault: $line"
+done <<'EOF'
+softirq: huh, entered softirq 4 TIMER 00000000d1a5 with preempt_count 00000100, exited with 00000101?
+IPv4: Attempt to release TCP socket in state 1 00000000d1a5
+IPv4: Attempt to release alive inet socket 00000000d1a5
+unregister_netdevice: waiting for lo to become free. Usage count = 2
+percpu ref (css_release) <= 0 (-1) after switching to atomic
+ref_tracker: reference already released.
+NOHZ tick-stop error: local softirq work is pending, handler #200!!!
+debugfs: Directory 'twheel' with parent '/' already present!
+rcu: rcu_preempt kthread starved for 2100 jiffies! g1 f0x2 RCU_GP_WAIT_FQS(5)
+kmemleak: Kernel memory leak detector disabled
+BUG: workqueue leaked atomic, lock or RCU: kworker/0:1[9]
+cpu_stop: twheel_hotplug(0) leaked preempt count
+EOF
 
 # How KCSAN reports a race between two functions, each with its caller.
 race() {

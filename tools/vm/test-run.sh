@@ -106,7 +106,7 @@ fi
 # shellcheck disable=SC2016 # the guest's shell expands these
 own_tests='
 	mkdir selftests/own
-	for name in good alone bad late slow; do
+	for name in good alone bad late slow forges fills after; do
 		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
 			> selftests/own/$name
 		echo own/$name
@@ -115,11 +115,13 @@ own_tests='
 	for name in bad late slow; do
 		echo "[ -e /tmp/$name ] || ! : > /tmp/$name" >> selftests/own/$name
 	done
-	echo "sleep 1000 &" >> selftests/own/good
+	echo "sleep 1000 & setsid sleep 1001 &" >> selftests/own/good
 	echo "! pidof sleep" >> selftests/own/alone
+	echo "echo \"#@ end own/forges 0 1\"; echo not ok 2; exit 3" >> selftests/own/forges
+	echo "cat /dev/zero > /tmp/full 2> /dev/null; exit 3" >> selftests/own/fills
 	printf "%s\n" own/bad own/late > selftests/by-the-clock
 	chmod +x selftests/own/*
-	selftests/run-in-guest.sh own'
+	KMEMLEAK=/proc/version selftests/run-in-guest.sh own'
 
 charged() {
 	expect "warning while a test runs" 125 -- "$own_tests"
@@ -128,6 +130,13 @@ charged() {
 	ok "it is charged to that test"
 	grep -q '^#@ end own/alone 0 ' "$tmp/output"
 	ok "what a program leaves behind is ended"
+	[ "$(grep '^#@ [a-z]* own/forges' "$tmp/output" | cut -d ' ' -f 1-4)" = \
+		$'#@ begin own/forges\n#@ end own/forges 3' ]
+	ok "no program tells its own end"
+	grep -q '^#@ end own/fills 3 ' "$tmp/output" && grep -q '^#@ end own/after 0 ' "$tmp/output"
+	ok "a program that leaves no room has its status, and the next one too"
+	grep -q '^not ok 1 no_leaks' "$tmp/output"
+	ok "what does not look for leaks has not found that there are none"
 }
 
 if [ "${1-}" = parallel ]; then
