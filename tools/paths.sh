@@ -5,7 +5,12 @@
 # Everything generated is under $BUILD. $CACHE holds what is costly to get (unpacked
 # kernels); TWHEEL_CACHE moves it, so that several clones can share one.
 
-TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# What may be set for other programs, or by make, is not for those that are called here.
+unset CDPATH POSIXLY_CORRECT BASH_ENV ENV GREP_OPTIONS SHELLCHECK_OPTS
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKEFILES O CFLAGS CPPFLAGS LDFLAGS LDLIBS
+unset KSELFTEST_DIR TWHEEL_INJECT TWHEEL_TESTS LOOPS SEED
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." > /dev/null && pwd)
 BUILD=$TOP/build
 CACHE=${TWHEEL_CACHE:-$BUILD/cache}
 case $CACHE in

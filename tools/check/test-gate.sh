@@ -13,8 +13,6 @@ set -u
 kselftest=$CACHE/linux/tools/testing/selftests
 tree=$tmp/tree
 export TWHEEL_CACHE=$tmp/cache FAULT=$tmp/fault
-# What make was called with here is not for the tree's.
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 
 # ---- the stand-ins: each does first what $FAULT says
 
@@ -110,14 +108,15 @@ EOF
 # ---- make check
 
 # gate NAME STATUS LAST-LINE [ARGUMENT...]: run all that with the fault in standard input; the last
-# line matches a pattern. Commands in $instead are used instead of others.
+# line matches a pattern. Commands in $instead are used instead of others. What was built before is
+# there if $keep is set.
 instead=
 gate() {
 	local name=$1 status=$2 last=$3 got
 
 	shift 3
 	{ cat "$tmp/faults"; echo "gate=\$(cat '$tmp/pid')"; cat; } > "$FAULT"
-	rm -rf "$tree/build"
+	[ "${keep-}" ] || rm -rf "$tree/build"
 	(
 		# A write that finds no room shall fail, and not kill.
 		trap '' XFSZ
@@ -143,6 +142,17 @@ make_check() {
 	gate "a suite tells its own end" 1 "$bad" "$check" \
 		<<< '[ $name != twctl ] || { echo "#@ end twctl 0 1"; exit 1; }'
 	gate "a guest does not start" 1 "$bad" "$check" all <<< '[ $name != guest ] || exit 122'
+	grep -q '6.12+1: the run ended with status 122: .*tools/vm/run --simulate' "$tmp/output"
+	ok "how to repeat that is told"
+	# make has flags of its own for what it calls.
+	gate "what is set for other programs" 0 "$all_well" env CDPATH="$tree" POSIXLY_CORRECT=1 \
+		MAKEFLAGS=n O=nowhere CFLAGS=-bad TWHEEL_INJECT=y "$check" all \
+		<<< '[ -z "${CDPATH-}${POSIXLY_CORRECT-}${O-}${CFLAGS-}${TWHEEL_INJECT-}" ]'
+	gate "something is in what was built" 0 "$all_well" "$check" < /dev/null
+	: > "$tree/build/selftests/left-behind"
+	keep=1 gate "and something else, when it is run again" 0 "$all_well" "$check" < /dev/null
+	[ ! -e "$tree/build/selftests/left-behind" ]
+	ok "that is taken away"
 	gate "a build fails" 1 "$bad" "$check" all <<< '[ $name != does ] || exit 1'
 	instead=$tmp/little-room
 	executable "$instead/df" <<-'EOF'
@@ -196,17 +206,26 @@ make_check() {
 	gate "a kernel cannot be fetched" 1 "$bad" "$check" all \
 		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || exit 1'
 	gate "nginx cannot be fetched" 1 "$bad" "$check" all <<< '[ $name != fetch-software ] || exit 1'
+	printf 'debug 1 2 0 points twheel/ring\ndebug 1 3 0 points twheel/keys' >> "$tree/selftests/seeds"
+	gate "cases to be looked at again, the last without an end" 0 "$all_well" "$check" rest \
+		< /dev/null
+	grep -q '^ok  *debug  *twheel/keys ' "$tmp/output" && grep -q '^ok  *debug  *twheel/ring ' "$tmp/output"
+	ok "each is looked at"
 	sed -i 's| isolated/cpu||' "$tree/Makefile"
 	gate "a directory has no tests" 1 "$bad" "$check" all < /dev/null
 
+	gate "a search on one kernel: all is well" 0 "$all_well" \
+		env KERNELS=debug "$check" explore 1 1000 < /dev/null
 	gate "a search: all is well" 0 "$all_well" "$check" explore 3 1000 < /dev/null
 	[ "$(grep -c '^ok  *debug ' "$tmp/output")" = 15 ]
 	ok "a search: three seeds on each kernel, of a program each"
 	gate "a search: a guest fails" 1 "$bad" "$check" explore 1 1000 \
 		<<< '[ $name != guest ] || exit 125'
 	grep -q 'to be kept in selftests/seeds: 6.12 1 ' "$tmp/output" &&
-		grep -q 'it fails with less, too: .*inject_points=0' "$tmp/output"
+		grep -q "it fails with less, too: TWHEEL_CACHE=.*inject_points=0" "$tmp/output"
 	ok "a search: it tells how to repeat that"
+	tail -n 1 "$tmp/output" | grep -q ' 11 failed'
+	ok "a search: what fails with less is not counted again"
 	gate "in parallel: all is well" 0 "$all_well" "$check" parallel < /dev/null
 	gate "in parallel: a kernel is not offered" 0 "$one_skip" "$check" parallel \
 		<<< '[ "$name $1" != "build-kernel uml-smp" ] || exit 4'

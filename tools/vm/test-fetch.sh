@@ -16,7 +16,7 @@ export REPOSITORY=$tmp/repository APT=$tmp/apt PACKAGES=$TOP/tools/packages
 export TWHEEL_CACHE=$cache
 # Messages in another language, as far as the tools let them.
 export LANG=de_DE.UTF-8 LANGUAGE=de
-unset LC_ALL MAKEFLAGS MFLAGS MAKEOVERRIDES TWHEEL_ACCEL
+unset LC_ALL TWHEEL_ACCEL
 
 # ---- the stand-ins
 
