@@ -50,6 +50,15 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
+# A guest that others kill, long before its time is up.
+killed_guest() {
+	local mark=twheel_mark=$$
+
+	until_not 240 sh -c "! pkill -KILL -f '^[^ ]*qemu-system-[^ ]* .* $mark'" &
+	expect "a guest that is killed" 126 --append "$mark" -- 'while :; do :; done'
+	wait $!
+}
+
 # What holds for every machine. $panic makes it panic.
 # shellcheck disable=SC2016 # the guest's shell expands these
 any_machine() {
@@ -216,6 +225,7 @@ expect "processors of any number and speed, and waiting" 0 --smp 3 --shift 3 --o
 [ "$(stat -c %s "$tmp/late/large")" = 300000 ]
 ok "all comes back, and what is left behind holds nothing up"
 exactly
+killed_guest
 expect "a seed that is no number" 122 --seed x -- true
 expect "a speed that is none" 122 --shift 10 -- true
 expect "instructions counted in two ways" 122 --icount -- true
