@@ -141,6 +141,23 @@ no_leaks() {
 	[ -z "$leaks" ] || ! echo "$leaks"
 }
 
+# Cgroups that were removed, and that something still refers to. What they were charged for goes
+# some time after its programs.
+dying_groups() {
+	sed -n 's/^nr_dying_descendants \([1-9]\)/\1/p' /sys/fs/cgroup/cgroup.stat 2> /dev/null
+}
+
+# The module goes, and takes all its references along.
+unloaded() {
+	rmmod twheel || return
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(dying_groups)" ] || return 0
+		sleep 1
+	done
+	echo "# $(dying_groups) cgroups are gone, and not free"
+	return 1
+}
+
 MODULE=${MODULE:-twheel.ko}
 repeats=0
 repeated=
@@ -165,7 +182,7 @@ while read -r program <&3; do
 	run "$program" in_directory "$program"
 done 3< /tmp/list
 loaded || insmod "$MODULE"
-run unload single rmmod twheel
+run unload single unloaded
 if [ -e "$KMEMLEAK" ]; then
 	run leaks single no_leaks
 fi
