@@ -24,6 +24,9 @@
 void expect(bool holds, const char *what, const char *file, int line);
 void skip(const char *why);
 
+/* Is time here the number of instructions? */
+extern bool simulated;
+
 /* The first one that does not hold is told in the results. */
 #define EXPECT(condition) expect(condition, #condition, __FILE__, __LINE__)
 
@@ -57,6 +60,7 @@ static inline u64 random_ns(u32 below)
  * struct probe - a timer that notes how it is called
  * @timer:	the timer
  * @least:	not to be called before
+ * @at:		when it was called last
  * @fired:	number of calls
  * @early:	calls before @least
  * @cpu:	where it was called last
@@ -65,6 +69,7 @@ static inline u64 random_ns(u32 below)
 struct probe {
 	struct twheel_timer	timer;
 	u64			least;
+	u64			at;
 	atomic_t		fired;
 	atomic_t		early;
 	unsigned int		cpu;
@@ -116,6 +121,7 @@ unsigned int other_cpu(void);
 void test_size(void);
 void test_return_values(void);
 void test_expiry(void);
+void test_punctual(void);
 void test_limits_of_time(void);
 void test_rearm(void);
 void test_callback_rearms(void);

@@ -47,10 +47,15 @@ void skip(const char *why)
 	running->skipped = why;
 }
 
+bool simulated;
+module_param(simulated, bool, 0444);
+MODULE_PARM_DESC(simulated, "time is the number of instructions: no timer is late (no)");
+
 static struct test_case cases[] = {
 	{ "a timer is no larger than a timer_list",	test_size },
 	{ "return values",				test_return_values },
 	{ "expiry: when, where, in which context",	test_expiry },
+	{ "expiry: at its tick",			test_punctual },
 	{ "times in the past and after the end",	test_limits_of_time },
 	{ "re-arm to earlier and later",		test_rearm },
 	{ "a callback arms its timer",			test_callback_rearms },

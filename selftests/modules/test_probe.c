@@ -16,7 +16,8 @@ static void probe_called(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	if (ktime_get_ns() < READ_ONCE(probe->least))
+	WRITE_ONCE(probe->at, ktime_get_ns());
+	if (probe->at < READ_ONCE(probe->least))
 		atomic_inc(&probe->early);
 	if (!in_softirq() || in_hardirq() || irqs_disabled() || twheel_pending(timer))
 		atomic_inc(&probe->wrong);

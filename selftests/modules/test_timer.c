@@ -67,6 +67,35 @@ void test_expiry(void)
 	}
 }
 
+/*
+ * Nothing keeps a processor from all of them: one at least comes as it should. Armed anew, too, and
+ * from afar.
+ */
+void test_punctual(void)
+{
+	u64 late, least = U64_MAX, least_moved = U64_MAX;
+	struct probe probe;
+	int i;
+
+	if (!simulated)
+		return;
+	probe_init(&probe);
+	for (i = 0; i < 20; i++) {
+		if (i & 1)
+			EXPECT(probe_add(&probe, in_ns(HOUR_NS)) == 0);
+		EXPECT(probe_rearm(&probe, in_ns((i + 3) * NSEC_PER_MSEC)) == (i & 1));
+		EXPECT(probe_is(&probe, 2 * i + 1));
+		late = probe.at - probe.least;
+		least_moved = min(least_moved, late);
+		EXPECT(probe_add(&probe, in_ns((i + 3) * NSEC_PER_MSEC)) == 0);
+		EXPECT(probe_is(&probe, 2 * i + 2));
+		late = probe.at - probe.least;
+		least = min(least, late);
+	}
+	EXPECT(least < tick_ns());
+	EXPECT(least_moved < tick_ns());
+}
+
 void test_limits_of_time(void)
 {
 	u64 past[] = { 0, 1, ktime_get_ns() / 2, ktime_get_ns() };

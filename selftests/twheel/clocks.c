@@ -31,8 +31,12 @@ static int set_clock(const FIXTURE_DATA(clocks) * self, __s64 more)
 {
 	__u64 time = now_ns() + self->offset + more;
 	struct timespec ts = { .tv_sec = time / SEC, .tv_nsec = time % SEC };
+	int ret;
 
-	return clock_settime(CLOCK_REALTIME, &ts) ? -errno : 0;
+	punctual_call();
+	ret = clock_settime(CLOCK_REALTIME, &ts) ? -errno : 0;
+	punctual_called();
+	return ret;
 }
 
 FIXTURE_TEARDOWN(clocks)
@@ -251,6 +255,8 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 	bool read[N] = { };
 	int list[64], cpu = cpus(list, 64), i, n;
 
+	/* All are armed anew by and by. */
+	punctual_allow(100 * MSEC);
 	for (i = 0; i < N; i++) {
 		if (!(i % 100))
 			ASSERT_EQ(0, pin(list[i / 100 % cpu]));
@@ -447,12 +453,12 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 	}
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_BOOTTIME, HOUR, 0, 9, &relative));
 	/* A simulated processor takes minutes to spin for long. */
-	ASSERT_EQ(true, suspend("core", simulated() ? 2 : 5));
+	ASSERT_EQ(true, suspend("core", simulated() ? 3 : 5));
 	woken = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - woken - slept;
 	printf("# asleep for %llu ms, and busy for %llu\n", slept / MSEC, (woken - begin) / MSEC);
-	/* The clock that counts a sleep has whole seconds, and the delay is no exact one. */
-	ASSERT_LT(SEC, slept);
+	/* The clock that counts a sleep has whole seconds. */
+	ASSERT_LE(SEC, slept);
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(true, wh_wait(self->fd));
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));

@@ -4,7 +4,7 @@
  * distances, while they are moved about, and where a wheel cascades. In simulated time
  * none is a tick late, either; elsewhere that depends on the machine, and is printed.
  */
-#include "punctual.h"
+#include "twheel_test.h"
 
 #define BATCH 256
 
@@ -163,7 +163,7 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 			ASSERT_GE(model->most, event->deadline);
 			ASSERT_EQ(0, model->events++);
 			ASSERT_EQ(self->seq++, event->seq);
-			EXPECT_PUNCTUAL_OF(n, event, model->armed);
+			EXPECT_PUNCTUAL(event, model->armed);
 			late(&self->lateness, event);
 		}
 		sum += count;

@@ -20,14 +20,6 @@ FIXTURE(hotplug)
 	__u64 seq;
 };
 
-static int set_online(int cpu, int online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return file_write(path, online);
-}
-
 FIXTURE_SETUP(hotplug)
 {
 	self->fd = wh_open(O_NONBLOCK);
@@ -50,7 +42,7 @@ FIXTURE_TEARDOWN(hotplug)
 	int i;
 
 	for (i = 1; i < self->n; i++)
-		EXPECT_EQ(0, set_online(self->cpu[i], 1));
+		EXPECT_EQ(0, set_cpu_online(self->cpu[i], 1));
 	free(self->handles);
 	free(self->deadlines);
 	free(self->seen);
@@ -112,9 +104,9 @@ TEST_F_TIMEOUT(hotplug, fire_on_another_cpu, 120)
 
 	for (i = 1; i < self->n; i++) {
 		arm_on(_metadata, self, self->cpu[i], SEC);
-		ASSERT_EQ(0, set_online(self->cpu[i], 0));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 0));
 		expect_all(_metadata, self);
-		ASSERT_EQ(0, set_online(self->cpu[i], 1));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 1));
 		/* The CPU is as good as before. */
 		arm_on(_metadata, self, self->cpu[i], 50 * MSEC);
 		expect_all(_metadata, self);
@@ -128,10 +120,10 @@ TEST_F_TIMEOUT(hotplug, goes_while_they_fire, 120)
 
 	for (round = 0; round < 6; round++) {
 		arm_on(_metadata, self, self->cpu[1], 250 * MSEC);
-		ASSERT_EQ(0, set_online(self->cpu[1], 0));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 		if (round & 1)
 			expect_all(_metadata, self);
-		ASSERT_EQ(0, set_online(self->cpu[1], 1));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[1], 1));
 		if (!(round & 1))
 			expect_all(_metadata, self);
 	}
@@ -144,7 +136,7 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 	arm_on(_metadata, self, self->cpu[1], SEC);
 	for (i = 0; i < N; i++)
 		ASSERT_LE(0, wh_rearm(self->fd, self->handles[i], HOUR, 0));
-	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->handles[i]));
 	/* All of them are brought near. */
@@ -155,11 +147,11 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 	}
 	expect_all(_metadata, self);
 
-	ASSERT_EQ(0, set_online(self->cpu[1], 1));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 1));
 	arm_on(_metadata, self, self->cpu[1], SEC);
 	for (i = 0; i < N; i++)
 		ASSERT_LE(0, wh_rearm(self->fd, self->handles[i], HOUR, 0));
-	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -174,7 +166,7 @@ TEST_F_TIMEOUT(hotplug, moved_to_another_wheel, 120)
 	arm_on(_metadata, self, self->cpu[1], SEC);
 	pending = total("pending");
 	ASSERT_LT(0, pending);
-	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	EXPECT_EQ(0, cpu_number(self->cpu[1], "pending"));
 	self->expiries[1] = cpu_number(self->cpu[1], "expiries");
 	expect_all(_metadata, self);

@@ -12,7 +12,8 @@ CPU=/sys/devices/system/cpu/cpu1/online
 PM_TEST=/sys/power/pm_test
 
 load_test() {
-	modprobe twheel_test ${TWHEEL_MANY:+very_many="$TWHEEL_MANY"} && [ -r "$TEST/results" ]
+	modprobe twheel_test ${TWHEEL_MANY:+very_many="$TWHEEL_MANY"} \
+		${TWHEEL_SIMULATED:+simulated=1} && [ -r "$TEST/results" ]
 }
 
 unload_refused() {

@@ -4,7 +4,7 @@
  * that is reached makes it expire, and the event tells which; activity puts off one of
  * them only.
  */
-#include "punctual.h"
+#include "twheel_test.h"
 
 #define NONE	TWHEEL_TIME_NONE
 

@@ -4,7 +4,7 @@
  * to later, by handle and by key; keys that are set again; moves of less than a tick.
  * Each fires exactly once, not before its deadline, and with the tick of its deadline.
  */
-#include "punctual.h"
+#include "twheel_test.h"
 
 #define TIMERS	2000
 
@@ -121,13 +121,12 @@ static void model_event(struct __test_metadata *_metadata, FIXTURE_DATA(moves) *
 	ASSERT_EQ(model->handle, event->handle);
 	ASSERT_EQ(model->deadline, event->deadline);
 	ASSERT_EQ(0, model->fired++);
-	EXPECT_PUNCTUAL_OF(TIMERS, event, model->armed);
+	EXPECT_PUNCTUAL(event, model->armed);
 	self->latest = late > self->latest ? late : self->latest;
 }
 
 /*
- * The softirq was held up: for some time from here on, there need not be an order. Where that
- * cannot be, it is not seen either.
+ * Was the softirq held up? Then there need not be an order for some time from here on.
  */
 static bool held_up(FIXTURE_DATA(moves) * self, const struct twheel_event *event,
 		    __u64 last_fired)

@@ -3,7 +3,7 @@
  * Periods, slack and spread: no period is lost, counted twice or early, however late
  * the reader comes, and the phase is kept.
  */
-#include "punctual.h"
+#include "twheel_test.h"
 
 #define MOST_OVERRUNS	0xffffffffU
 

@@ -7,7 +7,7 @@
  */
 #include <sys/wait.h>
 
-#include "punctual.h"
+#include "twheel_test.h"
 
 #include "late_memory.h"
 
@@ -233,7 +233,7 @@ TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 		armed = now_ns();
 		ASSERT_EQ(true, wait_pop(other, other_ring, &event));
 		EXPECT_EVENT_OK(&event);
-		EXPECT_PUNCTUAL_OF(10000, &event, armed);
+		EXPECT_PUNCTUAL(&event, armed);
 		EXPECT_EQ(early++, event.seq);
 		lateness = event.fired - event.deadline;
 		if (lateness > worst)

@@ -6,7 +6,7 @@
  */
 #include <sys/wait.h>
 
-#include "punctual.h"
+#include "twheel_test.h"
 
 #define WORDS	1000
 #define IDLE	(200 * MSEC)
@@ -534,6 +534,8 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 	ASSERT_EQ(0, wh_setup(fd, 0, n, &setup));
 	toucher.touch = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, toucher.touch);
+	/* A worker looks at most of what comes up. */
+	punctual_off();
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, add_idle(fd, 500 * MSEC, 0, i, NULL));
@@ -733,6 +735,8 @@ TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
 	struct twheel_event event;
 	pthread_t thread;
 
+	/* Then a worker looks at what comes up. */
+	punctual_allow(2 * self->jiffy);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
 	for (i = 0; i < WORDS; i++) {
 		idle[i] = 20 * MSEC + random_below(200 * MSEC);
@@ -881,14 +885,6 @@ TEST_F_TIMEOUT(touch, costs_nothing_when_idle, 60)
 	EXPECT_EQ(ticks, total("ticks"));
 }
 
-static int set_online(int cpu, int online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return file_write(path, online);
-}
-
 TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
 {
 	struct twheel_setup setup;
@@ -898,14 +894,14 @@ TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
 		SKIP(return, "takes two CPUs");
 	for (i = 1; i < self->n; i++) {
 		ASSERT_EQ(0, pin(self->cpu[0]));
-		ASSERT_EQ(0, set_online(self->cpu[i], 0));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 0));
 		expect_alive(_metadata, self, self->cpu[0]);
-		ASSERT_EQ(0, set_online(self->cpu[i], 1));
+		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 1));
 		expect_alive(_metadata, self, self->cpu[i]);
 	}
 	/* One that is away when the first array comes, and back only then. */
 	ASSERT_EQ(0, pin(self->cpu[0]));
-	ASSERT_EQ(0, set_online(self->cpu[1], 0));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	ASSERT_EQ(0, munmap(self->touch, self->bytes));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = wh_open(0);
@@ -913,7 +909,7 @@ TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
 	ASSERT_EQ(0, wh_setup(self->fd, 0, WORDS, &setup));
 	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
-	ASSERT_EQ(0, set_online(self->cpu[1], 1));
+	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 1));
 	expect_alive(_metadata, self, self->cpu[1]);
 	expect_alive(_metadata, self, self->cpu[0]);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers of the twheel selftests: the device's calls as functions, and what the
- * tests ask of the system.
+ * Helpers of the twheel selftests: the device's calls as functions.
  *
  * A call returns what ioctl() or read() returned, or -errno. The structures are
  * poisoned before each call and checked after it: -EPROTO says that the kernel
@@ -33,59 +32,39 @@
 #include <linux/twheel.h>
 
 #include "kselftest_harness.h"
+#include "punctual.h"
+#include "system_test.h"
 
 #define DEVICE		"/dev/twheel"
-#define DEBUGFS		"/sys/kernel/debug"
-#define PARAMETERS	"/sys/module/twheel/parameters/"
-
-#define USEC		1000ULL
-#define MSEC		1000000ULL
-#define SEC		1000000000ULL
-#define HOUR		(3600 * SEC)
-
-#define POISON		0xa5a5a5a5a5a5a5a5ULL
-
-/* Hang guard: nothing that works takes that long, however slow the machine. */
-#define GUARD_MS	25000
-
 #define ABS		TWHEEL_TIME_ABS
 /* What a query tells of a watch. */
 #define WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | \
 			 TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 
-static inline __u64 clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * SEC + ts.tv_nsec;
-}
-
-static inline __u64 now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static inline void sleep_ns(__u64 ns)
-{
-	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-
-	while (nanosleep(&ts, &ts) && errno == EINTR)
-		;
-}
-
 static inline int wh_open(int flags)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
 
+	/* Not when it counts, as it takes some milliseconds. */
+	if (fd >= 0)
+		punctual_tick();
 	return fd < 0 ? -errno : fd;
 }
 
 static inline int wh_ioctl(int fd, unsigned int cmd, void *arg)
 {
-	int ret = ioctl(fd, cmd, arg);
+	bool arms = cmd == TWHEEL_IOC_TIMER_ADD || cmd == TWHEEL_IOC_TIMER_REARM ||
+		    cmd == TWHEEL_IOC_SUBMIT;
+	int ret;
 
-	return ret < 0 ? -errno : ret;
+	if (arms)
+		punctual_call();
+	ret = ioctl(fd, cmd, arg);
+	if (ret < 0)
+		ret = -errno;
+	if (arms)
+		punctual_called();
+	return ret;
 }
 
 static inline int wh_info(int fd, struct twheel_info *info)
@@ -100,6 +79,7 @@ static inline int wh_add_timer(int fd, struct twheel_timer_add *add)
 	struct twheel_timer_add copy;
 	int ret;
 
+	punctual_slack(add->slack);
 	add->handle = POISON;
 	copy = *add;
 	ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
@@ -168,8 +148,10 @@ static inline int wh_cancel_key(int fd, __u64 key)
 static inline int wh_rearm_timer(int fd, const struct twheel_timer_rearm *rearm)
 {
 	struct twheel_timer_rearm copy = *rearm;
-	int ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &copy);
+	int ret;
 
+	punctual_slack(rearm->slack);
+	ret = wh_ioctl(fd, TWHEEL_IOC_TIMER_REARM, &copy);
 	return memcmp(&copy, rearm, sizeof(copy)) ? -EPROTO : ret;
 }
 
@@ -279,16 +261,34 @@ static inline int wh_state(int fd, __u64 handle)
 	return ret ? ret : (int)query.state;
 }
 
-/* Reads up to @n events. Returns their number, or -errno. */
+/* Was an event not late, where that is known? Says by how much it was. */
+static inline bool wh_punctual(const struct twheel_event *event)
+{
+	__u64 late = punctual_late_any(event);
+
+	if (late)
+		printf("# late by %llu ns after its tick: deadline %llu fired %llu armed %llu\n",
+		       late, event->deadline, event->fired, punctual.armed);
+	return !late;
+}
+
+/* Reads up to @n events. Returns their number, or -errno; -ETIME if one of them was late. */
 static inline int wh_read(int fd, struct twheel_event *events, int n)
 {
 	ssize_t ret;
+	int i;
 
 	memset(events, 0xa5, n * sizeof(*events));
 	ret = read(fd, events, n * sizeof(*events));
 	if (ret < 0)
 		return -errno;
-	return ret % sizeof(*events) ? -EPROTO : ret / (ssize_t)sizeof(*events);
+	if (ret % sizeof(*events))
+		return -EPROTO;
+	n = ret / sizeof(*events);
+	for (i = 0; i < n; i++)
+		if (!wh_punctual(&events[i]))
+			return -ETIME;
+	return n;
 }
 
 /* Waits for an event. Returns whether one came within the guard. */
@@ -358,6 +358,8 @@ static inline const char *wh_event_fault(const struct twheel_event *event)
 		return "overruns of a one-shot timer";
 	if (event->reason != TWHEEL_LIMIT_DEADLINE)
 		return "wrong reason";
+	if (!wh_punctual(event))
+		return "came after its tick";
 	return NULL;
 }
 
@@ -396,205 +398,27 @@ static inline int wh_look(int fd, __u64 pending, __u64 expired, struct wh_view *
 }
 
 /*
- * Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. A thread
- * begins with its random_thread().
- */
-static __thread __u64 random_state;
-
-static inline __u64 random_u64(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 2685821657736338717ULL;
-}
-
-static inline __u64 random_below(__u64 n)
-{
-	return random_u64() % n;
-}
-
-/* 1 to 2^@bits - 1, every order of magnitude alike. */
-static inline __u64 random_magnitude(unsigned int bits)
-{
-	unsigned int shift = random_below(bits);
-
-	return (1ULL << shift) + random_below(1ULL << shift);
-}
-
-static inline __u64 random_seed(void)
-{
-	const char *seed = getenv("TWHEEL_SEED");
-
-	random_state = seed ? strtoull(seed, NULL, 0) : now_ns() | 1;
-	printf("# seed %llu\n", random_state);
-	fflush(stdout);
-	return random_state;
-}
-
-/* Has a thread draw numbers of its own, that follow from the seed of the test. */
-static inline void random_thread(__u64 seed, unsigned int number)
-{
-	random_state = seed ^ (number + 1) * 0x9e3779b97f4a7c15ULL;
-	if (!random_state)
-		random_state = 1;
-}
-
-/* How many timers are very many: TWHEEL_MANY, for a slow kernel. */
-static inline unsigned int very_many(void)
-{
-	const char *many = getenv("TWHEEL_MANY");
-
-	return many ? strtoul(many, NULL, 0) : 100000;
-}
-
-/* The number that a file begins with, after what @format says; or POISON. */
-static inline __u64 file_scan(const char *path, const char *format)
-{
-	__u64 number = POISON;
-	FILE *file = fopen(path, "r");
-
-	if (!file)
-		return POISON;
-	if (fscanf(file, format, &number) != 1)
-		number = POISON;
-	fclose(file);
-	return number;
-}
-
-/* The number in a file, or POISON. */
-static inline __u64 file_number(const char *path)
-{
-	return file_scan(path, "%llu");
-}
-
-static inline int file_write(const char *path, __u64 number)
-{
-	FILE *file = fopen(path, "w");
-
-	if (!file)
-		return -errno;
-	fprintf(file, "%llu", number);
-	return fclose(file) ? -errno : 0;
-}
-
-/* A number of debugfs's totals, or POISON. */
-static inline __u64 total(const char *key)
-{
-	__u64 number, found = POISON;
-	char name[64];
-	FILE *file;
-
-	/* Harmless if it is mounted. */
-	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
-	file = fopen(DEBUGFS "/twheel/totals", "r");
-	if (!file)
-		return POISON;
-	while (fscanf(file, "%63[^:]: %llu\n", name, &number) == 2)
-		if (!strcmp(name, key))
-			found = number;
-	fclose(file);
-	return found;
-}
-
-/* A number of a CPU in debugfs's list of them, or POISON. */
-static inline __u64 cpu_number(int cpu, const char *key)
-{
-	int column = -1, i, number;
-	char line[1024], *word;
-	__u64 found = POISON;
-	FILE *file;
-
-	/* Harmless if it is mounted. */
-	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
-	file = fopen(DEBUGFS "/twheel/cpus", "r");
-	if (!file)
-		return POISON;
-	while (fgets(line, sizeof(line), file)) {
-		number = atoi(line);
-		for (i = 0, word = strtok(line, "\n "); word; i++, word = strtok(NULL, "\n ")) {
-			if (!strcmp(word, key))
-				column = i;
-			else if (i == column && number == cpu)
-				found = strtoull(word, NULL, 10);
-		}
-	}
-	fclose(file);
-	return found;
-}
-
-/* Waits until a total has a value. Returns whether that came true. */
-static inline bool wait_total(const char *key, __u64 value)
-{
-	__u64 end = now_ns() + GUARD_MS * MSEC;
-
-	while (total(key) != value) {
-		if (now_ns() > end)
-			return false;
-		sleep_ns(MSEC);
-	}
-	return true;
-}
-
-#define PM_TEST		"/sys/power/pm_test"
-#define PM_TEST_DELAY	"/sys/module/suspend/parameters/pm_test_delay"
-
-static inline bool text_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool written;
-
-	if (fd < 0)
-		return false;
-	written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return written;
-}
-
-/* Is the guest's time the number of its instructions? Then nothing is late but by its own doing. */
-static inline bool simulated(void)
-{
-	const char *set = getenv("TWHEEL_SIMULATED");
-
-	return set && *set;
-}
-
-/*
  * Suspends as far as @level for some seconds: "core" is all but the last step, "processors"
  * ends before the clocks are stopped. Returns whether the kernel can.
  */
 static inline bool suspend(const char *level, unsigned int seconds)
 {
-	return text_write(PM_TEST, level) && !file_write(PM_TEST_DELAY, seconds) &&
-	       text_write("/sys/power/state", "mem");
+	bool can = text_write(PM_TEST, level) && !file_write(PM_TEST_DELAY, seconds) &&
+		   text_write("/sys/power/state", "mem");
+
+	punctual_from_now();
+	return can;
 }
 
-static inline int pin_process(pid_t pid, int cpu)
+static inline int set_cpu_online(int cpu, int online)
 {
-	cpu_set_t set;
+	char path[64];
+	int ret;
 
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(pid, sizeof(set), &set) ? -errno : 0;
-}
-
-static inline int pin(int cpu)
-{
-	return pin_process(0, cpu);
-}
-
-/* The CPUs that this process may run on. Returns how many. */
-static inline int cpus(int *list, int most)
-{
-	cpu_set_t set;
-	int cpu, n = 0;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return 0;
-	for (cpu = 0; cpu < CPU_SETSIZE && n < most; cpu++)
-		if (CPU_ISSET(cpu, &set))
-			list[n++] = cpu;
-	return n;
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	ret = file_write(path, online);
+	punctual_from_now();
+	return ret;
 }
 
 /* Makes a ring or a touch array. What is only read must stay as it was. */

@@ -339,6 +339,8 @@ TEST_F_TIMEOUT(watched, a_crowd, 120)
 	unsigned int i, silent = 0;
 	__u64 last = 0, begin, idle;
 
+	/* To close a connection takes longer than what else becomes of a timer. */
+	punctual_off();
 	ASSERT_EQ(0, many_files());
 	begin = now_ns();
 	ASSERT_EQ(0, connections(AF_INET, pair, n));

@@ -5,7 +5,6 @@
 #ifndef _TWHEEL_WATCH_TEST_H
 #define _TWHEEL_WATCH_TEST_H
 
-#include "punctual.h"
 #include "tcp_test.h"
 
 #include <sys/resource.h>
@@ -175,7 +174,7 @@ static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 r
 		return "before the limit";
 	if (event->fired < event->deadline || event->fired > now_ns())
 		return "wrong time";
-	if (punctual_late(event, 0, 1))
+	if (punctual_late(event, 0))
 		return "late";
 	return event->overruns ? "overruns" : NULL;
 }
