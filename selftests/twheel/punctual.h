@@ -26,6 +26,9 @@
 #define PUNCTUAL_KB	64
 #define PUNCTUAL_CPUS	64
 
+/* How often that is read: one that is written meanwhile may end before its end. */
+#define PUNCTUAL_LOOKS	10
+
 /* By how much a processor may get to it later where ticks are shorter: others' interrupts. */
 #define PUNCTUAL_LEAST	(100 * USEC)
 
@@ -226,14 +229,17 @@ static inline __u64 punctual_late(const struct twheel_event *event, __u64 armed)
 	__u64 tick = punctual_tick(), ahead = punctual_ahead(event->fired);
 	__u64 deadline = event->deadline > ahead ? event->deadline - ahead : 0;
 	__u64 due = deadline > armed ? deadline : armed, fired = event->fired - ahead;
+	int i;
 
 	if (!tick)
 		return 0;
 	due = (due + tick - 1) / tick * tick;
 	if (fired <= due + punctual_most(tick) ||
-	    punctual_in(&punctual.last, punctual.end, due, fired) ||
-	    punctual_came(due, fired, false))
+	    punctual_in(&punctual.last, punctual.end, due, fired))
 		return 0;
+	for (i = 0; i < PUNCTUAL_LOOKS; i++)
+		if (punctual_came(due, fired, false))
+			return 0;
 	punctual_came(due, fired, true);
 	return fired - due;
 }
