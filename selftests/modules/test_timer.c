@@ -68,14 +68,14 @@ void test_expiry(void)
 }
 
 /*
- * Nothing keeps a processor from all of them: one at least comes as it should. Armed anew, too, and
- * from afar.
+ * Others' softirqs, and processors that run in turn, may keep a timer from its tick now and then:
+ * of these, which are in the first level of the wheel for the most part, not one in four. Armed
+ * anew, and from afar.
  */
 void test_punctual(void)
 {
-	u64 late, least = U64_MAX, least_moved = U64_MAX;
+	unsigned int i, late = 0, late_moved = 0;
 	struct probe probe;
-	int i;
 
 	if (!simulated)
 		return;
@@ -85,15 +85,15 @@ void test_punctual(void)
 			EXPECT(probe_add(&probe, in_ns(HOUR_NS)) == 0);
 		EXPECT(probe_rearm(&probe, in_ns((i + 3) * NSEC_PER_MSEC)) == (i & 1));
 		EXPECT(probe_is(&probe, 2 * i + 1));
-		late = probe.at - probe.least;
-		least_moved = min(least_moved, late);
+		late_moved += probe.at - probe.least >= tick_ns();
 		EXPECT(probe_add(&probe, in_ns((i + 3) * NSEC_PER_MSEC)) == 0);
 		EXPECT(probe_is(&probe, 2 * i + 2));
-		late = probe.at - probe.least;
-		least = min(least, late);
+		late += probe.at - probe.least >= tick_ns();
 	}
-	EXPECT(least < tick_ns());
-	EXPECT(least_moved < tick_ns());
+	if (late || late_moved)
+		pr_info("%u added and %u moved were late, of %u\n", late, late_moved, i);
+	EXPECT(late < 5);
+	EXPECT(late_moved < 5);
 }
 
 void test_limits_of_time(void)

@@ -52,6 +52,14 @@ static inline bool let_memory_be(int uffd, char *memory, size_t size)
 	return !ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
 }
 
+/* Has it never be there: who sleeps for it gets EFAULT. Returns whether it will not be. */
+static inline bool let_memory_go(int uffd, char *memory, size_t size)
+{
+	struct uffdio_range range = { .start = (uintptr_t)memory, .len = size };
+
+	return !mprotect(memory, size, PROT_NONE) && !ioctl(uffd, UFFDIO_WAKE, &range);
+}
+
 /**
  * struct sender - a thread that is at work with a socket until memory is there
  * @sock:	the socket

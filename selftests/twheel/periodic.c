@@ -3,6 +3,9 @@
  * Periods, slack and spread: no period is lost, counted twice or early, however late
  * the reader comes, and the phase is kept.
  */
+#include <pthread.h>
+
+#include "late_memory.h"
 #include "twheel_test.h"
 
 #define MOST_OVERRUNS	0xffffffffU
@@ -200,6 +203,92 @@ TEST_F(periodic, rearmed_in_every_state)
 					      state < 3 ? period : HOUR);
 		EXPECT_LE(0, wh_cancel(self->fd, handle));
 		EXPECT_EQ(0, wh_nr_events(self->fd));
+	}
+}
+
+/**
+ * struct reader - a thread that reads an event when there is memory for it
+ * @fd:		the context
+ * @event:	where to
+ * @result:	how many have been read; or -errno
+ */
+struct reader {
+	int			fd;
+	struct twheel_event	*event;
+	int			result;
+};
+
+static void *read_late(void *arg)
+{
+	struct reader *reader = arg;
+	ssize_t ret = read(reader->fd, reader->event, sizeof(*reader->event));
+
+	reader->result = ret < 0 ? -errno : ret / (ssize_t)sizeof(*reader->event);
+	return NULL;
+}
+
+/* What is done to a timer while its event is being delivered. */
+enum meanwhile { NOTHING, REARM, CANCEL };
+
+/*
+ * Reads the event of a timer to memory that takes its time to be there, or never @comes, and does
+ * something meanwhile. Returns how many have been read, or -errno.
+ */
+static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, __u64 next,
+		       enum meanwhile what, bool comes)
+{
+	struct reader reader = { .fd = fd };
+	size_t page = sysconf(_SC_PAGESIZE);
+	pthread_t thread;
+	char *memory;
+	int uffd;
+
+	uffd = late_memory(&memory, page);
+	ASSERT_LE(0, uffd) {
+		return uffd;
+	}
+	reader.event = (struct twheel_event *)memory;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_late, &reader));
+	EXPECT_EQ(true, memory_wanted(uffd));
+	EXPECT_EQ(0, wh_nr_events(fd));
+	if (what != NOTHING)
+		EXPECT_EQ(TWHEEL_WAS_DELIVERED, what == REARM ? wh_rearm(fd, handle, next, ABS) :
+								wh_cancel(fd, handle));
+	EXPECT_EQ(true, comes ? let_memory_be(uffd, memory, page) :
+				let_memory_go(uffd, memory, page));
+	EXPECT_EQ(0, pthread_join(thread, NULL));
+	if (comes)
+		EXPECT_EQ(handle, reader.event->handle);
+	EXPECT_EQ(0, munmap(memory, page));
+	EXPECT_EQ(0, close(uffd));
+	return reader.result;
+}
+
+/* What was done meanwhile is what counts when its event has been read, or could not be. */
+TEST_F(periodic, while_its_event_is_read)
+{
+	const __u64 period = 50 * MSEC;
+	__u64 handle, begin, next;
+	enum meanwhile what;
+	int round, comes;
+
+	for (round = 0; round < 24; round++) {
+		what = round % (CANCEL + 1);
+		comes = round & 1;
+		begin = now_ns() + 5 * MSEC;
+		ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, what, &handle));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		next = begin + 20 * MSEC;
+		EXPECT_EQ(comes ? 1 : -EFAULT,
+			  read_and_do(_metadata, self->fd, handle, next, what, comes));
+		self->seq += comes;
+		if (what == NOTHING)
+			next = begin + comes * period;
+		if (what != CANCEL)
+			expect_periods(_metadata, self, handle, next, period);
+		EXPECT_EQ(what == CANCEL ? -ENOENT : TWHEEL_WAS_PENDING,
+			  wh_cancel(self->fd, handle));
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
 	}
 }
 
