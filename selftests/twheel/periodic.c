@@ -232,7 +232,7 @@ enum meanwhile { NOTHING, REARM, CANCEL };
 
 /*
  * Reads the event of a timer to memory that takes its time to be there, or never @comes, and does
- * something meanwhile. Returns how many have been read, or -errno.
+ * something meanwhile. Returns how many have been read; 0: no memory can be late; or -errno.
  */
 static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, __u64 next,
 		       enum meanwhile what, bool comes)
@@ -244,9 +244,8 @@ static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, 
 	int uffd;
 
 	uffd = late_memory(&memory, page);
-	ASSERT_LE(0, uffd) {
-		return uffd;
-	}
+	if (uffd < 0)
+		return 0;
 	reader.event = (struct twheel_event *)memory;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_late, &reader));
 	EXPECT_EQ(true, memory_wanted(uffd));
@@ -270,7 +269,7 @@ TEST_F(periodic, while_its_event_is_read)
 	const __u64 period = 50 * MSEC;
 	__u64 handle, begin, next;
 	enum meanwhile what;
-	int round, comes;
+	int round, comes, ret;
 
 	for (round = 0; round < 24; round++) {
 		what = round % (CANCEL + 1);
@@ -279,8 +278,10 @@ TEST_F(periodic, while_its_event_is_read)
 		ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, what, &handle));
 		ASSERT_EQ(true, wh_wait(self->fd));
 		next = begin + 20 * MSEC;
-		EXPECT_EQ(comes ? 1 : -EFAULT,
-			  read_and_do(_metadata, self->fd, handle, next, what, comes));
+		ret = read_and_do(_metadata, self->fd, handle, next, what, comes);
+		if (!ret)
+			SKIP(return, "no userfaultfd");
+		EXPECT_EQ(comes ? 1 : -EFAULT, ret);
 		self->seq += comes;
 		if (what == NOTHING)
 			next = begin + comes * period;
