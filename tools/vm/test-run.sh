@@ -125,7 +125,8 @@ own_tests='
 		echo "[ -e /tmp/$name ] || ! : > /tmp/$name" >> selftests/own/$name
 	done
 	echo "sleep 1000 & setsid sleep 1001 &" >> selftests/own/good
-	echo "! pidof sleep" >> selftests/own/alone
+	echo "echo 0 > /sys/devices/system/cpu/cpu1/online" >> selftests/own/good
+	echo "! pidof sleep && grep -qx 1 /sys/devices/system/cpu/cpu1/online" >> selftests/own/alone
 	echo "echo \"#@ end own/forges 0 1\"; echo not ok 2; exit 3" >> selftests/own/forges
 	echo "cat /dev/zero > /tmp/full 2> /dev/null; exit 3" >> selftests/own/fills
 	printf "%s\n" own/bad own/late > selftests/by-the-clock
@@ -138,7 +139,7 @@ charged() {
 		! grep -q '^#@ fault own/good' "$tmp/output"
 	ok "it is charged to that test"
 	grep -q '^#@ end own/alone 0 ' "$tmp/output"
-	ok "what a program leaves behind is ended"
+	ok "what a program leaves behind is ended, and processors are on again"
 	[ "$(grep '^#@ [a-z]* own/forges' "$tmp/output" | cut -d ' ' -f 1-4)" = \
 		$'#@ begin own/forges\n#@ end own/forges 3' ]
 	ok "no program tells its own end"
@@ -151,20 +152,21 @@ charged() {
 # What runs exactly: a race of threads.
 racing=twheel/verdicts
 
-# exact NAME TREE OPTION...: that in a tree's guest, with its times, in $tmp/NAME.
+# exact NAME TREE OPTION...: that in a tree's guest, with its times and files, in $tmp/NAME.
 exact() {
 	local name=$1 tree=$2
 
 	shift 2
 	"$tree/tools/vm/run" --simulate "$@" --log "$tmp/$name.log" -- \
-		"selftests/run-in-guest.sh $racing && cat /proc/interrupts" \
+		"selftests/run-in-guest.sh $racing && cat /proc/interrupts && ls -lnR /twheel" \
 		> "$tmp/$name.output" 2>&1 && cat "$tmp/$name.log" "$tmp/$name.output" > "$tmp/$name"
 }
 
-# The same in a directory with a longer name, as it is built there.
+# The same in a directory with a longer name, as it is built there, for a user whose files are his
+# group's, too.
 copy() {
 	mkdir -p "$1" && tar -C "$TOP" --exclude=./build --exclude=./.git -c . | tar -C "$1" -x &&
-		make -s -C "$1" tools tests > "$tmp/output" 2>&1
+		chmod -R g+w "$1" && make -s -C "$1" tools tests > "$tmp/output" 2>&1
 }
 
 # Built in another directory, and beside busy loops, the same is the same, to the byte; and another
