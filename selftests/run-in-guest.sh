@@ -103,6 +103,13 @@ end_all_but() {
 	done
 }
 
+# One that fails may leave others without processors.
+all_cpus_on() {
+	for online in /sys/devices/system/cpu/cpu*/online; do
+		[ "$(cat "$online")" = 1 ] || echo 1 > "$online"
+	done
+}
+
 # A program, with options, in a session of its own, as it may signal its group. Nothing of it is left
 # when it has ended.
 in_directory() {
@@ -114,6 +121,7 @@ in_directory() {
 	wait $!
 	ended=$?
 	end_all_but "$before"
+	all_cpus_on
 	return $ended
 }
 
