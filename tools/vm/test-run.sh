@@ -50,13 +50,31 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
-# A guest that others kill, long before its time is up.
+# killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, when the function
+# WHEN says so of its process.
 killed_guest() {
-	local mark=twheel_mark=$$
+	local name=$1 mark=twheel_mark=$$
 
-	until_not 240 sh -c "! pkill -KILL -f '^[^ ]*qemu-system-[^ ]* .* $mark'" &
-	expect "a guest that is killed" 126 --append "$mark" -- 'while :; do :; done'
+	until_not 240 still_alive "$2" "$mark" &
+	shift 2
+	expect "$name" 126 --append "$mark" "$@"
 	wait $!
+}
+
+still_alive() {
+	local pid
+
+	pid=$(pgrep -f "^[^ ]*qemu-system-[^ ]* .* $2") && "$1" "$pid" || return 0
+	kill -KILL "$pid"
+	return 1
+}
+
+# The guest's result is a file of QEMU's.
+has_delivered() {
+	local result
+
+	result=$(tr '\0' '\n' < "/proc/$1/cmdline" | sed -n 's/^file:\(.*\/result\)$/\1/p')
+	[ "$(tail -c 4 "$result")" = end ]
 }
 
 # What holds for every machine. $panic makes it panic.
@@ -80,6 +98,15 @@ any_machine() {
 	ok "$kernel: files come back"
 	expect "$kernel: kernel that panics" 125 --kernel "$kernel" -- "$panic"
 	expect "$kernel: guest that ends early" 126 --kernel "$kernel" -- 'reboot -f'
+}
+
+# The guest has delivered its result, and hangs where it should end.
+hangs_in_the_end() {
+	mkdir "$tmp/hangs"
+	sed 's/^reboot -f$/while :; do :; done/' "$TOP/tools/vm/init" > "$tmp/hangs/init"
+	chmod +x "$tmp/hangs/init"
+	killed_guest "a guest that does not end after its result" has_delivered \
+		--add "$tmp/hangs" -- true
 }
 
 # What holds for every machine in real time. $hang is how long to wait when it hangs. In simulated
@@ -207,8 +234,29 @@ again_and_again() {
 	ok "twenty runs went the same way"
 }
 
+# In gdb's own words: it goes on, and stops when it is interrupted, though it is never idle.
+interrupted_by_gdb() {
+	local runner gdb='' reply end=$((SECONDS + 60))
+
+	"$TOP/tools/vm/run" --simulate --gdb --timeout 120 -- \
+		'echo spins; while :; do :; done & while :; do :; done' > "$tmp/output" 2>&1 &
+	runner=$!
+	until { exec {gdb}<> /dev/tcp/127.0.0.1/1234; } 2> /dev/null; do
+		[ "$SECONDS" -le "$end" ] || break
+		sleep 0.2
+	done
+	# shellcheck disable=SC2016 # not the shell's, but gdb's
+	[ "$gdb" ] && printf '+$c#63' >&"$gdb" &&
+		until_not 60 sh -c "! grep -qx spins '$tmp/output'" && printf '\003' >&"$gdb" &&
+		read -r -t 20 -d '#' reply <&"$gdb" && [[ $reply = *'$T02'* ]]
+	ok "gdb interrupts a guest that spins"
+	kill "$runner"
+	wait "$runner"
+}
+
 if [ "${1-}" = parallel ]; then
 	again_and_again
+	interrupted_by_gdb
 	any_machine 6.12 "$qemu_panic"
 	real_time 6.12 15
 	any_machine uml "$uml_panic"
@@ -243,7 +291,9 @@ expect "processors of any number and speed, and waiting" 0 --smp 3 --shift 3 --o
 [ "$(stat -c %s "$tmp/late/large")" = 300000 ]
 ok "all comes back, and what is left behind holds nothing up"
 exactly
-killed_guest
+killed_guest "a guest that is killed" true -- 'while :; do :; done'
+hangs_in_the_end
+expect "a guest that is off, but not idle" 126 --timeout 120 -- 'poweroff -f'
 expect "a seed that is no number" 122 --seed x -- true
 expect "a speed that is none" 122 --shift 10 -- true
 expect "instructions counted in two ways" 122 --icount -- true
