@@ -50,31 +50,38 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
-# killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, when the function
-# WHEN says so of its process.
+# killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, when it has
+# said "here" and the function WHEN, which is given its process, has ended.
 killed_guest() {
-	local name=$1 mark=twheel_mark=$$
+	local name=$1 when=$2 mark=twheel_mark=$$ statuses
 
-	until_not 240 still_alive "$2" "$mark" &
 	shift 2
-	expect "$name" 126 --append "$mark" "$@"
-	wait $!
+	"$TOP/tools/vm/run" "${always[@]}" --append "$mark" "$@" 2>&1 |
+		kill_guest "$mark" "$when" > "$tmp/output"
+	statuses=${PIPESTATUS[*]}
+	[ "$statuses" = "126 0" ]
+	ok "$name"
 }
 
-still_alive() {
-	local pid
+# Did it come to that?
+kill_guest() {
+	local mark=$1 when=$2 line pid status=1
 
-	pid=$(pgrep -f "^[^ ]*qemu-system-[^ ]* .* $2") && "$1" "$pid" || return 0
-	kill -KILL "$pid"
-	return 1
+	while read -r line; do
+		echo "$line"
+		[ "$line" = here ] || continue
+		pid=$(pgrep -f "^[^ ]*qemu-system-[^ ]* .* $mark") && "$when" "$pid" &&
+			kill -KILL "$pid" && status=0
+	done
+	return "$status"
 }
 
 # The guest's result is a file of QEMU's.
-has_delivered() {
+result_comes() {
 	local result
 
 	result=$(tr '\0' '\n' < "/proc/$1/cmdline" | sed -n 's/^file:\(.*\/result\)$/\1/p')
-	[ "$(tail -c 4 "$result")" = end ]
+	grep -aqm 1 'end$' <(tail -c +1 -f --pid "$1" "$result")
 }
 
 # What holds for every machine. $panic makes it panic.
@@ -105,8 +112,8 @@ hangs_in_the_end() {
 	mkdir "$tmp/hangs"
 	sed 's/^reboot -f$/while :; do :; done/' "$TOP/tools/vm/init" > "$tmp/hangs/init"
 	chmod +x "$tmp/hangs/init"
-	killed_guest "a guest that does not end after its result" has_delivered \
-		--add "$tmp/hangs" -- true
+	killed_guest "a guest that does not end after its result" result_comes \
+		--add "$tmp/hangs" -- echo here
 }
 
 # What holds for every machine in real time. $hang is how long to wait when it hangs. In simulated
@@ -291,7 +298,7 @@ expect "processors of any number and speed, and waiting" 0 --smp 3 --shift 3 --o
 [ "$(stat -c %s "$tmp/late/large")" = 300000 ]
 ok "all comes back, and what is left behind holds nothing up"
 exactly
-killed_guest "a guest that is killed" true -- 'while :; do :; done'
+killed_guest "a guest that is killed" true -- 'echo here; while :; do :; done'
 hangs_in_the_end
 expect "a guest that is off, but not idle" 126 --timeout 120 -- 'poweroff -f'
 expect "a seed that is no number" 122 --seed x -- true
