@@ -7,6 +7,8 @@
 
 #include "twheel_test.h"
 
+#include "late_workers.h"
+
 /* Instances of epoll. A softirq wakes 64. */
 #define FEW		10
 #define MANY		200
@@ -70,17 +72,25 @@ FIXTURE_TEARDOWN(waiters)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Has an event come, and counts who is woken by it. */
-static int wake_all(FIXTURE_DATA(waiters) * self, int n)
+/* Counts who is woken in so many milliseconds; after one who is not, who has been by then. */
+static int woken(const FIXTURE_DATA(waiters) * self, int n, int timeout)
 {
 	struct epoll_event event;
 	int woken = 0, i;
 
-	if (wh_add(self->fd, MSEC, 0, 0, NULL))
-		return -1;
-	for (i = 0; i < n; i++)
-		woken += epoll_wait(self->epoll[i], &event, 1, GUARD_MS);
+	for (i = 0; i < n; i++) {
+		if (epoll_wait(self->epoll[i], &event, 1, timeout) == 1)
+			woken++;
+		else
+			timeout = 0;
+	}
 	return woken;
+}
+
+/* Has an event come, and counts who is woken by it. */
+static int wake_all(FIXTURE_DATA(waiters) * self, int n)
+{
+	return wh_add(self->fd, MSEC, 0, 0, NULL) ? -1 : woken(self, n, GUARD_MS);
 }
 
 /* Comes and goes: with an epoll of any kind, or in a poll(). */
@@ -129,6 +139,30 @@ TEST_F_TIMEOUT(waiters, by_each_event, 120)
 	for (round = 0; round < 20; round++)
 		EXPECT_EQ(variant->n, wake_all(self, variant->n));
 	EXPECT_EQ(true, wh_wait_events(self->fd, 20));
+}
+
+/*
+ * By an event that comes when the worker has not woken all for the one before. Who has been woken,
+ * and has found that another one has read it, waits as the others do.
+ */
+TEST_F_TIMEOUT(waiters, while_others_are_still_woken, 60)
+{
+	struct late_workers late;
+	struct twheel_event event;
+	int first;
+
+	ASSERT_EQ(true, hold_workers(&late));
+	ASSERT_EQ(0, wh_add(self->fd, MSEC, 0, 0, NULL));
+	EXPECT_EQ(true, wh_wait_events(self->fd, 1));
+	first = woken(self, variant->n, 0);
+	EXPECT_LE(1, first);
+	EXPECT_GE(simulated() && variant->n == MANY ? MANY - 1 : variant->n, first);
+	EXPECT_EQ(1, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(0, woken(self, variant->n, 0));
+	ASSERT_EQ(0, wh_add(self->fd, MSEC, 0, 0, NULL));
+	EXPECT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(true, let_workers_be(&late));
+	EXPECT_EQ(variant->n, woken(self, variant->n, GUARD_MS));
 }
 
 /* The worker may be at it when the context goes. */
