@@ -7,6 +7,8 @@
 
 #include "watch_test.h"
 
+#include "late_workers.h"
+
 /* Long enough for a program to do something in between, on a slow kernel. */
 #define IDLE		(200 * MSEC)
 /* A part of it. */
@@ -195,6 +197,38 @@ TEST_F(watch, to_the_jiffy)
 		EXPECT_GE(after[event.user_data] + idle + begins_within(), event.deadline);
 	}
 	EXPECT_GT(EXACT / 2, early);
+}
+
+/*
+ * Activity when the timer has come up, and the worker has not looked at it yet: the idle timeout
+ * begins anew, that is counted, and the event is no later than others.
+ */
+TEST_F(watch, active_just_before_the_worker_looks)
+{
+	struct twheel_context_stats before, after;
+	struct twheel_timer_query query;
+	struct late_workers late;
+	__u64 handle, active, due;
+
+	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_ABORT, &handle));
+	/* The connection may have begun in the same jiffy. */
+	due = now_ns() + IDLE + begins_within();
+	sleep_ns(IDLE - 2 * PAUSE);
+	ASSERT_EQ(true, hold_workers(&late));
+	sleep_ns(due + 2 * MSEC - now_ns());
+	ASSERT_EQ(0, wh_query(self->fd, handle, &query));
+	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
+	EXPECT_EQ(0, query.remaining);
+	ASSERT_EQ(0, wh_stats(self->fd, &before));
+	active = coarse_ns();
+	EXPECT_TRUE(say(self->there, self->here));
+	/* When that jiffy has ended, nothing is to be looked at twice. */
+	sleep_ns(2 * jiffy_ns());
+	ASSERT_EQ(true, let_workers_be(&late));
+	EXPECT_EXPIRY(handle, active + IDLE, TWHEEL_LIMIT_IDLE);
+	ASSERT_EQ(0, wh_stats(self->fd, &after));
+	EXPECT_EQ(before.deferrals + 1, after.deferrals);
+	EXPECT_EQ(1, after.expiries);
 }
 
 TEST_F(watch, shutdown)
