@@ -174,12 +174,15 @@ FIXTURE(limit)
 {
 	int fd;
 	__u64 saved;
+	__u64 saved_total;
 };
 
 FIXTURE_SETUP(limit)
 {
 	self->saved = file_number(PARAMETERS "max_timers");
 	ASSERT_NE(POISON, self->saved);
+	self->saved_total = file_number(PARAMETERS "max_timers_total");
+	ASSERT_NE(POISON, self->saved_total);
 	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
 }
@@ -187,6 +190,7 @@ FIXTURE_SETUP(limit)
 FIXTURE_TEARDOWN(limit)
 {
 	EXPECT_EQ(0, file_write(PARAMETERS "max_timers", self->saved));
+	EXPECT_EQ(0, file_write(PARAMETERS "max_timers_total", self->saved_total));
 	EXPECT_EQ(0, close(self->fd));
 }
 
@@ -254,6 +258,45 @@ TEST_F(limit, lowered_below_what_is_there)
 	EXPECT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 	for (i = 6; i < 10; i++)
 		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[i]));
+}
+
+/* How many timers of a kind can a context have? As long as it is there, others can have none. */
+static int fill_all(struct __test_metadata *_metadata, FIXTURE_DATA(limit) * self,
+		    struct twheel_timer_add *add)
+{
+	int fd = wh_open(O_NONBLOCK), ret, n;
+
+	ASSERT_GE(fd, 0);
+	for (n = 0; (ret = wh_add_timer(fd, add)) >= 0; n++)
+		if (add->flags & TWHEEL_KEYED)
+			add->key++;
+	EXPECT_EQ(-ENOSPC, ret);
+	EXPECT_EQ(-ENOSPC, wh_add_timer(self->fd, add));
+	EXPECT_EQ(n, wh_nr_timers(fd));
+	EXPECT_EQ(0, close(fd));
+	return n;
+}
+
+/* Those that all contexts have memory for are limited, too; one that is closed gives all back. */
+TEST_F(limit, of_all_contexts)
+{
+	enum { LIMIT = 3000 };
+	struct twheel_timer_add add[] = {
+		{ .time = HOUR, .clock = CLOCK_MONOTONIC },
+		{ .time = HOUR, .clock = CLOCK_MONOTONIC, .flags = TWHEEL_KEYED },
+		{ .time = HOUR, .clock = CLOCK_MONOTONIC, .lifetime = HOUR },
+	};
+	size_t i, round;
+	int first;
+
+	ASSERT_EQ(0, file_write(PARAMETERS "max_timers_total", LIMIT));
+	for (i = 0; i < ARRAY_SIZE(add); i++) {
+		first = fill_all(_metadata, self, &add[i]);
+		EXPECT_LT(0, first);
+		EXPECT_GE(LIMIT, first);
+		for (round = 0; round < 3; round++)
+			EXPECT_EQ(first, fill_all(_metadata, self, &add[i]));
+	}
 }
 
 TEST_F(limit, of_none)
