@@ -203,7 +203,20 @@ TEST_F(keys, contexts_have_their_own)
 	EXPECT_EQ(0, close(other));
 }
 
-/* Whatever a key's timer was, an add makes it what it says, and it is still one timer. */
+/* After what time a timer expires. */
+static __u64 delay(const struct twheel_timer_add *add)
+{
+	__u64 least = add->time;
+
+	if (add->idle && add->idle < least)
+		least = add->idle;
+	return add->lifetime && add->lifetime < least ? add->lifetime : least;
+}
+
+/*
+ * Whatever a key's timer was, an add makes it what it says, from then on, and it is still one
+ * timer.
+ */
 TEST_F_TIMEOUT(keys, of_another_kind, 60)
 {
 	const struct twheel_timer_add kinds[] = {
@@ -220,8 +233,10 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 		{ .time = 0, .clock = CLOCK_BOOTTIME },
 	};
 	const size_t n = ARRAY_SIZE(kinds), expiring = 6;
+	struct twheel_context_stats stats;
 	struct twheel_timer_query query;
 	struct twheel_timer_add add;
+	__u64 before, after;
 	size_t from, to;
 
 	for (from = 0; from < n; from++) {
@@ -238,9 +253,11 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			add.flags = TWHEEL_KEYED;
 			add.key = 11;
 			add.user_data = 2;
+			before = clock_ns(add.clock);
 			ASSERT_EQ(from >= expiring ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
 				  wh_add_timer(self->fd, &add))
 				TH_LOG("from %zu to %zu", from, to);
+			after = clock_ns(add.clock);
 			ASSERT_EQ(1, wh_nr_timers(self->fd));
 			ASSERT_EQ(true, wh_wait_events(self->fd, to >= expiring))
 				TH_LOG("from %zu to %zu", from, to);
@@ -251,12 +268,21 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			EXPECT_EQ(add.clock, query.clock);
 			EXPECT_EQ(to >= expiring ? TWHEEL_STATE_EXPIRED : TWHEEL_STATE_PENDING,
 				  query.state);
+			EXPECT_LE(before + delay(&add), query.deadline)
+				TH_LOG("from %zu to %zu", from, to);
+			EXPECT_GE(after + delay(&add) + add.slack + add.spread, query.deadline)
+				TH_LOG("from %zu to %zu", from, to);
 			ASSERT_EQ(to >= expiring ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
 				  wh_cancel_key(self->fd, 11));
 			ASSERT_EQ(0, wh_nr_timers(self->fd));
 			ASSERT_EQ(0, wh_nr_events(self->fd));
 		}
 	}
+	/* Each add was one, or has armed a timer anew; and each timer has been cancelled. */
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(2 * n * n, stats.adds + stats.rearms);
+	EXPECT_EQ(stats.adds, stats.cancels);
+	EXPECT_EQ(stats.expiries, stats.taken_back);
 }
 
 /* What cannot be made of a key's timer leaves the timer as it is. */
