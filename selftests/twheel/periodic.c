@@ -267,9 +267,10 @@ static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, 
 TEST_F(periodic, while_its_event_is_read)
 {
 	const __u64 period = 50 * MSEC;
+	struct twheel_context_stats stats;
 	__u64 handle, begin, next;
 	enum meanwhile what;
-	int round, comes, ret;
+	int round, comes, ret, rearms = 0;
 
 	for (round = 0; round < 24; round++) {
 		what = round % (CANCEL + 1);
@@ -283,6 +284,7 @@ TEST_F(periodic, while_its_event_is_read)
 			SKIP(return, "no userfaultfd");
 		EXPECT_EQ(comes ? 1 : -EFAULT, ret);
 		self->seq += comes;
+		rearms += what == REARM;
 		if (what == NOTHING)
 			next = begin + comes * period;
 		if (what != CANCEL)
@@ -291,6 +293,9 @@ TEST_F(periodic, while_its_event_is_read)
 			  wh_cancel(self->fd, handle));
 		EXPECT_EQ(0, wh_nr_timers(self->fd));
 	}
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(rearms, stats.rearms);
+	EXPECT_EQ(round, stats.cancels);
 }
 
 /* Its handle is good for as long as it is not cancelled. */
