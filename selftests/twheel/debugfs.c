@@ -194,6 +194,26 @@ TEST_F(debugfs, cpus_add_up_to_totals)
 	EXPECT_EQ(KEYS, found);
 }
 
+/* Each of the timers has a tick; the others only bring them down the levels. */
+TEST_F(debugfs, ticks_in_which_nothing_expires)
+{
+	enum { N = 20 };
+	__u64 ticks, empty = total("empty_ticks");
+	int i;
+
+	ASSERT_EQ(0, pin(self->cpu[0]));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, wh_add(self->fd, SEC + i * 20 * MSEC, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
+	ticks = total("ticks") - self->before.ticks;
+	empty = total("empty_ticks") - empty;
+	printf("# ticks: %llu, empty: %llu\n", ticks, empty);
+	EXPECT_LT(0, empty);
+	/* A guest that is held up has several expire in one. */
+	EXPECT_LE(simulated() ? N : 1, ticks - empty);
+	EXPECT_GE(N, ticks - empty);
+}
+
 TEST_F(debugfs, cancels_from_another_cpu)
 {
 	enum { N = 100 };
