@@ -357,6 +357,55 @@ TEST_F(watch, cancel)
 	EXPECT_EQ(0, stats.ended);
 }
 
+/* So often it is waited for an instance of epoll that to wake all takes its time. */
+#define ENTRIES	60000
+
+/* Waits for it, for what never comes. */
+static void *wait_much(void *arg)
+{
+	const int n = very_many() < ENTRIES ? very_many() : ENTRIES;
+	struct pollfd *fds = calloc(n, sizeof(*fds));
+	int i;
+
+	for (i = 0; fds && i < n; i++)
+		fds[i] = (struct pollfd){ .fd = *(int *)arg, .events = POLLPRI };
+	if (fds)
+		poll(fds, n, -1);
+	free(fds);
+	return NULL;
+}
+
+/*
+ * A cancel when the connection is just being shut down: the timer has expired, though its event is
+ * not there yet, and counts as one whose event was taken back.
+ */
+TEST_F(watch, cancel_in_the_action)
+{
+	struct twheel_context_stats stats;
+	pthread_t thread;
+	__u64 handle;
+	int epoll;
+
+	ASSERT_EQ(0, many_files());
+	epoll = wh_epoll(self->here, EPOLLPRI);
+	ASSERT_LE(0, epoll);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_much, &epoll));
+	sleep_ns(SEC);
+	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_SHUTDOWN, &handle));
+	EXPECT_EQ(0, hear(self->there));
+	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, handle));
+	/* A slow kernel, or host, may be done with it by now. */
+	EXPECT_GE(simulated() && very_many() >= ENTRIES ? 0 : 1, wh_nr_events(self->fd));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
+	EXPECT_TRUE(wait_timers(self->fd, 0));
+	EXPECT_FALSE(wh_ready(self->fd));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(1, stats.cancels);
+	EXPECT_EQ(1, stats.expiries);
+	EXPECT_EQ(1, stats.taken_back);
+	close(epoll);
+}
+
 TEST_F(watch, drain)
 {
 	struct twheel_timer_query record;
