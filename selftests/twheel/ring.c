@@ -897,4 +897,44 @@ TEST_F_TIMEOUT(setup, a_poll_comes_to_an_end, 90)
 	EXPECT_EQ(0, munmap(drainer.ring, setup.ring_bytes));
 }
 
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* One that a signal interrupts moves a batch, and the next one what is left. */
+TEST_F(setup, a_poll_ends_short_at_a_signal)
+{
+	enum { ENTRIES = 64, BATCH = 16 };
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct pollfd pollfd = { .fd = self->fd, .events = POLLIN };
+	sigset_t blocked, none;
+	struct twheel_setup setup;
+	struct twheel_ring *ring;
+	int i;
+
+	ASSERT_EQ(0, wh_setup(self->fd, ENTRIES, 0, &setup));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	for (i = 0; i < 2 * ENTRIES; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, ENTRIES));
+	__atomic_store_n(&ring->tail, ENTRIES, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	sigemptyset(&none);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &blocked, NULL));
+	ASSERT_EQ(0, raise(SIGUSR1));
+	/* For it alone, the signal is let in. */
+	EXPECT_EQ(1, ppoll(&pollfd, 1, NULL, &none));
+	EXPECT_EQ(ENTRIES + BATCH, ring->head);
+	EXPECT_EQ(TWHEEL_RING_WAITING, ring->flags);
+	EXPECT_EQ(ENTRIES - BATCH, wh_nr_events(self->fd));
+	EXPECT_EQ(true, wh_ready(self->fd));
+	EXPECT_EQ(2 * ENTRIES, ring->head);
+	EXPECT_EQ(0, ring->flags);
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
 TEST_HARNESS_MAIN
