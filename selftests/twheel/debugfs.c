@@ -365,6 +365,64 @@ TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
 	EXPECT_EQ(expiries, sum);
 }
 
+/* Adds to @below[i] how many timers came less than 2^i ns after their deadline. */
+static bool add_lateness(__s64 *below, int sign)
+{
+	FILE *file = fopen(DEBUGFS "/twheel/lateness", "r");
+	__u64 bound, count;
+	int i;
+
+	while (file && fscanf(file, "%llu: %llu\n", &bound, &count) == 2)
+		for (i = 0; i < 64; i++)
+			if (1ULL << i >= bound)
+				below[i] += sign * (__s64)count;
+	return file && !fclose(file);
+}
+
+/* Of @n events, how many are of timers that came less than @bound ns after their deadline? */
+static __s64 earlier_than(const struct twheel_event *events, int n, __u64 bound)
+{
+	__s64 earlier = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		earlier += events[i].fired - events[i].deadline < bound;
+	return earlier;
+}
+
+/*
+ * Timers of one moment, just at a tick, are late by what those before them take. The histogram has
+ * the time at which a portion of them was begun.
+ */
+TEST_F(debugfs, lateness_is_what_events_tell)
+{
+	enum { N = 4000 };
+	const __u64 tick = file_number(PARAMETERS "tick_ns"), portion = MSEC;
+	const __u64 deadline = (now_ns() / tick + 200) * tick;
+	const bool known = punctual_guest();
+	static struct twheel_event events[N];
+	__s64 below[64] = { };
+	int i;
+
+	/* They are as late as they may be. */
+	punctual_off();
+	ASSERT_EQ(true, add_lateness(below, -1));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, N));
+	ASSERT_EQ(true, add_lateness(below, 1));
+	ASSERT_EQ(N, wh_read(self->fd, events, N));
+	printf("# from %llu to %llu us late\n", (events[0].fired - deadline) / USEC,
+	       (events[N - 1].fired - deadline) / USEC);
+	for (i = 0; i < 63; i++) {
+		ASSERT_LE(earlier_than(events, N, 1ULL << i), below[i]) TH_LOG("2^%d", i);
+		/* Elsewhere a portion may take any time. */
+		if (known)
+			ASSERT_GE(earlier_than(events, N, (1ULL << i) + portion), below[i])
+				TH_LOG("2^%d", i);
+	}
+}
+
 /* A burst is worked off in portions of what the module was told. */
 TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
 {
