@@ -36,11 +36,12 @@ TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
+	__u64 busy, spared, times[MOST_LOOKS];
 	struct sender sender = {};
+	const char *fault;
 	struct pair pair;
 	pthread_t thread;
-	int uffd, id;
-	__u64 busy;
+	int uffd, id, n;
 
 	uffd = late_memory(&sender.memory, page);
 	if (uffd < 0)
@@ -53,17 +54,25 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 	ASSERT_EQ(true, memory_wanted(uffd));
 	busy = watch_count("rules busy");
 	ASSERT_NE(POISON, busy);
-	sleep_ns(4 * SEC);
+	spared = watch_count("rules spared");
+	n = busy_looks(4 * SEC, times);
 	busy = watch_count("rules busy") - busy;
 	printf("# found busy %llu times\n", busy);
 	EXPECT_LE(8, busy);
 	EXPECT_GE(30, busy);
+	EXPECT_GE(busy, n);
+	fault = looks_fault(times, n);
+	EXPECT_EQ(NULL, fault) TH_LOG("%s", fault);
+	EXPECT_EQ(0, look(self->fd, id).spared);
 	EXPECT_EQ(TCP_ESTABLISHED, tcp_info(pair.client).tcpi_state);
 	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(1, sender.sent);
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
 	EXPECT_TRUE(is_reset(pair.client));
+	/* When it was free at last, there had been activity. */
+	EXPECT_EQ(1, look(self->fd, id).spared);
+	EXPECT_EQ(spared + 1, watch_count("rules spared"));
 	close_pair(&pair);
 	close(uffd);
 }

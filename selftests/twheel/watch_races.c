@@ -528,11 +528,12 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 TEST_F_TIMEOUT(races, busy_for_long, 60)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
+	__u64 handle, busy, spared, look[MOST_LOOKS];
 	struct sender sender = {};
 	struct twheel_event event;
-	int pair[1][2], uffd;
+	int pair[1][2], uffd, n;
+	const char *fault;
 	pthread_t thread;
-	__u64 handle, busy;
 
 	uffd = late_memory(&sender.memory, page);
 	if (uffd < 0)
@@ -544,19 +545,77 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
 	ASSERT_EQ(true, memory_wanted(uffd));
 	busy = watch_count("timers busy");
-	sleep_ns(4 * SEC);
+	spared = watch_count("timers spared");
+	n = busy_looks(4 * SEC, look);
 	busy = watch_count("timers busy") - busy;
 	printf("# found busy %llu times\n", busy);
 	EXPECT_LE(8, busy);
 	EXPECT_GE(30, busy);
+	EXPECT_GE(busy, n);
+	fault = looks_fault(look, n);
+	EXPECT_EQ(NULL, fault) TH_LOG("%s", fault);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
+	EXPECT_EQ(spared, watch_count("timers spared"));
 	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(1, sender.sent);
 	ASSERT_TRUE(wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
+	/* When it was free at last, there had been activity. */
+	EXPECT_EQ(spared + 1, watch_count("timers spared"));
 	close(uffd);
+}
+
+/* How many of the worker's delays are in the histogram under 2^@i ns? */
+static __u64 delays(int i)
+{
+	char key[64];
+	__u64 n;
+
+	snprintf(key, sizeof(key), "timers delay %llu", 1ULL << i);
+	n = watch_count(key);
+	return n == POISON ? 0 : n;
+}
+
+/* What the worker has done is counted, and how long after the deadline it was. */
+TEST_F(races, counts_of_what_was_done)
+{
+	const __u64 tick = file_number(PARAMETERS "tick_ns");
+	__u64 before[64], kicks, ended, least = 0;
+	struct twheel_timer_add add;
+	struct twheel_event event;
+	int pair[2][2], i;
+
+	ASSERT_EQ(0, connections(AF_INET, pair, 2));
+	/* Once there are watches there are counts. */
+	ASSERT_EQ(0, watch(self->fd, pair[1][0], HOUR, TWHEEL_WATCH_ABORT, NULL));
+	kicks = watch_count("timers kicks");
+	ended = watch_count("timers ended");
+	for (i = 0; i < 64; i++)
+		before[i] = delays(i);
+	/* It takes most of a tick at least, until the next one. */
+	add = watch_add(pair[0][0], HOUR, TWHEEL_TIME_ABS | TWHEEL_WATCH_ABORT);
+	add.time = (now_ns() / tick + 20) * tick + tick / 8;
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	ASSERT_TRUE(wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(add.time, event.deadline);
+	EXPECT_EQ(kicks + 1, watch_count("timers kicks"));
+	EXPECT_EQ(ended, watch_count("timers ended"));
+	for (i = 0; i < 64 && !least; i++)
+		if (delays(i) != before[i])
+			least = 1ULL << i;
+	EXPECT_LT(tick - tick / 8, least);
+	EXPECT_GE(event.fired - event.deadline, least / 2);
+	EXPECT_EQ(before[i - 1] + 1, delays(i - 1));
+	/* The other one's connection ends by itself. That is counted a moment after its timer ends. */
+	close(pair[1][1]);
+	EXPECT_EQ(true, wait_timers(self->fd, 0));
+	for (i = 0; i < GUARD_MS && watch_count("timers ended") == ended; i++)
+		sleep_ns(MSEC);
+	EXPECT_EQ(kicks + 1, watch_count("timers kicks"));
+	EXPECT_EQ(ended + 1, watch_count("timers ended"));
 }
 
 TEST_HARNESS_MAIN

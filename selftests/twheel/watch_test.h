@@ -157,6 +157,75 @@ static inline bool wait_for_last(int fd)
 	return false;
 }
 
+/* Where the worker's looks are noted, of all CPUs; and more of them than a test has it take. */
+#define LOOKS_TRACE	"/sys/kernel/tracing/instances/looks/"
+#define MOST_LOOKS	100
+
+/* Looks at a socket that is busy which come a jiffy after the one before. */
+#define SOON_AGAIN	8
+
+/* Begins to note them, or ends that. Returns whether that worked. */
+static inline bool note_looks(bool on)
+{
+	/* Harmless if it is mounted. */
+	(void)!mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	if (on && mkdir(LOOKS_TRACE, 0700))
+		return false;
+	if (file_write(LOOKS_TRACE "events/twheel/twheel_watch/enable", on))
+		return false;
+	return on || !rmdir(LOOKS_TRACE);
+}
+
+/* For so long, when sockets are found busy. Returns how often, up to MOST_LOOKS; or -1. */
+static inline int busy_looks(__u64 ns, __u64 *time)
+{
+	const char *now;
+	char line[512];
+	FILE *file;
+	int n = 0;
+
+	if (!note_looks(true))
+		return -1;
+	sleep_ns(ns);
+	file = fopen(LOOKS_TRACE "trace", "r");
+	while (file && n < MOST_LOOKS && fgets(line, sizeof(line), file)) {
+		now = strstr(line, " now=");
+		if (now && strstr(now, "found=busy") && sscanf(now, " now=%llu", &time[n]) == 1)
+			n++;
+	}
+	if (file)
+		fclose(file);
+	return note_looks(false) ? n : -1;
+}
+
+/*
+ * Was a socket that was busy all the time looked at a jiffy later, eight times, and then ever
+ * later, up to a second? What was wrong about it, or NULL. By how much a look may be late is known
+ * in some guests only: by a tick, and what it takes to get to it.
+ */
+static inline const char *looks_fault(const __u64 *time, int n)
+{
+	const __u64 slack = punctual_tick() + PUNCTUAL_LEAST;
+	__u64 gap = 0, last;
+	int i;
+
+	for (i = 1; i < n; i++) {
+		last = gap;
+		gap = time[i] - time[i - 1];
+		if (gap < jiffy_ns())
+			return "too soon";
+		if (!punctual_tick())
+			continue;
+		if (i <= SOON_AGAIN && gap > jiffy_ns() + slack)
+			return "one of the first looks came too late";
+		if (i > SOON_AGAIN && gap < SEC && gap < last + jiffy_ns() / 2)
+			return "a later one came no later than the one before";
+		if (gap > SEC + slack || gap > time[i - 1] - time[0] + jiffy_ns() + slack)
+			return "too late";
+	}
+	return n > SOON_AGAIN + 1 || !punctual_tick() ? NULL : "too rarely";
+}
+
 /* Waits for the one event that there is to be, and checks it. */
 static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 reason)
 {
