@@ -299,6 +299,7 @@ TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 		.local_port	= self->port,
 		.idle		= 300 * MSEC,
 	};
+	__u64 end = now_ns() + GUARD_MS * MSEC;
 	struct pair pairs[2];
 	int other;
 
@@ -310,6 +311,7 @@ TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 	other = tcp_info(pairs[0].server).tcpi_state == TCP_ESTABLISHED ? 0 : 1;
 	/* It is looked at after a second. A slow machine may miss that. */
 	while (!look(self->fd, rule.id).spared && is_open(&pairs[other])) {
+		ASSERT_GT(end, now_ns());
 		say(pairs[other].client, pairs[other].server);
 		sleep_ns(10 * MSEC);
 	}
@@ -336,6 +338,7 @@ TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
 		.local_port	= self->port,
 		.idle		= 500 * MSEC,
 	}, now;
+	__u64 end = now_ns() + 2 * GUARD_MS * MSEC;
 	struct pair pairs[21];
 	int i;
 
@@ -348,10 +351,12 @@ TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
 		keep_active(pairs, 20);
 		sleep_ns(10 * MSEC);
 		now = look(self->fd, rule.id);
+		ASSERT_GT(end, now_ns());
 	} while (now.closed + now.spared < 15);
 	/* Most of it is behind: another one finds a token, and has no time to wait. */
 	ASSERT_TRUE(connect_pair(self->listener, &pairs[20]));
 	while (is_open(&pairs[20])) {
+		ASSERT_GT(end, now_ns());
 		keep_active(pairs, 20);
 		sleep_ns(10 * MSEC);
 	}
