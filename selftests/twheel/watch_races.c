@@ -611,7 +611,7 @@ TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 	EXPECT_LT(tick - tick / 8, least);
 	EXPECT_GE(event.fired - event.deadline, least / 2);
 	EXPECT_EQ(before[i - 1] + 1, delays(i - 1));
-	/* The other one's connection ends by itself. That is counted a moment after its timer ends. */
+	/* The other one ends by itself. That is counted a moment after its timer has ended. */
 	close(pair[1][1]);
 	EXPECT_EQ(true, wait_timers(self->fd, 0));
 	for (i = 0; i < 1000 && watch_count("timers ended") == ended; i++)
