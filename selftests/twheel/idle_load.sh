@@ -15,6 +15,7 @@ ERR=/tmp/twctl.err
 PORT=7000
 NR=5
 CGROUP=/sys/fs/cgroup/idle_load
+DISTURBING=/tmp/disturbing
 FILE=/tmp/rules.conf
 DIRECTORY=/tmp/idle.d
 
@@ -289,10 +290,10 @@ too_many() {
 	load_says 0 0 256 /dev/null
 }
 
-# Adds a rule and removes it again, as fast as possible.
+# Adds a rule and removes it again, as fast as possible, as long as the file is there.
 disturb() {
 	echo holding
-	while :; do
+	while [ -e $DISTURBING ]; do
 		added=$(twctl idle --port 9999 --timeout 1h) && twctl idle remove "${added#rule }"
 	done 2> /dev/null
 }
@@ -302,6 +303,7 @@ disturbed() {
 	good twctl idle remove all && many 20 1m && load_says 0 20 0 || return
 	now=1m
 	rounds=0
+	: > $DISTURBING
 	held disturb || return
 	for next in 2m 1m 2m 1m; do
 		many 20 $next
@@ -315,7 +317,9 @@ disturbed() {
 		same rules "$(saved | grep -v 9999)" "$(cat $FILE)" || break
 		rounds=$((rounds + 1))
 	done
-	release
+	# A command of a process that is killed would go on by itself.
+	rm $DISTURBING
+	wait "$HOLDER"
 	[ $rounds = 4 ]
 }
 
