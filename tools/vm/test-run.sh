@@ -229,6 +229,16 @@ exactly() {
 	ok "with another seed it is not"
 }
 
+# A QEMU whose main loop runs when it likes may go another way in each run.
+takes_no_turns() {
+	local other=$tmp/another/directory
+
+	echo 'int takes_no_turns;' > "$other/tools/vm/turns.c"
+	TWHEEL_CACHE=$CACHE "$other/tools/vm/run" --simulate -- true > "$tmp/output" 2>&1
+	[ $? = 126 ] && grep -q 'took no turns' "$tmp/output"
+	ok "a QEMU that takes no turns"
+}
+
 # What depends on when this machine lets QEMU's threads run showed in one run of some fifteen.
 again_and_again() {
 	local i same=0 racing=twheel/ring
@@ -298,6 +308,7 @@ expect "processors of any number and speed, and waiting" 0 --smp 3 --shift 3 --o
 [ "$(stat -c %s "$tmp/late/large")" = 300000 ]
 ok "all comes back, and what is left behind holds nothing up"
 exactly
+takes_no_turns
 killed_guest "a guest that is killed" true -- 'echo here; while :; do :; done'
 hangs_in_the_end
 expect "a guest that is off, but not idle" 126 --timeout 120 -- 'poweroff -f'
