@@ -19,6 +19,11 @@ case $CACHE in
 esac
 export TOP BUILD CACHE
 
+# If one of these is closed, the next file that is opened takes its place, and is taken for it.
+[ -e /proc/self/fd/0 ] || exec < /dev/null
+[ -e /proc/self/fd/1 ] || exec > /dev/null
+[ -e /proc/self/fd/2 ] || exec 2> /dev/null
+
 # depmod, insmod and their like are not in every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 

@@ -148,6 +148,8 @@ make_check() {
 	gate "what is set for other programs" 0 "$all_well" env CDPATH="$tree" POSIXLY_CORRECT=1 \
 		MAKEFLAGS=n O=nowhere CFLAGS=-bad TWHEEL_INJECT=y "$check" all \
 		<<< '[ -z "${CDPATH-}${POSIXLY_CORRECT-}${O-}${CFLAGS-}${TWHEEL_INJECT-}" ]'
+	gate "standard error and input are closed" 0 "$all_well" \
+		timeout 60 bash -c '"$0" <&- 2>&-' "$check" <<< '[ $name != twctl ] || echo "an error" >&2'
 	gate "something is in what was built" 0 "$all_well" "$check" < /dev/null
 	: > "$tree/build/selftests/left-behind"
 	keep=1 gate "and something else, when it is run again" 0 "$all_well" "$check" < /dev/null
