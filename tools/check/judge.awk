@@ -86,9 +86,14 @@ program == "" { next }
 	next
 }
 
-/^1\.\.[0-9]+/ { plan($0); next }
+/^1\.\.[0-9]/ { plan($0); next }
 /^(not )?ok([ \t]|$)/ { result($0); next }
-/^Bail out!/ { problem($0); next }
+tolower($0) ~ /^bail out!/ { problem($0); next }
+# What is like a test that has failed, and not as it should be, may be one: behind another line that
+# has no end, for instance.
+/^([^# \t][^#]*)?[Nn][Oo][Tt][ \t]+[Oo][Kk][ \t]+[0-9]/ { problem("stray result: " $0); next }
+# What kselftest has counted itself.
+/^# Totals: .*(fail|error):[1-9]/ { counted_failures = 1; next }
 
 END {
 	if (program != "")
@@ -131,7 +136,7 @@ function begin_program(name) {
 	nr_output = nr_documents = in_document = 0
 	ok = not_ok = skips = nr_problems = 0
 	planned = -1
-	nr_results = 0
+	nr_results = counted_failures = 0
 	seconds = ""
 	split("", verdict)
 	if (name in seen)
@@ -158,13 +163,15 @@ function plan(line,    n) {
 		problem("plan outside of a TAP document: " line)
 	if (planned >= 0)
 		problem("second plan: " line)
+	if (line !~ /^1\.\.[0-9]+[ \t]*(#.*)?$/)
+		problem("plan that is none: " line)
 	n = line
 	sub(/^1\.\./, "", n)
 	planned = n + 0
 	if (planned)
 		return
 	# 1..0 skips everything, and has to say why.
-	if (line ~ /# *[Ss][Kk][Ii][Pp]/)
+	if (tolower(line) ~ /#[ \t]*skip/)
 		skip(line)
 	else
 		problem("no tests planned")
@@ -183,7 +190,7 @@ function result(line,    number, what) {
 	nr_results++
 	number = line
 	sub(/^(not )?ok[ \t]*/, "", number)
-	if (number + 0 != nr_results)
+	if (number !~ /^[0-9]+([ \t]|$)/ || number + 0 != nr_results)
 		problem("expected number " nr_results ": " line)
 	what = number
 	sub(/^[0-9]+[ \t]*/, "", what)
@@ -192,7 +199,7 @@ function result(line,    number, what) {
 		not_ok++
 		failures_of[not_ok] = line
 		verdict[what] = "failed"
-	} else if (line ~ /# *([Ss][Kk][Ii][Pp]|XFAIL|XPASS|TODO)/) {
+	} else if (tolower(line) ~ /#[ \t]*(skip|xfail|xpass|todo|error)/) {
 		skip(line)
 		verdict[what] = "skipped"
 	} else {
@@ -216,6 +223,8 @@ function end_program(why) {
 	end_document()
 	if (!nr_documents)
 		problem("no TAP output")
+	if (counted_failures && !not_ok)
+		problem("it has counted failures of which it did not tell")
 	if (program in repeated)
 		add_before()
 	# A failed test explains an exit status of 1, a skip of all one of 4, and nothing else.

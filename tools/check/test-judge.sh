@@ -52,11 +52,27 @@ expect "status without a failed test" "1 1 0" "$tap" 1..1 'ok 1 a' 1
 expect "killed" "1 1 0" "$tap" 1..1 'ok 1 a' 139
 expect "failed and killed" "1 2 0" "$tap" 1..2 'ok 1 a' 'not ok 2 b' 139
 expect "bailed out" "1 1 0" "$tap" 1..1 'ok 1 a' 'Bail out! no' 0
+expect "bailed out, in small letters" "1 1 0" "$tap" 1..1 'ok 1 a' 'bail out! no' 0
+expect "a plan that is none" "1 1 0" "$tap" 1..1abc 'ok 1 a' 0
+expect "a number that is none" "1 1 0" "$tap" 1..1 'ok 1x a' 0
+expect "another one" "1 1 0" "$tap" 1..1 'ok 0x1 a' 0
+expect "one failed, with two spaces" "1 1 0" "$tap" 1..1 'not  ok 1 a' 'ok 1 a' 0
+expect "one failed, behind a line without an end" "1 1 0" \
+	"$tap" 1..1 'here is not ok 1 a' 'ok 1 a' 0
+expect "one failed, in large letters" "1 1 0" "$tap" 1..1 'NOT OK 1 a' 'ok 1 a' 0
+expect "one failed, by its own count" "1 1 0" \
+	"$tap" 1..1 'ok 1 a' '# Totals: pass:0 fail:1 xfail:0 xpass:0 skip:0 error:0' 0
+expect "a comment about one that failed" "1 0 0" "$tap" 1..1 '# not ok 1 before' 'ok 1 a' 0
 expect "nothing planned" "0 1 0" "$tap" 1..0 0
 expect "no output" "0 1 0" '' 0
 expect "no version line" "1 3 0" 1..1 'ok 1 a' 0
 expect "skip that is allowed" "1 0 1" \
 	"$tap" 1..2 'ok 1 a' 'ok 2 # SKIP may be skipped' 0
+expect "skip that is not allowed, behind a tab" "1 1 0" \
+	"$tap" 1..2 'ok 1 a' $'ok 2 #\tSKIP no' 0
+for directive in todo XFAIL error; do
+	expect "$directive that is not allowed" "1 1 0" "$tap" 1..2 'ok 1 a' "ok 2 # $directive no" 0
+done
 expect "skip that is not allowed" "1 1 0" \
 	"$tap" 1..2 'ok 1 a' 'ok 2 b # SKIP for no reason' 0
 expect "skip, lower case" "0 1 0" "$tap" 1..1 'ok 1 a # skip this' 0
@@ -162,7 +178,13 @@ rcu: rcu_preempt kthread starved for 2100 jiffies! g1 f0x2 RCU_GP_WAIT_FQS(5)
 kmemleak: Kernel memory leak detector disabled
 BUG: workqueue leaked atomic, lock or RCU: kworker/0:1[9]
 cpu_stop: twheel_hotplug(0) leaked preempt count
+BUG kmalloc-64 (Tainted: G           OE     ): Right Redzone overwritten
+VFS: Busy inodes after unmount of tmpfs (tmpfs)
+** 7 printk messages dropped **
+stack segment: 0000 [#1] SMP
 EOF
+! printf 'a\0b\n[    2.0] WARNING: CPU: 0 PID: 1 at here\n' | "$TOP/tools/vm/splat-scan" > "$tmp/output"
+ok "fault: behind a NUL"
 
 # How KCSAN reports a race between two functions, each with its caller.
 race() {
