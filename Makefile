@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What a user types; `make help` lists it. The modules themselves are built by Kbuild.
 
-# The kernel's makefiles cannot have it either.
-ifneq ($(words $(CURDIR)),1)
-$(error a path with a space, "$(CURDIR)": move the tree to where there is none)
+# The kernel's makefiles, and others here, cannot have them either.
+ifneq ($(shell pwd | LC_ALL=C grep '[^A-Za-z0-9_./+@~-]'),)
+$(error a path with a space or a special character, "$(CURDIR)": move the tree to where there is none)
 endif
 
 MAKEFLAGS += --no-print-directory
+unexport BASH_ENV SHELLOPTS BASHOPTS
 PREFIX ?= /usr/local
 V ?= 0
 export TWHEEL_CACHE ?= $(CURDIR)/build/cache

@@ -5,6 +5,11 @@
 # Everything generated is under $BUILD. $CACHE holds what is costly to get (unpacked
 # kernels); TWHEEL_CACHE moves it, so that several clones can share one.
 
+# Options of a shell that has exported them would be those of all scripts here.
+if [[ ${SHELLOPTS@a}${BASHOPTS@a} == *x* ]]; then
+	exec env -u SHELLOPTS -u BASHOPTS bash "$0" "$@"
+fi
+
 # What may be set for other programs, or by make, is not for those that are called here.
 unset CDPATH POSIXLY_CORRECT BASH_ENV ENV GREP_OPTIONS SHELLCHECK_OPTS
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKEFILES O CFLAGS CPPFLAGS LDFLAGS LDLIBS

@@ -148,6 +148,10 @@ make_check() {
 	gate "what is set for other programs" 0 "$all_well" env CDPATH="$tree" POSIXLY_CORRECT=1 \
 		MAKEFLAGS=n O=nowhere CFLAGS=-bad TWHEEL_INJECT=y "$check" all \
 		<<< '[ -z "${CDPATH-}${POSIXLY_CORRECT-}${O-}${CFLAGS-}${TWHEEL_INJECT-}" ]'
+	gate "options of another shell" 0 "$all_well" \
+		env SHELLOPTS=errexit:noglob:nounset:pipefail BASHOPTS=failglob "$check" < /dev/null
+	gate "a seed that is no number" 1 '.*TWHEEL_SEED is a number.*' \
+		env TWHEEL_SEED=x "$check" < /dev/null
 	gate "standard error and input are closed" 0 "$all_well" \
 		timeout 60 bash -c '"$0" <&- 2>&-' "$check" <<< '[ $name != twctl ] || echo "an error" >&2'
 	gate "something is in what was built" 0 "$all_well" "$check" < /dev/null
@@ -286,6 +290,8 @@ unattended() {
 	echo "3 passed, 0 failed, 1 skipped"
 	EOF
 	gate "unattended: all is well" 0 '6 passed, 0 failed, 2 skipped' "$run" < /dev/null
+	gate "unattended: options of another shell" 0 '6 passed, 0 failed, 2 skipped' \
+		env SHELLOPTS=errexit:noglob BASHOPTS=failglob "$run" < /dev/null
 	for target in check check-rest; do
 		gate "unattended: $target fails" 1 '5 passed, 2 failed, 1 skipped' "$run" \
 			<<< "[ \$target != $target ] || { echo '2 passed, 2 failed'; exit 2; }"
@@ -405,12 +411,16 @@ flags() {
 	done
 }
 
-space() {
-	mkdir "$tmp/a tree"
-	cp "$TOP/Makefile" "$tmp/a tree/"
-	! make -C "$tmp/a tree" help > "$tmp/output" 2>&1 &&
-		grep -q 'a path with a space' "$tmp/output"
-	ok "a path with a space is refused"
+special() {
+	local name
+
+	for name in 'a tree' a,tree a:tree 'a$tree'; do
+		mkdir "$tmp/$name"
+		cp "$TOP/Makefile" "$tmp/$name/"
+		! make -C "$tmp/$name" help > "$tmp/output" 2>&1 &&
+			grep -q 'a path with a space or a special character' "$tmp/output"
+		ok "a path of '$name' is refused"
+	done
 }
 
 make_tree
@@ -420,5 +430,5 @@ unattended
 lint
 directories
 flags
-space
+special
 finish
