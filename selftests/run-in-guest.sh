@@ -6,6 +6,9 @@
 # With MODULE, that is what is loaded as twheel.ko; MODULE_OPTIONS are its parameters.
 # usage: run-in-guest.sh WHICH...	as selftests/select knows them
 
+# What programs neither fill nor mount something over.
+own=/run/guest
+
 # Longer than any program should take: the judge wants to know which one hung.  LIMIT= is
 # none: the guard looks at the clock each second, which is often in a guest that lets weeks
 # pass.
@@ -34,7 +37,7 @@ repeatable() {
 which_failed() {
 	case $1 in
 	*.sh) ;;
-	*) sed -n 's/^not ok [0-9]* \([^ ]*\).*/-r \1/p' /tmp/output ;;
+	*) sed -n 's/^not ok [0-9]* \([^ ]*\).*/-r \1/p' "$own/output" ;;
 	esac
 }
 
@@ -45,9 +48,12 @@ run() {
 	echo "twheel-test: $name begins" > /dev/kmsg
 	begin=$(date +%s)
 	# No line of it is taken for one of those below. Each is passed on at once.
-	awk '{ sub(/^#@/, "# @"); print; fflush(); print > "/tmp/output" }' < /tmp/pipe &
+	rm -f "$own/pipe"
+	mkfifo "$own/pipe"
+	awk -v output="$own/output" '{ sub(/^#@/, "# @"); print; fflush(); print > output }' \
+		< "$own/pipe" &
 	reader=$!
-	"$@" < /dev/null 3<&- > /tmp/pipe 2>&1
+	"$@" < /dev/null 3<&- > "$own/pipe" 2>&1
 	status=$?
 	wait $reader
 	seconds=$(($(date +%s) - begin))
@@ -89,15 +95,23 @@ processes() {
 	done
 }
 
-# End all but these, whatever session they are in by now, and what they start meanwhile.
+# End all but these, whatever session they are in by now, and what they start meanwhile. One that
+# cannot be ended is a fault of the kernel's.
 end_all_but() {
+	rounds=0
 	left=1
 	while [ "$left" ]; do
+		[ "$left" = 1 ] || sleep 0.01
+		rounds=$((rounds + 1))
+		if [ "$rounds" = 1000 ]; then
+			echo "BUG: process $left cannot be killed" > /dev/kmsg
+			return
+		fi
 		left=
 		for process in $(processes); do
 			case " $* " in
 			*" $process "*) ;;
-			*) ! kill -KILL "$process" 2> /dev/null || left=1 ;;
+			*) ! kill -KILL "$process" 2> /dev/null || left=$process ;;
 			esac
 		done
 	done
@@ -110,18 +124,19 @@ all_cpus_on() {
 	done
 }
 
-# A program, with options, in a session of its own, as it may signal its group. Nothing of it is left
-# when it has ended.
+# A program, with options, in a session of its own, as it may signal its group, and with mounts of its
+# own. Nothing of it is left when it has ended.
 in_directory() {
 	path=$1
 	shift
 	before=$(processes | tr '\n' ' ')
 	(cd "selftests/${path%/*}" &&
-		exec setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${path##*/}" "$@") &
+		exec unshare -m setsid ${LIMIT:+timeout -k 5 "$LIMIT"} "./${path##*/}" "$@") &
 	wait $!
 	ended=$?
 	end_all_but "$before"
 	all_cpus_on
+	find /tmp -mindepth 1 -maxdepth 1 -exec rm -rf {} +
 	return $ended
 }
 
@@ -179,16 +194,16 @@ if [ -e /sys/kernel/debug/kcsan ]; then
 	echo on > /sys/kernel/debug/kcsan
 fi
 
-mkfifo /tmp/pipe
+mkdir -p "$own"
 run clock single "$TICK"
 # shellcheck disable=SC2086 # words
 run load single insmod $MODULE $MODULE_OPTIONS
-selftests/select selftests/list "$@" > /tmp/list
+selftests/select selftests/list "$@" > "$own/list"
 while read -r program <&3; do
 	# shellcheck disable=SC2086 # words
 	loaded || insmod $MODULE $MODULE_OPTIONS
 	run "$program" in_directory "$program"
-done 3< /tmp/list
+done 3< "$own/list"
 loaded || insmod "$MODULE"
 run unload single unloaded
 if [ -e "$KMEMLEAK" ]; then

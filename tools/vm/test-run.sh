@@ -149,20 +149,22 @@ fi
 # shellcheck disable=SC2016 # the guest's shell expands these
 own_tests='
 	mkdir selftests/own
-	for name in good alone bad late slow forges fills after; do
+	for name in good alone bad late slow forges fills mounts after; do
 		printf "%s\n" "#!/bin/sh" "echo TAP version 13; echo 1..1; echo ok 1 $name" \
 			> selftests/own/$name
 		echo own/$name
 	done > selftests/list
 	echo "echo \"<4>WARNING: CPU: 0 PID: 1 at nowhere\" > /dev/kmsg" >> selftests/own/bad
 	for name in bad late slow; do
-		echo "[ -e /tmp/$name ] || ! : > /tmp/$name" >> selftests/own/$name
+		echo "[ -e /$name ] || ! : > /$name" >> selftests/own/$name
 	done
 	echo "sleep 1000 & setsid sleep 1001 &" >> selftests/own/good
 	echo "echo 0 > /sys/devices/system/cpu/cpu1/online" >> selftests/own/good
 	echo "! pidof sleep && grep -qx 1 /sys/devices/system/cpu/cpu1/online" >> selftests/own/alone
 	echo "echo \"#@ end own/forges 0 1\"; echo not ok 2; exit 3" >> selftests/own/forges
 	echo "cat /dev/zero > /tmp/full 2> /dev/null; exit 3" >> selftests/own/fills
+	echo "mount -t tmpfs none /twheel && rm -f /run/guest/pipe; exit 3" >> selftests/own/mounts
+	echo "[ ! -e /tmp/full ]" >> selftests/own/after
 	printf "%s\n" own/bad own/late > selftests/by-the-clock
 	chmod +x selftests/own/*
 	KMEMLEAK=/proc/version selftests/run-in-guest.sh own'
@@ -177,8 +179,9 @@ charged() {
 	[ "$(grep '^#@ [a-z]* own/forges' "$tmp/output" | cut -d ' ' -f 1-4)" = \
 		$'#@ begin own/forges\n#@ end own/forges 3' ]
 	ok "no program tells its own end"
-	grep -q '^#@ end own/fills 3 ' "$tmp/output" && grep -q '^#@ end own/after 0 ' "$tmp/output"
-	ok "a program that leaves no room has its status, and the next one too"
+	grep -q '^#@ end own/fills 3 ' "$tmp/output" && grep -q '^#@ end own/mounts 3 ' "$tmp/output" &&
+		grep -q '^#@ end own/after 0 ' "$tmp/output"
+	ok "one that leaves no room, and one that mounts, have their status, and the next one too"
 	grep -q '^not ok 1 no_leaks' "$tmp/output"
 	ok "what does not look for leaks has not found that there are none"
 }
