@@ -414,7 +414,7 @@ flags() {
 special() {
 	local name
 
-	for name in 'a tree' a,tree a:tree 'a$tree'; do
+	for name in 'a tree' a,tree a:tree a%tree; do
 		mkdir "$tmp/$name"
 		cp "$TOP/Makefile" "$tmp/$name/"
 		! make -C "$tmp/$name" help > "$tmp/output" 2>&1 &&
