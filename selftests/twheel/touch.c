@@ -513,6 +513,34 @@ static void *touch_all(void *arg)
 	return NULL;
 }
 
+#define SHARE	64
+
+/*
+ * Can a softirq arm more timers in a tick than it may? Not on a kernel that is slow: to arm one
+ * takes it as long as an add among many.
+ */
+static bool is_fast(void)
+{
+	struct twheel_op ops[SHARE] = {};
+	struct twheel_info info = {};
+	int fd = wh_open(0), i, done;
+	__u64 begin;
+
+	for (i = 0; i < SHARE; i++) {
+		ops[i].opcode = TWHEEL_OP_ADD;
+		ops[i].time = now_ns() + SEC;
+	}
+	/* The first have the memory made that it takes. */
+	wh_info(fd, &info);
+	wh_submit(fd, ops, SHARE, sizeof(*ops), 0);
+	begin = now_ns();
+	done = wh_submit(fd, ops, SHARE, sizeof(*ops), 0);
+	begin = now_ns() - begin;
+	printf("# %d adds took %llu us\n", done, begin / 1000);
+	close(fd);
+	return done == SHARE && begin < info.tick_ns;
+}
+
 /*
  * With a store for each, a program has very many timers live that come up again all the time. A
  * softirq arms no more than 64 of them anew in a tick; the others are a worker's, and are in the
@@ -525,6 +553,7 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 	struct twheel_setup setup;
 	struct toucher toucher = { .n = n, .every = 100 * MSEC };
 	struct twheel_event event;
+	const bool fast = is_fast();
 	struct twheel_info info;
 	__u64 begin, last, i, in_softirq;
 	pthread_t thread;
@@ -551,9 +580,9 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 	printf("# armed anew %llu times, postponed %llu times in %llu ticks\n",
 	       stats.deferrals - before.deferrals, stats.postponed - before.postponed,
 	       (last - begin) / info.tick_ns);
-	EXPECT_LT(0, stats.postponed);
+	EXPECT_TRUE(stats.postponed || !fast);
 	/* Some were postponed before that, and looked at since. */
-	EXPECT_GE(64 * ((last - begin) / info.tick_ns + 2) + n, in_softirq);
+	EXPECT_GE(SHARE * ((last - begin) / info.tick_ns + 2) + n, in_softirq);
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	last = now_ns();
@@ -632,6 +661,7 @@ TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
 	struct account *account = calloc(1, sizeof(*account));
 	const unsigned int n = very_many() / 5;
 	struct twheel_context_stats stats;
+	const bool fast = is_fast();
 	pthread_t thread;
 	unsigned int i;
 	__u64 end;
@@ -655,7 +685,7 @@ TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
 	printf("# %llu cancelled, %llu moved, %llu times postponed, %llu wrong\n",
 	       account->cancelled, account->rearmed, stats.postponed, account->wrong);
 	EXPECT_EQ(0, account->wrong);
-	EXPECT_LT(0, stats.postponed);
+	EXPECT_TRUE(stats.postponed || !fast);
 	EXPECT_EQ(account->cancelled, stats.cancels);
 	EXPECT_EQ(account->rearmed, stats.rearms);
 	EXPECT_EQ(n + account->cancelled, stats.adds);
@@ -672,8 +702,10 @@ TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
 	__u64 pending = total("pending");
 	struct twheel_context_stats stats;
 	struct twheel_setup setup;
+	const bool fast = is_fast();
 	unsigned int round, i;
 	pthread_t thread;
+	__u64 begin;
 	int fd;
 
 	for (round = 0; round < 5; round++) {
@@ -686,9 +718,11 @@ TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
 		ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
 		for (i = 0; i < 10000; i++)
 			ASSERT_EQ(0, add_idle(fd, 20 * MSEC, 0, i % WORDS, NULL));
+		begin = now_ns();
 		do {
 			ASSERT_EQ(0, wh_stats(fd, &stats));
-		} while (stats.postponed < 1000);
+		} while (stats.postponed < 1000 &&
+			 (fast || now_ns() < begin + SEC));
 		__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
 		ASSERT_EQ(0, pthread_join(thread, NULL));
 		EXPECT_EQ(0, munmap(toucher.touch, setup.touch_bytes));
