@@ -130,6 +130,8 @@ static int result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
 	} while (ret == -EINTR);
 	if (ret)
 		return NOTHING;
+	/* A worker may have armed timers no sooner than now. */
+	punctual_from_now();
 	ret = cqe->res;
 	if (copy)
 		*copy = *cqe;
