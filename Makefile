@@ -7,6 +7,7 @@ $(error a path with a space or a special character, "$(CURDIR)": move the tree t
 endif
 
 MAKEFLAGS += --no-print-directory
+# What a shell does by these, all scripts here would do.
 unexport BASH_ENV SHELLOPTS BASHOPTS
 PREFIX ?= /usr/local
 V ?= 0
