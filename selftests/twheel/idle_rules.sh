@@ -266,7 +266,9 @@ bad_command_lines() {
 		complaint 2 "$command: there is no option '--foo'; see 'twctl $command --help'" \
 			twctl $command --foo || return
 	done
-	for command in "idle foo" "idle list foo" "idle show 1 foo" "idle remove all foo" \
+	complaint 2 "idle: there is no command 'idle foo'; see 'twctl idle --help'" twctl idle foo ||
+		return
+	for command in "idle -d foo" "idle list foo" "idle show 1 foo" "idle remove all foo" \
 		"idle watch 1 foo"; do
 		# shellcheck disable=SC2086
 		complaint 2 "'foo' is too much" twctl $command || return

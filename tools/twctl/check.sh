@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What of twctl needs no module: the completion, the man page, and the judge of its JSON.
+# What of twctl needs no module: its command line, the completion, the man page, and the judge of its
+# JSON.
 # selftests/twheel/twctl.sh has the rest. Prints TAP.
 # usage: check.sh TWCTL
 set -u
@@ -9,6 +10,13 @@ set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 PATH=$(dirname "$1"):$PATH
 . "$TOP/selftests/twheel/tap.sh"
+. "$TOP/selftests/twheel/command.sh"
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+OUT=$tmp/out
+# shellcheck disable=SC2034 # for command.sh
+ERR=$tmp/err
 
 commands() {
 	local command
@@ -119,12 +127,35 @@ json_judge() {
 	fi
 }
 
+# An option is what it is called, whatever others begin with the same.
+abbreviations() {
+	local option
+
+	for option in --remote --remote=80 --remot --re --dr --dry-ru; do
+		complaint 2 "idle: there is no option '$option'; see 'twctl idle --help'" \
+			twctl idle --port 80 "$option" 80 --timeout 1s --help || return
+	done
+	complaint 2 "there is no option '--time'" twctl idle --port 80 --time || return
+	complaint 2 "there is no option '--js=1'" twctl list --js=1 || return
+	complaint 2 "there is no option '-x'" twctl list --json -xj || return
+	complaint 2 "--timeout needs a value: DURATION" twctl idle --timeout || return
+	good twctl idle --json --port 80 --remote-port=1 -dp1 -t 1 --help
+}
+
+no_such_part() {
+	complaint 2 "idle: there is no command 'idle bogus'; see 'twctl idle --help'" \
+		twctl idle bogus --port 80 --timeout 1s || return
+	complaint 2 "idle: 'bogus' is too much" twctl idle --port 80 --timeout 1s bogus
+}
+
 version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 4
+tap_plan 6
 tap "the version" version
+tap "options are not abbreviated" abbreviations
+tap "a part that there is not" no_such_part
 tap "completion" completion
 tap "the man page tells of all commands and options" man_page
 tap "the judge of JSON agrees with another one" json_judge

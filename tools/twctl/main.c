@@ -57,6 +57,8 @@ static int run(const struct command *command, int argc, char **argv)
 	const struct command *part = find_part(command, argv[1]);
 	int skip = part != command;
 
+	if (command->parts && !skip && argv[1] && *argv[1] != '-')
+		usage(command, "there is no command '%s %s'", command->name, argv[1]);
 	return part->run(argc - skip, argv + skip);
 }
 

@@ -2,7 +2,8 @@
 /*
  * twctl: options of commands
  *
- * getopt_long() does it, but for its messages: ours are one line, and say what to do.
+ * getopt_long() does it, but for its messages: ours are one line, and say what to do. Options are
+ * not abbreviated: what is short for one today would be another one tomorrow.
  */
 #include <ctype.h>
 #include <err.h>
@@ -114,16 +115,40 @@ static void print_help(const struct command *command)
 		       (*part)->operands, (*part)->summary);
 }
 
+/* Is this the long option of that name? getopt_long() takes what it begins with, too. */
+static bool is_whole(const char *word, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(word, "--", 2) && !strncmp(word + 2, name, length) &&
+	       (!word[2 + length] || word[2 + length] == '=');
+}
+
+static void __attribute__((noreturn)) no_option(const struct command *command, const char *word)
+{
+	usage(command, "there is no option '%s'", word);
+}
+
 static void complain(const struct command *command, int problem, char **argv)
 {
 	const struct choice *choice = find_choice(command, optopt);
 	char letter[3] = { '-', optopt, 0 };
+	const char *word = argv[optind - 1];
 
+	/* Then it is about this word. */
+	if (choice && !strncmp(word, "--", 2) && !is_whole(word, choice->name))
+		no_option(command, word);
 	if (problem == ':')
 		usage(command, "--%s needs a value: %s", choice->name, choice->value);
 	if (choice)
 		usage(command, "--%s takes no value", choice->name);
-	usage(command, "there is no option '%s'", optopt ? letter : argv[optind - 1]);
+	no_option(command, optopt ? letter : word);
+}
+
+/* The word of the option that was read last; its value may be the next one. */
+static const char *last_option(char **argv)
+{
+	return argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
 }
 
 /**
@@ -140,8 +165,8 @@ int next_option(const struct command *command, int argc, char **argv)
 	struct option longs[MAX_CHOICES + 2] = { 0 };
 	char shorts[2 * MAX_CHOICES + 3] = ":", *s = shorts + 1;
 	const struct choice *choice;
+	int letter, found = -1;
 	size_t i = 0;
-	int letter;
 
 	for (choice = command->choices; choice->name && i < MAX_CHOICES; choice++) {
 		longs[i++] = (struct option) { choice->name, !!choice->value, NULL,
@@ -153,9 +178,11 @@ int next_option(const struct command *command, int argc, char **argv)
 	longs[i] = (struct option) { help_choice.name, 0, NULL, help_choice.letter };
 	*s = help_choice.letter;
 	opterr = 0;
-	letter = getopt_long(argc, argv, shorts, longs, NULL);
+	letter = getopt_long(argc, argv, shorts, longs, &found);
 	if (letter == '?' || letter == ':')
 		complain(command, letter, argv);
+	if (found >= 0 && !is_whole(last_option(argv), longs[found].name))
+		no_option(command, last_option(argv));
 	if (letter != help_choice.letter)
 		return letter;
 	if (place)
