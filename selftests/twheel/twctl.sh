@@ -370,7 +370,8 @@ bad_command_lines() {
 	complaint 2 "give a DURATION or --until, one" twctl sleep -- || return
 	complaint 2 "give a DURATION or --until, one" twctl sleep 1 --until @1 || return
 	complaint 2 "no clock 'tai', but monotonic, " twctl sleep 1 --clock tai || return
-	for time in x 12 25:00 12:60 2026-02 "2026-13-01 00:00" "9999-01-01 00:00" @ @x; do
+	for time in x 12 25:00 12:60 2026-02 "2026-13-01 00:00" "2026-02-31 00:00" \
+		"2027-02-29 00:00" "2026-04-31 12:00:00" "9999-01-01 00:00" @ @x; do
 		complaint 2 "--until '$time' is not" twctl sleep --until "$time" || return
 	done
 	complaint 2 "one of --clock realtime" twctl sleep -u 12:00 -c boottime || return

@@ -148,14 +148,30 @@ no_such_part() {
 	complaint 2 "idle: 'bogus' is too much" twctl idle --port 80 --timeout 1s bogus
 }
 
+no_such_day() {
+	local time
+
+	for time in "2026-02-31 00:00" "2027-02-29 12:00" "2026-04-31 00:00:00" "2026-01-00 00:00"; do
+		complaint 2 "sleep: --until '$time' is not @SECONDS, " twctl sleep --until "$time" ||
+			return
+	done
+	# These there are; what cannot be had is said with another status.
+	for time in "2028-02-29 12:00" "2026-01-31 00:00" 00:00 23:59:59; do
+		twctl sleep --until "$time" --clock boottime > "$OUT" 2> "$ERR"
+		grep -q "a time of day or a date is one of --clock realtime" "$ERR" ||
+			wrong "$time: $(cat "$ERR")" || return
+	done
+}
+
 version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 6
+tap_plan 7
 tap "the version" version
 tap "options are not abbreviated" abbreviations
 tap "a part that there is not" no_such_part
+tap "a day that there is not" no_such_day
 tap "completion" completion
 tap "the man page tells of all commands and options" man_page
 tap "the judge of JSON agrees with another one" json_judge

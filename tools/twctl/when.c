@@ -25,6 +25,15 @@ bool when_option(struct when *when, int letter, const char *value)
 	return true;
 }
 
+/* The time of a day that there is: mktime() takes 31 February for 3 March. */
+static bool make_time(struct tm *tm, time_t *seconds)
+{
+	const struct tm asked = *tm;
+
+	*seconds = mktime(tm);
+	return *seconds >= 0 && tm->tm_mon == asked.tm_mon && tm->tm_mday == asked.tm_mday;
+}
+
 /* Reads a time of day or a date, in local time; the day is today's, or tomorrow's. */
 static bool parse_date(const char *text, time_t *seconds)
 {
@@ -43,13 +52,14 @@ static bool parse_date(const char *text, time_t *seconds)
 		end = strptime(text, formats[i], &tm);
 		if (!end || *end)
 			continue;
-		*seconds = mktime(&tm);
+		if (!make_time(&tm, seconds))
+			return false;
 		if (*seconds <= now && i < 2) {
 			tm.tm_mday++;
 			tm.tm_isdst = -1;
 			*seconds = mktime(&tm);
 		}
-		return *seconds >= 0;
+		return true;
 	}
 	return false;
 }
