@@ -8,7 +8,7 @@
 set -u
 
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
-PATH=$(dirname "$1"):$PATH
+PATH=$(cd "$(dirname "$1")" && pwd):$PATH
 . "$TOP/selftests/twheel/tap.sh"
 . "$TOP/selftests/twheel/command.sh"
 
@@ -78,6 +78,43 @@ completion() {
 	offered "root" idle --uid roo || return
 	[[ " $(complete_words twctl add 1s -- ec) " == *" echo "* ]] || wrong "no echo" || return
 	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"
+}
+
+# typed TEXT: what a shell makes of it, in which twctl prints its words.
+typed() {
+	cat > "$tmp/rc" <<-EOF
+		PS1=
+		cd() { builtin cd "\${1/#\/sys\/fs\/cgroup/$tmp\/names}"; }
+		. "$TOP/tools/twctl/completion.bash"
+		twctl() {
+			case " \$* " in
+			*" --help "*) command twctl "\$@" ;;
+			" list ") echo 'PID \$(touch ran)'; echo '\$(touch\${IFS}ran) x' ;;
+			*) printf '<%s>' "\$@"; echo ;;
+			esac
+		}
+	EOF
+	(cd "$tmp/names" && printf '%b\nexit\n' "$1" |
+		HISTFILE='' PATH=$tmp/names:$PATH bash --noprofile --rcfile "$tmp/rc" -i 2> /dev/null)
+}
+
+# Names of others are inserted as they are, and nothing in them is run.
+completion_runs_nothing() {
+	# shellcheck disable=SC2016 # they are to be left as they are
+	local name='ev;touch ran $(touch ran) `touch ran` & touch ran' line
+
+	mkdir "$tmp/names" "$tmp/names/$name" "$tmp/names/x y" || return
+	printf '#!/bin/sh\n' > "$tmp/names/zz;touch ran" && chmod +x "$tmp/names/zz;touch ran" || return
+	[ "$(typed 'twctl idle --cgroup x\t')" = '<idle><--cgroup><x y/>' ] ||
+		wrong "$(typed 'twctl idle --cgroup x\t')" || return
+	for line in 'twctl idle --cgroup ev\t' 'twctl idle load ev\t' 'twctl list \t' \
+		'twctl add 1s -- zz\t' 'twctl idle --cgroup "ev\t' "twctl idle load 'ev\t"; do
+		typed "$line" > "$OUT"
+		[ ! -e "$tmp/names/ran" ] || wrong "$line has run what it is named: $(cat "$OUT")" ||
+			return
+		[ "$line" = 'twctl list \t' ] || grep -q ';touch ran' "$OUT" ||
+			wrong "$line: $(cat "$OUT")" || return
+	done
 }
 
 # What --help tells of is in the man page, and nothing else is.
@@ -167,12 +204,13 @@ version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 7
+tap_plan 8
 tap "the version" version
 tap "options are not abbreviated" abbreviations
 tap "a part that there is not" no_such_part
 tap "a day that there is not" no_such_day
 tap "completion" completion
+tap "completion runs nothing" completion_runs_nothing
 tap "the man page tells of all commands and options" man_page
 tap "the judge of JSON agrees with another one" json_judge
 tap_end

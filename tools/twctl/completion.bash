@@ -1,7 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Completion of twctl's command line. twctl itself tells which commands and options it has.
+# Completion of twctl's command line. twctl itself tells which commands and options it has. What
+# others have named must not become a command: readline quotes the names of files, a word that would
+# have to be quoted is left out, and "compgen -W" is not used, as it expands what it is given.
+
+# Offers those lines of standard input that begin with the word.
+_twctl_words() {
+	local line
+
+	while IFS= read -r line; do
+		if [[ $line == "$word"* && $line =~ ^[[:alnum:]_.:@%+/-]+$ ]]; then
+			COMPREPLY+=("$line")
+		fi
+	done
+}
+
+# _twctl_names KIND: offers what compgen knows of it.
+_twctl_names() {
+	compopt -o filenames 2> /dev/null
+	mapfile -t COMPREPLY < <(compgen "$1" -- "$word")
+}
 
 _twctl() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -10,7 +29,7 @@ _twctl() {
 	COMPREPLY=()
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [ "${COMP_WORDS[i]}" = -- ]; then
-			mapfile -t COMPREPLY < <(compgen -c -- "$word")
+			_twctl_names -c
 			return
 		fi
 	done
@@ -34,10 +53,11 @@ _twctl() {
 		words='received sent either'
 		;;
 	*:--uid:* | *:-u:*)
-		mapfile -t COMPREPLY < <(compgen -u -- "$word")
+		_twctl_names -u
 		return
 		;;
 	*:--cgroup:* | *:-g:*)
+		compopt -o filenames 2> /dev/null
 		mapfile -t COMPREPLY < <(cd /sys/fs/cgroup && compgen -d -- "$word")
 		return
 		;;
@@ -50,8 +70,7 @@ _twctl() {
 		((COMP_CWORD > 2)) || words=$parts
 		case $command in
 		'idle load')
-			compopt -o filenames 2> /dev/null
-			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+			_twctl_names -f
 			return
 			;;
 		list)
@@ -66,7 +85,7 @@ _twctl() {
 		esac
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	_twctl_words < <(tr -s '[:space:]' '\n' <<< "$words")
 }
 
 complete -F _twctl twctl
