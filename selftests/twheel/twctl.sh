@@ -381,10 +381,27 @@ bad_command_lines() {
 	complaint 2 "--slack 'x' is not" twctl add 1 --slack x
 }
 
+# full COMMAND...: it says that what it prints could not be written, and fails.
+full() {
+	"$@" > /dev/full 2> $ERR
+	same "status of $*" $? 1 || return
+	one_line $ERR && case $LINE in
+	"twctl: standard output: "*) ;;
+	*) wrong "$*: $LINE" ;;
+	esac
+}
+
 no_room() {
-	twctl status > /dev/full 2> $ERR
-	same status $? 1 || return
-	one_line $ERR && same message "$LINE" "twctl: standard output: No space left on device"
+	full twctl status || return
+	same message "$LINE" "twctl: standard output: No space left on device" || return
+	full twctl histogram --json && full twctl watch 100ms &&
+		full timeout 5 twctl add --period 50ms 50ms || return
+	# More than a buffer.
+	hold 1000 || return
+	full twctl list --timers
+	result=$?
+	release
+	return $result
 }
 
 # as_user PATTERN COMMAND: what happens to one who is not root

@@ -114,6 +114,7 @@ void parse_command_line(const struct argp *program, const char *name, int argc, 
 			void *input)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	atexit(close_stdout);
 	argp_err_exit_status = EXIT_USAGE;
 	/* In messages, whatever the path was. */
 	argv[0] = (char *)name;

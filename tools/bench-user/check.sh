@@ -19,11 +19,14 @@ result() {
 }
 
 echo "TAP version 13"
-echo "1..2"
+echo "1..3"
 "$1" -n 1000 -r 2 --json "$json" | sed 's/^/# /'
 [ "$(grep -c '"scheme"' "$json")" = 6 ]
 result $? "1 every timer of every workload is accounted for"
 "$1" -n 0 2> /dev/null
 [ $? = 2 ]
 result $? "2 a wrong command line is refused"
+"$1" -n 1000 -r 1 > /dev/full 2> "$json"
+[ $? = 1 ] && grep -q 'standard output: ' "$json"
+result $? "3 a full disk is an error"
 exit $status

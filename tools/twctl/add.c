@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
+/* Exits if it cannot be printed: a timer that nobody hears of need not go on. */
 static void print_event(const struct twheel_event *event)
 {
 	uint64_t late = event->fired > event->deadline ? event->fired - event->deadline : 0;
@@ -29,7 +31,8 @@ static void print_event(const struct twheel_event *event)
 	printf("event %" PRIu64 ": deadline %" PRIu64 " ns, %s late, %u overruns\n",
 	       (uint64_t)event->seq, (uint64_t)event->deadline, duration_format(late).s,
 	       event->overruns);
-	fflush(stdout);
+	if (fflush(stdout))
+		exit(EXIT_FAILED);
 }
 
 /* Runs a command. Returns false if it fails. */

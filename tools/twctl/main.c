@@ -32,12 +32,17 @@ static void print_help(void)
 	     "Exit status: 0 all went well, 1 something failed, 2 a wrong command line.");
 }
 
-/* What is left in the buffer may find no place: that is a failure, too. */
+/* What was printed may have found no place: that is a failure, too. */
 static void close_stdout(void)
 {
-	if (!ferror(stdout) && !fflush(stdout))
+	const bool lost = ferror(stdout);
+
+	if (fflush(stdout))
+		warn("standard output");
+	else if (lost)
+		warnx("standard output: not all of it could be written");
+	else
 		return;
-	warn("standard output");
 	_exit(EXIT_FAILED);
 }
 
