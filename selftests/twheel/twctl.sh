@@ -119,10 +119,64 @@ watch_shows_rates() {
 		END { exit good != 3 }'
 }
 
+# What it has missed while it was stopped it does not make up for: after one look it goes on as before.
+watch_goes_on() {
+	: > $OUT
+	twctl watch --json --count 10 200ms > $OUT &
+	watching=$!
+	sleep 0.5
+	kill -STOP $watching
+	sleep 2
+	kill -CONT $watching
+	wait $watching || wrong "status $?" || return
+	lines 10 || return
+	sed 's/^{"time": \([0-9.]*\).*/\1/' $OUT | awk '
+		NR > 1 {
+			short += $1 - last < 0.15
+			long += $1 - last > 1.5
+		}
+		{ last = $1 }
+		END { exit short > 1 || long != 1 }' || wrong "$(grep -o '"time": [0-9.]*' $OUT)"
+}
+
+# The longest interval there is does not end before it has begun.
+watch_waits() {
+	: > $OUT
+	twctl watch --json --count 2 9223372036 > $OUT &
+	watching=$!
+	sleep 1
+	kill $watching 2> /dev/null
+	wait $watching
+	same "end" $? 143 && lines 1
+}
+
+# Only what is counted has a rate: the same in the text and in JSON.
+rates_of_counts() {
+	json twctl watch --count 2 100ms || return
+	same "rates" "$(sed -n '2s/.*"per_second": {\(.*\)}}$/\1/p' $OUT |
+		sed 's/": [0-9.]*,* */ /g; s/"//g')" \
+		"adds cancels remote_cancels rearms expiries cascades ticks empty_ticks spilled "
+}
+
+# The numbers end in the same column, however long the names are, and so do the rates.
+in_columns() {
+	awk '/^[a-z_]+ +[0-9]+( |$)/ { match($0, /^[a-z_]+ +[0-9]+/); ends[RLENGTH] }
+		/\/s$/ { rates[length($0)] }
+		END {
+			for (i in ends)
+				n++
+			for (i in rates)
+				m++
+			exit n != 1 || m != 1
+		}' $OUT || wrong "not in columns: $(cat $OUT)"
+}
+
 watch_is_plain() {
 	good twctl watch --count 2 100ms || return
 	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
-	says '^adds +[0-9]+$' '^adds +[0-9]+ +-?[0-9.]+/s$' || return
+	says '^adds +[0-9]+$' '^adds +[0-9]+ +[0-9.]+/s$' '^remote_cancels +[0-9]+ +[0-9.]+/s$' \
+		'^pending +[0-9]+$' '^chunks +[0-9]+$' '^tick_ns +[0-9]+$' || return
+	in_columns || return
 	if grep -q "$(printf '\033')" $OUT; then
 		wrong "an escape sequence in a file"
 	fi
@@ -469,12 +523,15 @@ too_many_timers() {
 }
 
 is_loaded || load
-tap_plan 23
+tap_plan 26
 tap "status says what sysfs and debugfs say" status_agrees
 tap "status counts neither itself nor less than all" status_with_contexts
 tap "info says what the parameters are" info_agrees
 tap "watch shows how numbers change" watch_shows_rates
+tap "watch shows rates of what is counted" rates_of_counts
 tap "watch is plain in a file" watch_is_plain
+tap "watch goes on after it was stopped" watch_goes_on
+tap "watch waits for as long as it is told" watch_waits
 tap "a histogram of nothing" empty_histogram
 tap "histogram says what debugfs says" histogram_agrees
 tap "list finds contexts" list_finds

@@ -68,6 +68,8 @@ static void json_rates(struct json *json, const struct twheel_rule *rule,
 
 	json_object(json, "per_second");
 	for (i = 0; before && rule_counter(rule, i, &name, &value); i++) {
+		if (!metrics_is_count(name))
+			continue;
 		rule_counter(before, i, &name, &old);
 		json_real(json, name, (int64_t)(value - old) / seconds);
 	}

@@ -79,6 +79,28 @@ static const struct metric rules[] = {
 	  "Connections that could not be watched at once for want of memory." },
 };
 
+static bool is_count(const struct metric *metrics, size_t nr, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(metrics[i].key, key))
+			return metrics[i].type == COUNTER;
+	return false;
+}
+
+/**
+ * metrics_is_count - does a number only ever grow, by what it counts?
+ * @key:	what it is called in debugfs's totals, or by rule_counter()
+ *
+ * Of others, how much they change in a second means nothing.
+ */
+bool metrics_is_count(const char *key)
+{
+	return is_count(totals, ARRAY_SIZE(totals), key) ||
+	       is_count(rules, ARRAY_SIZE(rules), key);
+}
+
 static bool openmetrics;
 
 static void print_family(const struct metric *metric)

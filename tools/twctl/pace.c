@@ -2,6 +2,7 @@
 /*
  * twctl: looking at something again and again
  */
+#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +23,19 @@ static void sleep_until(int64_t when)
 {
 	struct timespec ts = { when / NSEC_PER_SEC, when % NSEC_PER_SEC };
 
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
+/*
+ * When to look next: a multiple of the interval after @last that is still to come. What was missed,
+ * as this was stopped or the output held up, is not made up for.
+ */
+static int64_t next_time(int64_t last, int64_t interval)
+{
+	int64_t next = last + (now(CLOCK_MONOTONIC) - last) / interval * interval;
+
+	return __builtin_add_overflow(next, interval, &next) ? INT64_MAX : next;
 }
 
 /**
@@ -58,12 +71,14 @@ struct pace pace_options(const struct command *command, int argc, char **argv)
  */
 void pace_run(struct pace *pace, void (*look)(struct pace *pace, void *data), void *data)
 {
-	int64_t begin = now(CLOCK_MONOTONIC);
+	int64_t next = now(CLOCK_MONOTONIC);
 	uint64_t i;
 
 	for (i = 0; !pace->count || i < pace->count; i++) {
-		if (i)
-			sleep_until(begin + i * pace->interval);
+		if (i) {
+			next = next_time(next, pace->interval);
+			sleep_until(next);
+		}
 		look(pace, data);
 		if (fflush(stdout))
 			break;

@@ -85,21 +85,37 @@ static void json_parameter(void *data, const char *name, const char *value)
 		json_string(data, name, value);
 }
 
+/* As wide as the longest name, but not less than other lines. */
+static int name_width(const struct pairs *pairs)
+{
+	size_t width = 12, length, i;
+
+	for (i = 0; i < pairs->nr; i++) {
+		length = strlen(pairs->pair[i].name);
+		if (length > width)
+			width = length;
+	}
+	return width;
+}
+
 /**
  * status_print_totals - print numbers of debugfs
  * @totals:	the numbers
- * @before:	what they were @seconds ago, to print what has changed per second; or NULL
+ * @before:	what they were @seconds ago, to print what has been counted per second; or NULL
  * @seconds:	see there
  */
 void status_print_totals(const struct pairs *totals, const struct pairs *before, double seconds)
 {
+	const int width = name_width(totals);
 	const uint64_t *old;
+	const char *name;
 	size_t i;
 
 	for (i = 0; i < totals->nr; i++) {
-		printf("%-12s %20" PRIu64, totals->pair[i].name, totals->pair[i].value);
-		old = before ? pairs_find(before, totals->pair[i].name) : NULL;
-		if (old)
+		name = totals->pair[i].name;
+		printf("%-*s %20" PRIu64, width, name, totals->pair[i].value);
+		old = before ? pairs_find(before, name) : NULL;
+		if (old && metrics_is_count(name))
 			printf(" %14.1f/s",
 			       (int64_t)(totals->pair[i].value - *old) / seconds);
 		putchar('\n');

@@ -188,6 +188,9 @@ void when_resolve(const struct command *command, const struct when *when,
 void status_print_totals(const struct pairs *totals, const struct pairs *before, double seconds);
 void status_json_totals(struct json *json, const struct pairs *totals);
 
+/* metrics.c */
+bool metrics_is_count(const char *key);
+
 /* fdinfo.c */
 
 /**

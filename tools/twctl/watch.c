@@ -18,6 +18,7 @@ static void json_look(const struct pairs *totals, const struct pairs *before, do
 {
 	struct json json = { .out = stdout };
 	const uint64_t *old;
+	const char *name;
 	size_t i;
 
 	json_object(&json, NULL);
@@ -25,9 +26,10 @@ static void json_look(const struct pairs *totals, const struct pairs *before, do
 	status_json_totals(&json, totals);
 	json_object(&json, "per_second");
 	for (i = 0; before && i < totals->nr; i++) {
-		old = pairs_find(before, totals->pair[i].name);
-		if (old)
-			json_real(&json, totals->pair[i].name,
+		name = totals->pair[i].name;
+		old = pairs_find(before, name);
+		if (old && metrics_is_count(name))
+			json_real(&json, name,
 				  (int64_t)(totals->pair[i].value - *old) / seconds);
 	}
 	json_end(&json);
