@@ -260,6 +260,20 @@ list_timers() {
 		}' $OUT || wrong "not 512 pending, or not 1024 handles: $(cat $OUT)"
 }
 
+# In a mount namespace of his own anybody can call a file so, and has it open here.
+list_skips_others() {
+	held unshare -m sh -c 'mount -t tmpfs tmpfs /dev && echo > /dev/twheel &&
+		echo holding && exec sleep 1000 3< /dev/twheel' || wrong "no such file" || return
+	other=$HOLDER
+	json twctl list && prints "[]" && json twctl list "$other" && prints "[]" && hold 10 &&
+		list_holder
+	result=$?
+	[ "$HOLDER" = "$other" ] || release
+	HOLDER=$other
+	release
+	return $result
+}
+
 # Names of processes are whatever their owners like.
 list_quotes() {
 	program="/tmp/a\"b\\c$(printf '\n\t\303')"
@@ -523,7 +537,7 @@ too_many_timers() {
 }
 
 is_loaded || load
-tap_plan 26
+tap_plan 27
 tap "status says what sysfs and debugfs say" status_agrees
 tap "status counts neither itself nor less than all" status_with_contexts
 tap "info says what the parameters are" info_agrees
@@ -536,6 +550,7 @@ tap "a histogram of nothing" empty_histogram
 tap "histogram says what debugfs says" histogram_agrees
 tap "list finds contexts" list_finds
 tap "list shows timers, and how many it does not" list_shows_timers
+tap "list leaves out other files of that name" list_skips_others
 tap "list quotes what it did not choose" list_quotes
 tap "sleep is never early" sleep_is_never_early
 tap "sleep until a time" sleep_until

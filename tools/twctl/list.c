@@ -147,8 +147,8 @@ static void show(struct listing *listing, const struct context *context)
 		print_timers(context);
 }
 
-/* Is this file the device? */
-static bool is_device(pid_t pid, const char *fd)
+/* Is this file called as the device is? Only fdinfo can say whether it is a context. */
+static bool is_called_device(pid_t pid, const char *fd)
 {
 	char path[64], target[sizeof(DEVICE) + 1];
 	ssize_t length;
@@ -175,7 +175,7 @@ static void list_process(struct listing *listing, pid_t pid, DIR *dir)
 	while ((entry = readdir(dir))) {
 		struct context context = { .pid = pid, .fd = atoi(entry->d_name) };
 
-		if (!is_device(pid, entry->d_name))
+		if (!is_called_device(pid, entry->d_name))
 			continue;
 		read_command(&context);
 		if (fdinfo_read(&context))
