@@ -276,12 +276,14 @@ list_skips_others() {
 
 # Names of processes are whatever their owners like.
 list_quotes() {
-	program="/tmp/a\"b\\c$(printf '\n\t\303')"
+	program="/tmp/a\"b\\c$(printf '\n\t\303\303\274')"
 	cp "$(command -v twctl)" "$program" || return
 	"$program" add 1h --period 90m &
 	HOLDER=$!
 	sleep 0.5
-	json twctl list --timers && has command '"a\"b\\c???"' period_ns 5400000000000
+	json twctl list --timers && has period_ns 5400000000000 \
+		command "\"a\\\"b\\\\c\\u000a\\u0009\\ufffd$(printf '\303\274')\"" &&
+		good twctl list && says "^ *$HOLDER +a\"b[\\\\]c[?]{5} "
 	result=$?
 	release
 	rm "$program"

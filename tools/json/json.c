@@ -6,24 +6,30 @@
 #include <inttypes.h>
 
 #include "json.h"
+#include "utf8.h"
 
 /**
  * json_quote - write a string, and nothing around it
  * @out:	where to
- * @string:	the string; bytes beyond ASCII are taken for Latin-1
+ * @string:	the string, as UTF-8; a byte that is not part of any becomes U+FFFD
  */
 void json_quote(FILE *out, const char *string)
 {
-	const unsigned char *c;
+	size_t length;
+	const char *c;
 
 	fputc('"', out);
-	for (c = (const unsigned char *)string; *c; c++) {
-		if (*c == '"' || *c == '\\')
+	for (c = string; *c; c += length ?: 1) {
+		length = utf8_length(c);
+		if (!length)
+			fputs("\\ufffd", out);
+		else if (*c == '"' || *c == '\\')
 			fprintf(out, "\\%c", *c);
-		else if (*c < ' ' || *c > '~')
-			fprintf(out, "\\u%04x", *c);
+		else if (utf8_is_control(c))
+			/* Of two bytes the second is the code. */
+			fprintf(out, "\\u%04x", (unsigned char)c[length - 1]);
 		else
-			fputc(*c, out);
+			fwrite(c, 1, length, out);
 	}
 	fputc('"', out);
 }

@@ -28,10 +28,10 @@ struct listing {
 	bool		timers;
 };
 
-/* The name of a process, in printable characters. */
+/* The name of a process, whatever is in it. */
 static void read_command(struct context *context)
 {
-	size_t length = 0, i;
+	size_t length = 0;
 	char path[64];
 	FILE *file;
 
@@ -44,9 +44,14 @@ static void read_command(struct context *context)
 	if (length && context->command[length - 1] == '\n')
 		length--;
 	context->command[length] = 0;
-	for (i = 0; i < length; i++)
-		if (!isprint((unsigned char)context->command[i]))
-			context->command[i] = '?';
+}
+
+/* The same in characters that every terminal prints, each in a column. */
+static void make_printable(const char *from, char *to)
+{
+	for (; *from; from++)
+		*to++ = isprint((unsigned char)*from) ? *from : '?';
+	*to = 0;
 }
 
 static struct text format_key(const struct timer_line *timer)
@@ -135,12 +140,15 @@ static void show_header(struct listing *listing)
 
 static void show(struct listing *listing, const struct context *context)
 {
+	char command[sizeof(context->command)];
+
 	if (listing->as_json) {
 		json_context(&listing->json, context, listing->timers);
 		return;
 	}
+	make_printable(context->command, command);
 	printf("%7d %-15s %4d %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %12" PRIu64
-	       " %8" PRIu64 " %8" PRIu64 "\n", context->pid, context->command, context->fd,
+	       " %8" PRIu64 " %8" PRIu64 "\n", context->pid, command, context->fd,
 	       context->timers, context->max_timers, context->events, context->bytes,
 	       context->ring, context->touch);
 	if (listing->timers)

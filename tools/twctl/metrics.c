@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "twctl.h"
+#include "utf8.h"
 
 /* Lateness and delays are told up to powers of two of nanoseconds: from 256 ns to 69 s. */
 #define FIRST_BOUND	8
@@ -250,18 +251,25 @@ static void print_watches(void)
 	each_kind(&pairs, print_kind_delay, &delay);
 }
 
-/* A label's value, in which some characters are escaped. */
+/*
+ * A label's value, in which some characters are escaped. A byte that is no UTF-8 would have all be
+ * refused; it becomes U+FFFD.
+ */
 static void print_label(const char *name, const char *value)
 {
+	size_t length;
+
 	printf(",%s=\"", name);
-	for (; *value; value++) {
-		if (*value == '\n') {
-			fputs("\\n", stdout);
-			continue;
-		}
+	for (; *value; value += length ?: 1) {
+		length = utf8_length(value);
 		if (*value == '"' || *value == '\\')
 			putchar('\\');
-		putchar(*value);
+		if (*value == '\n')
+			fputs("\\n", stdout);
+		else if (length)
+			fwrite(value, 1, length, stdout);
+		else
+			fputs("\357\277\275", stdout);
 	}
 	putchar('"');
 }

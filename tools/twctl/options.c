@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "twctl.h"
+#include "utf8.h"
 
 #define MAX_CHOICES	16
 
@@ -31,14 +32,19 @@ void options_place(const char *where)
 	place = where;
 }
 
-/* The message may quote anything, but it remains a single line. */
+/* The message may quote anything, but it remains a single line that no terminal obeys. */
 static void __attribute__((noreturn)) complain_and_exit(int status, const char *prefix, char *text)
 {
+	size_t length;
 	char *c;
 
-	for (c = text; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+	for (c = text; *c; c += length) {
+		length = utf8_length(c);
+		if (length && !utf8_is_control(c))
+			continue;
+		length = length ?: 1;
+		memset(c, '?', length);
+	}
 	errx(status, "%s%s%s", prefix, *prefix ? ": " : "", text);
 }
 
