@@ -108,6 +108,19 @@ cgroup_is_shown() {
 	has cgroup '"idle_rules/inner"' && good twctl idle remove "$rule"
 }
 
+# Its name is whatever its owner likes: no terminal is told what to do by it, JSON has it as it is, and
+# what is saved is read again.
+cgroup_is_quoted() {
+	name="$(printf 'a\033[31m \303\274')"
+	mkdir "$CGROUP/$name" || return
+	rule --timeout 1h --cgroup "idle_rules/inner/$name" && good twctl idle list || return
+	grep -qF "cgroup=\$'idle_rules/inner/a\\033[31m \\303\\274'" $OUT || wrong "$(cat $OUT)" || return
+	json twctl idle list || return
+	has cgroup "\"idle_rules/inner/a\\u001b[31m $(printf '\303\274')\"" || return
+	good twctl idle save && cp $OUT /tmp/saved && good twctl idle load /tmp/saved || return
+	prints "rules: 1 kept, 0 added, 0 removed" && rmdir "$CGROUP/$name" && good twctl idle remove all
+}
+
 # A socket belongs to the cgroup in which it was made.
 cgroup_finds() {
 	echo 0 > $CGROUP/cgroup.procs
@@ -345,15 +358,17 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 18
+tap_plan 19
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
 tap "each option finds its connections" each_option_finds
 if have_cgroups; then
 	tap "a cgroup's, and those below it" cgroup_finds
+	tap "a cgroup's name is quoted" cgroup_is_quoted
 else
 	tap_skip "a cgroup's, and those below it" "sockets know no cgroup"
+	tap_skip "a cgroup's name is quoted" "sockets know no cgroup"
 fi
 tap "show says what the kernel says" shows_connections 4 127.0.0.1
 tap "show IPv6" shows_connections 6 '[[]::1]'

@@ -55,6 +55,8 @@ line_7() {
 }
 
 quoting() {
+	local escape
+
 	file "--port '80"
 	refuses "$file:1: a quotation mark has no partner; quote as in a shell" || return
 	file '--port "80\"'
@@ -68,6 +70,19 @@ quoting() {
 	file "--cgroup '\$HOME \"\`\\*'\\''' --timeout 1m"
 	refuses "$file:1: cgroup '\$HOME \"\`\\*'': No such file or directory; see what there is in /sys/fs/cgroup" ||
 		return
+	# Bytes that no terminal should be sent.
+	file "--port \$'8\\060' --timeout \$'\\061'm"
+	reads '--port 80 --timeout 1m' || return
+	file "--cgroup a\$'\\\\\\'\\033\\302\\233\\303\\274\\377' --timeout 1m"
+	refuses "$file:1: cgroup 'a\\'???$(printf '\303\274')?': No such file or directory; see what there is in /sys/fs/cgroup" ||
+		return
+	for escape in 000 08 400 n '"'; do
+		file "--port \$'\\$escape' --timeout 1m"
+		refuses "$file:1: between \$' and ' a backslash takes three octal digits, \\ or '; quote as in a shell" ||
+			return
+	done
+	file "--port \$'80"
+	refuses "$file:1: a quotation mark has no partner; quote as in a shell" || return
 	file "--port 80 --timeout $(printf 'x %.0s' {1..70})"
 	refuses "$file:1: there are too many words; quote as in a shell"
 }

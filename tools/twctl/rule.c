@@ -92,8 +92,10 @@ void rule_print_match(const struct twheel_rule *rule)
 		printf("%spid=%d", between(&begun), rule->pid);
 	if (rule->flags & TWHEEL_RULE_UID)
 		printf("%suid=%u", between(&begun), rule->uid);
-	if (rule->flags & TWHEEL_RULE_CGROUP)
-		printf("%scgroup=%s", between(&begun), cgroup_name(rule->cgroup).path);
+	if (rule->flags & TWHEEL_RULE_CGROUP) {
+		printf("%scgroup=", between(&begun));
+		words_print(cgroup_name(rule->cgroup).path);
+	}
 }
 
 /* A number that the rule need not have. */

@@ -3,27 +3,54 @@
  * twctl: the words of a line, quoted as in a shell
  *
  * Blanks separate words. Between single quotes every character stands for itself; elsewhere a
- * backslash takes the special meaning from the next one. A # that begins a word begins a comment.
- * Nothing is expanded.
+ * backslash takes the special meaning from the next one. Between $' and ' a backslash with three
+ * octal digits is a byte. A # that begins a word begins a comment. Nothing is expanded.
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "twctl.h"
+#include "utf8.h"
 
-/* Unquotes the word at @from in place, and moves @from past it. Returns NULL, or what is wrong. */
+/* Takes what follows a backslash between $' and '. Returns NULL, or what is wrong. */
+static const char *take_escape(char **in, char *out)
+{
+	const char *c = *in + 1;
+
+	if (*c == '\\' || *c == '\'') {
+		*out = *c;
+		*in += 1;
+		return NULL;
+	}
+	if (strspn(c, "01234567") < 3 || *c > '3' || !strncmp(c, "000", 3))
+		return "between $' and ' a backslash takes three octal digits, \\ or '";
+	*out = (c[0] - '0') << 6 | (c[1] - '0') << 3 | (c[2] - '0');
+	*in += 3;
+	return NULL;
+}
+
+/*
+ * Unquotes the word at @from in place, and moves @from past it. Returns NULL, or what is wrong. A
+ * quotation that began with $' is one of $ here.
+ */
 static const char *unquote(char **from)
 {
-	char *in = *from, *out = in;
-	char quote = '\0';
+	char *in = *from, *out = in, quote = '\0';
+	const char *why;
 
 	for (; *in && (quote || !isspace((unsigned char)*in)); in++) {
-		if (*in == '\\' && quote != '\'') {
+		if (*in == '\\' && quote == '$') {
+			why = take_escape(&in, out++);
+			if (why)
+				return why;
+		} else if (*in == '\\' && quote != '\'') {
 			if (!*++in)
 				return "nothing follows the backslash";
 			*out++ = *in;
-		} else if (quote && *in == quote) {
+		} else if (quote && *in == (quote == '$' ? '\'' : quote)) {
 			quote = '\0';
+		} else if (!quote && *in == '$' && in[1] == '\'') {
+			quote = *in++;
 		} else if (!quote && (*in == '"' || *in == '\'')) {
 			quote = *in;
 		} else {
@@ -64,6 +91,36 @@ const char *words_split(char *line, char **words, size_t max, size_t *nr)
 	}
 }
 
+/* Can it be shown as it is? Not what a terminal would obey, or what is no character at all. */
+static bool is_shown(const char *word)
+{
+	size_t length;
+
+	for (; *word; word += length) {
+		length = utf8_length(word);
+		if (!length || utf8_is_control(word))
+			return false;
+	}
+	return true;
+}
+
+/* Between $' and '. */
+static void print_bytes(const char *word)
+{
+	const unsigned char *c;
+
+	fputs("$'", stdout);
+	for (c = (const unsigned char *)word; *c; c++) {
+		if (*c == '\'' || *c == '\\')
+			printf("\\%c", *c);
+		else if (*c < ' ' || *c > '~')
+			printf("\\%03o", *c);
+		else
+			putchar(*c);
+	}
+	putchar('\'');
+}
+
 /**
  * words_print - print a word so that words_split(), or a shell, reads it as one
  * @word:	the word
@@ -76,6 +133,10 @@ void words_print(const char *word)
 		;
 	if (*word && !*c) {
 		fputs(word, stdout);
+		return;
+	}
+	if (!is_shown(word)) {
+		print_bytes(word);
 		return;
 	}
 	putchar('\'');
