@@ -145,6 +145,15 @@ all_are_watched() {
 	wrong "not $NR are watched: $(cat $OUT)"
 }
 
+# The text and JSON have the same cookies, in the form of ss -e.
+same_cookies() {
+	good twctl idle show "$rule" || return
+	awk 'NR > 1 { print $NF }' $OUT | sort > /tmp/cookies
+	json twctl idle show "$rule" || return
+	grep -o '"cookie": "[0-9a-f]*"' $OUT | sed 's/.*: "\(.*\)"/\1/' | sort |
+		cmp -s - /tmp/cookies || wrong "not $(cat /tmp/cookies): $(cat $OUT)"
+}
+
 # shows ADDRESS: are they as the kernel says?
 shows() {
 	good twctl idle show "$rule" || return
@@ -169,7 +178,7 @@ shows() {
 shows_connections() {
 	rule --port $PORT --timeout 1h || return
 	connections "$1" $PORT || return
-	all_are_watched && shows "$2" && json twctl idle show "$rule" &&
+	all_are_watched && shows "$2" && same_cookies && json twctl idle show "$rule" &&
 		same shown "$(grep -o '"remaining_ns"' $OUT | wc -l)" $NR && has uid 1000
 	result=$?
 	connections_end

@@ -25,6 +25,15 @@ static struct address format_address(uint16_t family, const void *bytes)
 	return address;
 }
 
+/* As ss -e and the tracepoint show it. */
+static struct text format_cookie(uint64_t cookie)
+{
+	struct text text;
+
+	snprintf(text.s, sizeof(text.s), "%" PRIx64, cookie);
+	return text;
+}
+
 /* Address and port, as ss shows them. */
 static void print_end(uint16_t family, const void *bytes, uint16_t port)
 {
@@ -39,9 +48,9 @@ static void print_connection(const struct twheel_connection *connection)
 {
 	print_end(connection->family, connection->local_address, connection->local_port);
 	print_end(connection->family, connection->remote_address, connection->remote_port);
-	printf("%6" PRIu32 " %9s %9s  %" PRIx64 "\n", connection->uid,
+	printf("%6" PRIu32 " %9s %9s  %s\n", connection->uid,
 	       duration_format(connection->idle).s, duration_format(connection->remaining).s,
-	       (uint64_t)connection->cookie);
+	       format_cookie(connection->cookie).s);
 }
 
 static void json_connection(struct json *json, const struct twheel_connection *connection)
@@ -57,7 +66,7 @@ static void json_connection(struct json *json, const struct twheel_connection *c
 	json_number(json, "uid", connection->uid);
 	json_number(json, "idle_ns", connection->idle);
 	json_number(json, "remaining_ns", connection->remaining);
-	json_hex(json, "cookie", connection->cookie);
+	json_string(json, "cookie", format_cookie(connection->cookie).s);
 	json_end(json);
 }
 
