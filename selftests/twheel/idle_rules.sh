@@ -271,6 +271,17 @@ removes() {
 	complaint 1 "there is no rule $first; 'twctl idle list' shows" twctl idle show "$first"
 }
 
+# Two remove them all at once. What one of them has seen and the other has removed is gone, and no
+# error of either.
+remove_twice() {
+	good ./exercise rules || return
+	twctl idle remove all 2> /tmp/first &
+	good twctl idle remove all
+	result=$?
+	wait $! || wrong "the other: $(cat /tmp/first)" || return
+	no_rules && return $result
+}
+
 # Each network namespace has its own.
 other_namespace() {
 	rule --port $PORT --timeout 1h || return
@@ -367,7 +378,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 19
+tap_plan 20
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -386,6 +397,7 @@ tap "watch shows what is closed" watch_counts
 tap "and what would be" dry_run_counts
 tap "watch is plain in a file" watch_is_plain
 tap "remove" removes
+tap "remove all, twice at once" remove_twice
 tap "each network namespace has its own rules" other_namespace
 tap "bad command lines are refused" bad_command_lines
 tap "what cannot be had" bad_targets

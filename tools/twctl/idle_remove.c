@@ -11,9 +11,7 @@ static const struct choice choices[] = { { 0 } };
 
 static int run(int argc, char **argv)
 {
-	struct rules rules = { 0 };
 	uint32_t id = 0;
-	size_t i;
 	int fd;
 
 	next_option(&idle_remove_command, argc, argv);
@@ -28,9 +26,7 @@ static int run(int argc, char **argv)
 		rules_remove(fd, id);
 		return 0;
 	}
-	rules_gather(fd, &rules);
-	for (i = 0; i < rules.nr; i++)
-		rules_remove(fd, rules.rule[i].id);
+	rules_remove_all(fd);
 	return 0;
 }
 

@@ -83,6 +83,11 @@ const char *rules_try_remove(int fd, uint32_t id)
 	return ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule) ? why_not(errno) : NULL;
 }
 
+static void __attribute__((noreturn)) cannot_remove(uint32_t id, const char *why)
+{
+	errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why);
+}
+
 /**
  * rules_remove - remove a rule, or exit
  * @fd:		the device
@@ -95,7 +100,7 @@ void rules_remove(int fd, uint32_t id)
 	if (why && errno == ENOENT)
 		no_rule(id);
 	if (why)
-		errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why);
+		cannot_remove(id, why);
 }
 
 /**
@@ -130,6 +135,27 @@ void rules_gather(int fd, struct rules *rules)
 			errx(EXIT_FAILED, "out of memory");
 		rules->rule[rules->nr] = rule;
 	}
+}
+
+/**
+ * rules_remove_all - remove all rules, or exit
+ * @fd:		the device
+ *
+ * One that has been removed by somebody else meanwhile is gone, as it should be.
+ */
+void rules_remove_all(int fd)
+{
+	struct rules rules = { 0 };
+	const char *why;
+	size_t i;
+
+	rules_gather(fd, &rules);
+	for (i = 0; i < rules.nr; i++) {
+		why = rules_try_remove(fd, rules.rule[i].id);
+		if (why && errno != ENOENT)
+			cannot_remove(rules.rule[i].id, why);
+	}
+	free(rules.rule);
 }
 
 /**

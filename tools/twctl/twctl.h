@@ -282,6 +282,7 @@ const char *rules_try_add(int fd, struct twheel_rule *rule);
 const char *rules_try_remove(int fd, uint32_t id);
 void rules_add(int fd, struct twheel_rule *rule);
 void rules_remove(int fd, uint32_t id);
+void rules_remove_all(int fd);
 bool rules_next(int fd, struct twheel_rule *rule);
 void rules_gather(int fd, struct rules *rules);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
