@@ -6,16 +6,24 @@
  * each scheme all connections are made, then heartbeats begin, and with these the timeouts.
  * Some connections fall silent, and the load tells what became of them. What the timeouts
  * take of the CPU is measured from when each has been due once, to the end.
+ *
+ * Nothing is left of it, even if it is killed: the programs are killed with it, and all of them
+ * are in a network namespace of their own, which then ends, and the rule with it. There the rule
+ * finds no connection of others, either, and the port is free.
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,9 +95,19 @@ static void read_line(struct program *program, char *line, int size)
 	line[strcspn(line, "\n")] = 0;
 }
 
+/* Called by a child. Its parent may have ended before it is said that the child is to end, too. */
+static void end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		err(EXIT_FAILED, "prctl");
+	if (getppid() != parent)
+		_exit(EXIT_FAILED);
+}
+
 static void start(struct program *program, const char *name, char *const *arguments)
 {
 	char path[PATH_MAX], line[64];
+	const pid_t self = getpid();
 	int to[2], from[2];
 
 	path_of(name, path);
@@ -100,6 +118,7 @@ static void start(struct program *program, const char *name, char *const *argume
 	if (program->pid < 0)
 		err(EXIT_FAILED, "fork");
 	if (!program->pid) {
+		end_with(self);
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
 		/* Two megabytes for the first byte that is used would hide the rest. */
@@ -229,6 +248,33 @@ static void read_load(struct program *load, struct connections_result *result)
 }
 
 /* ---- a run */
+
+static const char *why_no_namespace(int error)
+{
+	switch (error) {
+	case EPERM:
+		return "this takes CAP_SYS_ADMIN; run this as root";
+	case EINVAL:
+		return "this kernel has none; it takes CONFIG_NET_NS";
+	case ENOSPC:
+		return "there are too many; see /proc/sys/user/max_net_namespaces";
+	}
+	return strerror(error);
+}
+
+/* A network namespace of its own, in which the loopback device is up. */
+static void leave_network(void)
+{
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+
+	if (unshare(CLONE_NEWNET))
+		errx(EXIT_FAILED, "cannot make a network namespace: %s", why_no_namespace(errno));
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &loopback))
+		err(EXIT_FAILED, "cannot set the loopback device up");
+	close(fd);
+}
 
 static int open_twheel(void)
 {
@@ -385,6 +431,7 @@ void connections_measure(const struct setup *setup, const struct connections_pla
 	size_t i;
 
 	*results = (struct connections_results) { .plan = *plan, .result = result };
+	leave_network();
 	for (i = 0; i < ARRAY_SIZE(schemes); i++) {
 		if (!is_chosen(&schemes[i], list))
 			continue;
