@@ -100,6 +100,22 @@ static u32 age_of(u32 stamp, u64 jiffy)
 	return age > U32_MAX - HZ ? 0 : age;
 }
 
+/* The end of the jiffy that was @age jiffies before @jiffy, the one of @now; not after that. */
+static u64 end_of(u32 age, u64 jiffy, u64 now)
+{
+	s64 end;
+
+	/* This jiffy has not ended. */
+	if (!age)
+		return now;
+	/* Pairs with the WRITE_ONCE() in twheel_watch_note_jiffy(). */
+	end = READ_ONCE(first_jiffy) + (jiffy - age + 1) * TICK_NSEC;
+	/* Jiffies may be lost, and nobody have been told yet. */
+	if (is_periodic())
+		end = max_t(s64, end, now - min(now, (u64)age * TICK_NSEC));
+	return clamp_t(s64, end, 0, now);
+}
+
 /**
  * twheel_watch_active - when was a connection last active?
  * @sk:		a TCP socket
@@ -119,7 +135,6 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 	u32 stamp = READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
 	u32 sent = age_of(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
 	u32 received = age_of(stamp, jiffy), age;
-	s64 end;
 
 	/*
 	 * When both ends connect at the same time, TCP stamps for each that it has sent, and not
@@ -133,13 +148,50 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 		age = received;
 	else if (flags == TWHEEL_WATCH_SENT)
 		age = sent;
-	/* This jiffy has not ended. */
-	if (!age)
-		return now;
-	/* Pairs with the WRITE_ONCE() in twheel_watch_note_jiffy(). */
-	end = READ_ONCE(first_jiffy) + (jiffy - age + 1) * TICK_NSEC;
-	/* Jiffies may be lost, and nobody have been told yet. */
-	if (is_periodic())
-		end = max_t(s64, end, now - min(now, (u64)age * TICK_NSEC));
-	return clamp_t(s64, end, 0, now);
+	return end_of(age, jiffy, now);
+}
+
+/**
+ * twheel_watch_acked - when has the peer of a connection acknowledged something, at the latest?
+ * @sk:		a TCP socket with data in its send queue, or without
+ * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ *
+ * An answer to a probe of its window counts. If nothing of what is in the queue has been
+ * acknowledged yet, it is the time from which that can be: when the first of it was sent.
+ *
+ * Context: any but NMI.
+ * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
+ */
+u64 twheel_watch_acked(const struct sock *sk, u64 now)
+{
+	u64 jiffy = get_jiffies_64();
+	/* Both are written by TCP, with the socket locked; each is read by itself. */
+	u32 age = age_of(READ_ONCE(tcp_sk(sk)->rcv_tstamp), jiffy);
+	/* Microseconds. With nothing on its way, what is sent sets it, too. */
+	u64 sent = READ_ONCE(tcp_sk(sk)->delivered_mstamp) * NSEC_PER_USEC;
+
+	return max(min(sent, now), end_of(age, jiffy, now));
+}
+
+/**
+ * twheel_watch_queue_of - what of a connection's data the peer has not acknowledged
+ * @sk:		a TCP socket
+ * @unacked:	gets the number of bytes that have been sent
+ *
+ * Context: any but NMI. If the socket is locked, this is exact.
+ * Return: the number of bytes that have not been sent.
+ */
+u32 twheel_watch_queue_of(const struct sock *sk, u32 *unacked)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	/*
+	 * Written by TCP, with the socket locked. In this order no difference is negative, unless
+	 * the socket is connected anew.
+	 */
+	const u32 acked = READ_ONCE(tp->snd_una);
+	const u32 sent = READ_ONCE(tp->snd_nxt);
+	const u32 written = READ_ONCE(tp->write_seq);
+
+	*unacked = sent - acked;
+	return written - sent;
 }

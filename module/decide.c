@@ -15,6 +15,7 @@
  * The memory of the watch is there until softirqs that were running are over, see
  * twheel_kick_judge().
  */
+#include <linux/bitops.h>
 #include <linux/jhash.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -28,6 +29,9 @@
 
 /* When to look again whether a connection has come about. */
 #define CONNECT_NS	NSEC_PER_SEC
+
+/* struct twheel_idle_rule::late begins with less than so many nanoseconds, as a power of two. */
+#define LATE_SHIFT	20
 
 /**
  * enum verdict - what becomes of a watch
@@ -48,27 +52,62 @@ enum verdict {
 /* A connection's own share of its rule's spread. */
 static u64 spread_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
 {
-	if (!rule->spec.spread)
+	const u64 spread = twheel_limits_of(rule)->spread;
+
+	if (!spread)
 		return 0;
-	return mul_u64_u32_shr(rule->spec.spread,
-			       jhash_2words((unsigned long)kick->watch.sk,
-					    kick->timer.node.generation, rule->seed), 32);
+	return mul_u64_u32_shr(spread, jhash_2words((unsigned long)kick->watch.sk,
+						    kick->timer.node.generation, rule->seed), 32);
+}
+
+/* When a connection is to be closed if it stays idle, in nanoseconds. */
+static u64 idle_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+			 u64 now)
+{
+	const struct twheel_limits *limits = twheel_limits_of(rule);
+	const struct sock *sk = kick->watch.sk;
+	u64 active;
+
+	if (!limits->idle)
+		return U64_MAX;
+	active = twheel_watch_active(sk, limits->flags, now);
+	/* What it has waited for was there until then, at least. */
+	if (kick->watch.flags & TWHEEL_KICK_WAITED)
+		active = max(active, twheel_watch_acked(sk, now));
+	return active + min_t(u64, limits->idle + spread_of(kick, rule), TWHEEL_TIME_MAX);
+}
+
+/* When it is to be closed, idle or not. */
+static u64 life_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+{
+	const u64 lifetime = twheel_limits_of(rule)->lifetime;
+
+	if (!lifetime)
+		return U64_MAX;
+	return twheel_kick_first_seen(kick) +
+	       min_t(u64, lifetime + spread_of(kick, rule), TWHEEL_TIME_MAX);
 }
 
 /* When a connection is to be closed if nothing happens, in nanoseconds. */
 static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule, u64 now)
 {
-	const u64 spread = spread_of(kick, rule);
-	u64 limit = U64_MAX, active;
+	return min(idle_limit_of(kick, rule, now), life_limit_of(kick, rule));
+}
 
-	if (rule->spec.idle) {
-		active = twheel_watch_active(kick->watch.sk, rule->spec.flags, now);
-		limit = active + min_t(u64, rule->spec.idle + spread, TWHEEL_TIME_MAX);
-	}
-	if (rule->spec.lifetime)
-		limit = min(limit, twheel_kick_first_seen(kick) +
-			    min_t(u64, rule->spec.lifetime + spread, TWHEEL_TIME_MAX));
-	return limit;
+/*
+ * When to close a connection that waits for its peer to acknowledge what is in its send queue, if
+ * nothing happens; 0 if it does not wait. This is exact while its socket is locked.
+ */
+static u64 stalled_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+			    u64 now)
+{
+	const struct sock *sk = kick->watch.sk;
+	u32 unacked;
+
+	if (!twheel_watch_queue_of(sk, &unacked) && !unacked)
+		return 0;
+	return twheel_watch_acked(sk, now) +
+	       min_t(u64, twheel_limits_of(rule)->stalled, TWHEEL_TIME_MAX);
 }
 
 /*
@@ -80,7 +119,7 @@ static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rul
  */
 static u64 take_turn(struct twheel_idle_rule *rule, u64 now, bool waits)
 {
-	const u64 rate = rule->spec.rate, burst = max_t(u64, rate / 10, 1) - 1;
+	const u64 rate = twheel_limits_of(rule)->rate, burst = max_t(u64, rate / 10, 1) - 1;
 	const u64 first = now - min(now, div64_u64(burst * NSEC_PER_SEC, rate));
 	u64 turn = now, token;
 
@@ -176,12 +215,56 @@ static bool is_kernels_own(const struct sock *sk)
 static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, bool busy,
 				u64 now)
 {
+	u64 limit;
+
 	twheel_kick_change(kick, rule, busy ? TWHEEL_KICK_FRESH : 0);
-	if (busy)
+	if (busy) {
 		look_again(kick, now);
-	else
-		arm(kick, limit_of(kick, rule, now));
+		return KEEP;
+	}
+	limit = limit_of(kick, rule, now);
+	if (limit <= now)
+		atomic64_inc(&rule->overdue);
+	arm(kick, limit);
 	return KEEP;
+}
+
+/*
+ * The connection has been idle for long enough, but waits for its peer, until @limit. Looks again
+ * then, or when it may have been idle for as long once more.
+ */
+static void spare_waiting(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+			  u64 now)
+{
+	atomic64_inc(&rule->waited);
+	twheel_kick_give_back(kick, rule);
+	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK, false);
+	set_flag(kick, TWHEEL_KICK_WAITED, true);
+	arm(kick, min(limit, now + twheel_limits_of(rule)->idle));
+}
+
+/*
+ * The connection has been active, or had another reason to be there longer, until a moment ago: it
+ * has until @limit.
+ */
+static void spare_active(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+			 bool waits)
+{
+	if (kick->watch.flags & TWHEEL_KICK_EXPIRED)
+		atomic64_inc(&rule->spared);
+	twheel_kick_give_back(kick, rule);
+	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK, false);
+	/* When it ceases to wait, that counts as activity; but not for ever. */
+	if (!waits)
+		set_flag(kick, TWHEEL_KICK_WAITED, false);
+	arm(kick, limit);
+}
+
+/* Has a dry run counted the connection, without activity since? */
+static bool is_counted(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+{
+	return kick->watch.flags & TWHEEL_KICK_COUNTED &&
+	       twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 }
 
 /*
@@ -194,18 +277,35 @@ static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rul
 static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle_rule *rule,
 			      u64 now)
 {
+	const u64 idle = twheel_limits_of(rule)->idle;
+
 	set_flag(kick, TWHEEL_KICK_COUNTED, true);
-	arm(kick, rule->spec.idle ? now + rule->spec.idle / 2 : U64_MAX);
+	arm(kick, idle ? now + idle / 2 : U64_MAX);
+}
+
+/* Counts a connection that is closed, and by how much too late that is. */
+static void count_closed(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+			 u64 now)
+{
+	const u64 late = now - limit;
+	const unsigned int i = fls64(late >> LATE_SHIFT);
+
+	atomic64_inc(&rule->closed);
+	/* What was idle before there was the rule would only tell how long that was. */
+	if (limit >= rule->added)
+		atomic64_inc(&rule->late[min_t(u32, i, TWHEEL_RULE_LATE - 1)]);
+	trace_twheel_kick(kick->watch.sk, rule->id, twheel_limits_of(rule), now, late);
 }
 
 /* The limit is over, and the socket is locked. */
-static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 now)
+static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule,
+				   u64 limit, u64 now)
 {
 	const bool waits = kick->watch.flags & TWHEEL_KICK_WAITS;
-	struct sock *sk = kick->watch.sk;
+	const bool is_dry = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 	u64 turn;
 
-	if (kick->watch.flags & TWHEEL_KICK_COUNTED) {
+	if (is_counted(kick, rule)) {
 		wait_for_activity(kick, rule, now);
 		return KEEP;
 	}
@@ -219,10 +319,8 @@ static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_
 	}
 	/* Its place is used up. */
 	set_flag(kick, TWHEEL_KICK_WAITS, false);
-	atomic64_inc(&rule->closed);
-	trace_twheel_kick(sk, rule->spec.id, rule->spec.flags,
-			  now - twheel_watch_active(sk, rule->spec.flags, now));
-	if (!(rule->spec.flags & TWHEEL_RULE_DRY_RUN))
+	count_closed(kick, rule, limit, now);
+	if (!is_dry)
 		return CLOSE;
 	wait_for_activity(kick, rule, now);
 	return KEEP;
@@ -244,7 +342,7 @@ static bool arm_anew(struct twheel_kick *kick, struct twheel_idle_rule *rule, u6
 		arm(kick, limit);
 		return true;
 	}
-	if (kick->watch.flags & TWHEEL_KICK_COUNTED &&
+	if (is_counted(kick, rule) &&
 	    limit <= kick->timer.node.deadline + spread_of(kick, rule)) {
 		/* Nothing has come since an idle timeout before the deadline. */
 		wait_for_activity(kick, rule, now);
@@ -273,6 +371,25 @@ static void begin_anew(struct twheel_kick *kick, u64 now)
 	/* Pairs with note_end() in changes.c, which comes before or after. */
 	WRITE_ONCE(kick->watch.ended, 0);
 	twheel_kick_set_first_seen(kick, now);
+}
+
+/* The rule is still the one that applies, and the socket is locked. */
+static enum verdict decide_open(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+				u64 now)
+{
+	const u64 stalled = stalled_limit_of(kick, rule, now);
+
+	if (limit > now) {
+		spare_active(kick, rule, limit, stalled);
+		return KEEP;
+	}
+	limit = max(limit, min(stalled, life_limit_of(kick, rule)));
+	if (limit > now && !is_counted(kick, rule)) {
+		spare_waiting(kick, rule, limit, now);
+		return KEEP;
+	}
+	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_LOOK, false);
+	return decide_expired(kick, rule, min(limit, now), now);
 }
 
 static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding finding)
@@ -304,31 +421,20 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
 		return KEEP;
 	}
 	limit = limit_of(kick, rule, now);
-	if (fresh || limit <= now || dead) {
+	if (fresh || limit <= now || dead || kick->watch.flags & TWHEEL_KICK_MATCH) {
 		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
 					   fresh ? NULL : rule);
 		if (!first)
 			return DROP;
 		if (fresh || first != rule)
 			return decide_rule(kick, first, busy, now);
+		set_flag(kick, TWHEEL_KICK_MATCH, false);
 	}
-	if (busy) {
-		set_flag(kick, TWHEEL_KICK_LOOK, true);
-		look_again(kick, now);
-		return KEEP;
-	}
-	if (limit > now) {
-		/* There was activity at the last moment. */
-		if (kick->watch.flags & TWHEEL_KICK_EXPIRED)
-			atomic64_inc(&rule->spared);
-		twheel_kick_give_back(kick, rule);
-		set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK,
-			 false);
-		arm(kick, limit);
-		return KEEP;
-	}
-	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_LOOK, false);
-	return decide_expired(kick, rule, now);
+	if (!busy)
+		return decide_open(kick, rule, limit, now);
+	set_flag(kick, TWHEEL_KICK_LOOK, true);
+	look_again(kick, now);
+	return KEEP;
 }
 
 /*
@@ -393,7 +499,7 @@ static bool take_share(const struct sock *sk, u64 now)
 /* The timer has come up. Returns whether the worker is to look at it. */
 static bool is_for_worker(struct twheel_kick *kick, u64 now)
 {
-	if (kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK)) {
+	if (kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK | TWHEEL_KICK_WAITED)) {
 		set_flag(kick, TWHEEL_KICK_COUNTED, false);
 		return true;
 	}
@@ -436,14 +542,28 @@ static struct twheel_idle_rule *find_id(struct twheel_watch *watch, u32 id)
 	if (!watch || watch->flags & TWHEEL_KICK_FRESH)
 		return NULL;
 	rule = twheel_kick_rule_of(twheel_kick_of(watch));
-	return rule->spec.id == id ? rule : NULL;
+	return rule->id == id ? rule : NULL;
+}
+
+static void describe(const struct twheel_kick *kick, const struct twheel_idle_rule *rule, u64 now,
+		     struct twheel_connection *connection)
+{
+	const struct sock *sk = kick->watch.sk;
+	u64 limit = limit_of(kick, rule, now);
+
+	limit = max(limit, min(stalled_limit_of(kick, rule, now), life_limit_of(kick, rule)));
+	connection->remaining = limit - min(limit, now);
+	connection->idle = now - twheel_watch_active(sk, twheel_limits_of(rule)->flags, now);
+	connection->unsent = twheel_watch_queue_of(sk, &connection->unacked);
+	if (is_counted(kick, rule))
+		connection->flags |= TWHEEL_CONNECTION_COUNTED;
 }
 
 /**
  * twheel_kick_describe - tell of a connection that a rule applies to
  * @sk:		the socket
  * @id:		the rule, which must be there
- * @connection:	gets its @idle and @remaining
+ * @connection:	gets its @idle and @remaining, and what is in its send queue
  *
  * Context: process.
  * Return: true if so; false if the rule does not apply to it.
@@ -454,7 +574,6 @@ bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connectio
 	spinlock_t *lock = twheel_kick_lock_of(sk);
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
-	u64 limit;
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
@@ -463,11 +582,8 @@ bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connectio
 		watch = twheel_watch_find(&twheel_kick_kind, sk);
 		rule = find_id(watch, id);
 	}
-	if (rule) {
-		limit = limit_of(twheel_kick_of(watch), rule, now);
-		connection->remaining = limit - min(limit, now);
-		connection->idle = now - twheel_watch_active(sk, rule->spec.flags, now);
-	}
+	if (rule)
+		describe(twheel_kick_of(watch), rule, now, connection);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	return rule;

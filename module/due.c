@@ -105,7 +105,7 @@ static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, 
 	u64 deadline = READ_ONCE(timer->node.deadline);
 	enum twheel_watch_finding found;
 	/* Pairs with those of the owner, who counts there how often the socket was busy. */
-	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_FLAGS;
+	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_ACTIONS;
 	bool wanted;
 
 	if (!trylock_sock(sk)) {

@@ -253,7 +253,7 @@ static struct pid *next_process(struct net *net, u32 *id)
 
 	rcu_read_lock();
 	while (!pid && (rule = twheel_rules_from(net, *id + 1))) {
-		*id = rule->spec.id;
+		*id = rule->id;
 		if (rule->pid && is_first(net, rule))
 			pid = get_pid(rule->pid);
 	}

@@ -39,10 +39,6 @@
 #include "inject.h"
 #include "kick.h"
 
-/* What of a rule is a watch's. */
-#define ACTIONS		(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT |		\
-			 TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
-
 /* Guards @nr_users. Taken in process context, outside of all others. */
 static DEFINE_MUTEX(kind_lock);
 static unsigned int nr_users;
@@ -115,7 +111,8 @@ static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, 
 {
 	kick->watch.rule = rule->index;
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags, (rule->spec.flags & ACTIONS) | flags);
+	WRITE_ONCE(kick->watch.flags,
+		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
 	if (flags & TWHEEL_KICK_FRESH)
 		return;
 	atomic64_inc(&rule->watched);
@@ -429,6 +426,56 @@ int twheel_kick_release(const struct twheel_idle_rule *rule)
 void twheel_kick_ask_back(void)
 {
 	make_orphans_due(false);
+}
+
+/* Makes the watch of a socket due, if it has one, and if it is @rule's, should that be given. */
+static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
+{
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	struct twheel_watch *watch;
+	u16 flags;
+
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	watch = twheel_watch_find(&twheel_kick_kind, sk);
+	if (!watch || (rule && watch->rule != rule->index))
+		goto unlock;
+	flags = watch->flags;
+	if (rule)
+		flags = (flags & ~TWHEEL_WATCH_ACTIONS) |
+			(twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS);
+	else
+		flags |= TWHEEL_KICK_MATCH;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(watch->flags, flags);
+	make_due(twheel_kick_of(watch));
+unlock:
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+}
+
+/**
+ * twheel_kick_reconsider - have the worker look at connections again, and wait until it has
+ * @net:	their namespace
+ * @rule:	their rule, which was changed; or NULL: all of the namespace's, as a rule was added
+ *		before others. There is one until this returns
+ *
+ * Context: process; may sleep.
+ * Return: 0; or if some were missed -ENOMEM, or -EINTR if the caller is killed.
+ */
+int twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
+{
+	struct twheel_found found = { };
+	u32 bucket, i;
+	int ret;
+
+	for (bucket = 0; (ret = twheel_find_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
+		for (i = 0; i < found.nr; i++)
+			reconsider(found.socks[i], rule);
+		twheel_found_put(&found);
+	}
+	twheel_found_free(&found);
+	return ret ?: twheel_due_settle(&twheel_rules_of_net(net)->due);
 }
 
 /**

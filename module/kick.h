@@ -23,13 +23,15 @@
 #include "twheel.h"
 #include "watch.h"
 
-/* Flags of a watch beside those of linux/twheel.h, which are bits 6 to 9. */
+/* Flags of a watch beside its action as in linux/twheel.h, which is bit 8 or 9. */
 #define TWHEEL_KICK_FRESH	BIT(0)	/* the rule is a guess, and counts nothing */
 #define TWHEEL_KICK_OWN		BIT(1)	/* the process of the rule has begun the connection */
 #define TWHEEL_KICK_EXPIRED	BIT(2)	/* it is with the worker because it was idle */
 #define TWHEEL_KICK_WAITS	BIT(3)	/* it has a place in the queue, and waits */
 #define TWHEEL_KICK_COUNTED	BIT(4)	/* dry run: nothing has come since it was counted */
 #define TWHEEL_KICK_LOOK	BIT(5)	/* the socket was busy: it may be over */
+#define TWHEEL_KICK_WAITED	BIT(6)	/* it was spared, as it waited for its peer */
+#define TWHEEL_KICK_MATCH	BIT(7)	/* a rule may have come before its own */
 #define TWHEEL_KICK_POSTPONED	BIT(10)	/* it is with the worker for want of a share */
 
 /*
@@ -124,7 +126,7 @@ static inline bool twheel_is_connecting(int state)
 /* Nanoseconds from one connection that a rule may close to the next. */
 static inline u64 twheel_kick_step_of(const struct twheel_idle_rule *rule)
 {
-	return div64_u64(NSEC_PER_SEC, rule->spec.rate);
+	return div64_u64(NSEC_PER_SEC, twheel_limits_of(rule)->rate);
 }
 
 /* kick.c */

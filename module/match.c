@@ -52,21 +52,21 @@ static bool matches_process(const struct twheel_idle_rule *rule, const struct so
 static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
 		    const struct pid *begun_by, bool is_new)
 {
-	const struct twheel_rule *spec = &rule->spec;
-
 	/* Likewise. */
-	if (spec->flags & TWHEEL_RULE_LOCAL_PORT &&
-	    READ_ONCE(inet_sk(sk)->inet_num) != spec->local_port)
+	if (rule->asks & TWHEEL_RULE_LOCAL_PORT &&
+	    READ_ONCE(inet_sk(sk)->inet_num) != rule->local_port)
 		return false;
-	if (spec->flags & TWHEEL_RULE_REMOTE_PORT &&
-	    READ_ONCE(inet_sk(sk)->inet_dport) != htons(spec->remote_port))
+	if (rule->asks & TWHEEL_RULE_REMOTE_PORT &&
+	    READ_ONCE(inet_sk(sk)->inet_dport) != htons(rule->remote_port))
 		return false;
-	if (spec->flags & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
+	if (!twheel_match_list(rule->matches, rule->nr_matches, sk))
+		return false;
+	if (rule->asks & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
 	    !uid_eq(twheel_uid_of(sk), rule->uid))
 		return false;
-	if (spec->flags & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))
+	if (rule->asks & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))
 		return false;
-	return !(spec->flags & TWHEEL_RULE_PID) || matches_process(rule, sk, begun_by, is_new);
+	return !(rule->asks & TWHEEL_RULE_PID) || matches_process(rule, sk, begun_by, is_new);
 }
 
 /**

@@ -22,11 +22,15 @@
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/pid.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/user_namespace.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -72,16 +76,16 @@ struct twheel_idle_rule *twheel_rules_by_index(u32 index)
  * @id:		the id, or less
  *
  * Context: under rcu_read_lock().
- * Return: the first rule with this or a larger id; or NULL.
+ * Return: of the rules with this or a larger id that with the smallest; or NULL.
  */
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id)
 {
-	struct twheel_idle_rule *rule;
+	struct twheel_idle_rule *rule, *first = NULL;
 
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list)
-		if (rule->spec.id >= id)
-			return rule;
-	return NULL;
+		if (rule->id >= id && (!first || rule->id < first->id))
+			first = rule;
+	return first;
 }
 
 /**
@@ -96,7 +100,7 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
 {
 	struct twheel_idle_rule *rule = twheel_rules_from(net, id);
 
-	return rule && rule->spec.id == id ? rule : NULL;
+	return rule && rule->id == id ? rule : NULL;
 }
 
 /*
@@ -107,7 +111,7 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
 /* Finds the cgroup that a rule asks for. */
 static int find_cgroup(struct twheel_idle_rule *rule)
 {
-	struct cgroup *cgroup = cgroup_get_from_id(rule->spec.cgroup);
+	struct cgroup *cgroup = cgroup_get_from_id(rule->cgroup_id);
 
 	if (IS_ERR(cgroup))
 		return -ENOENT;
@@ -130,10 +134,8 @@ static void put_cgroup(struct twheel_idle_rule *rule) { }
 #endif
 
 /* Finds what a rule names. What has been found is for free_rule() to let go of. */
-static int resolve(struct twheel_idle_rule *rule)
+static int resolve(struct twheel_idle_rule *rule, const struct twheel_rule *spec)
 {
-	const struct twheel_rule *spec = &rule->spec;
-
 	if (spec->flags & TWHEEL_RULE_UID) {
 		rule->uid = make_kuid(current_user_ns(), spec->uid);
 		if (!uid_valid(rule->uid))
@@ -147,6 +149,7 @@ static int resolve(struct twheel_idle_rule *rule)
 		if (!rule->ports)
 			return -ENOMEM;
 	}
+	rule->cgroup_id = spec->cgroup;
 	return spec->flags & TWHEEL_RULE_CGROUP ? find_cgroup(rule) : 0;
 }
 
@@ -155,11 +158,49 @@ static void free_rule(struct twheel_idle_rule *rule)
 	put_cgroup(rule);
 	put_pid(rule->pid);
 	bitmap_free(rule->ports);
+	kfree(rule->matches);
+	/* Nobody else has the rule. */
+	kfree(rcu_dereference_protected(rule->limits, true));
 	kfree(rule);
 }
 
+/* What of a rule can be changed later. Returns NULL without memory. */
+static struct twheel_limits *make_limits(const struct twheel_rule *spec)
+{
+	struct twheel_limits *limits = kzalloc(sizeof(*limits), TWHEEL_GFP_USER);
+
+	if (!limits)
+		return NULL;
+	limits->flags = spec->flags & ~TWHEEL_RULE_ASKS;
+	limits->rate = spec->rate ?: TWHEEL_RULE_RATE;
+	limits->idle = spec->idle;
+	limits->lifetime = spec->lifetime;
+	limits->spread = spec->spread;
+	limits->stalled = spec->stalled ?: TWHEEL_RULE_STALLED;
+	memcpy(limits->name, spec->name, sizeof(limits->name));
+	return limits;
+}
+
+/* Gives a rule what it is made of. Returns 0 or -ENOMEM; frees nothing. */
+static int fill_rule(struct twheel_idle_rule *rule, const struct twheel_rule *spec,
+		     const struct twheel_match *matches)
+{
+	struct twheel_limits *limits = make_limits(spec);
+
+	RCU_INIT_POINTER(rule->limits, limits);
+	rule->asks = spec->flags & TWHEEL_RULE_ASKS;
+	rule->local_port = spec->local_port;
+	rule->remote_port = spec->remote_port;
+	rule->nr_matches = spec->nr_matches;
+	if (spec->nr_matches)
+		rule->matches = kmemdup(matches, spec->nr_matches * sizeof(*matches),
+					TWHEEL_GFP_USER);
+	return limits && (rule->matches || !spec->nr_matches) ? 0 : -ENOMEM;
+}
+
 /* Makes a rule, which nobody finds yet. */
-static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_rule *spec)
+static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_rule *spec,
+					  const struct twheel_match *matches)
 {
 	struct twheel_idle_rule *rule = kzalloc(sizeof(*rule), TWHEEL_GFP_USER);
 	int ret = -ENOMEM;
@@ -169,16 +210,19 @@ static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_r
 	spin_lock_init(&rule->lock);
 	rule->net = net;
 	rule->seed = get_random_u32();
-	rule->spec = *spec;
-	rule->spec.rate = spec->rate ?: TWHEEL_RULE_RATE;
-	ret = resolve(rule);
+	ret = fill_rule(rule, spec, matches);
+	if (!ret)
+		ret = resolve(rule, spec);
 	if (!ret)
 		ret = xa_alloc_cyclic(&rules, &rule->index, rule, XA_LIMIT(1, U32_MAX), &next_index,
 				      TWHEEL_GFP_USER);
-	if (ret >= 0)
-		return rule;
-	free_rule(rule);
-	return ERR_PTR(ret);
+	if (ret < 0) {
+		free_rule(rule);
+		return ERR_PTR(ret);
+	}
+	/* As long as there are rules the module stays. The caller has the device open. */
+	__module_get(THIS_MODULE);
+	return rule;
 }
 
 /* The opposite of make_rule(). */
@@ -186,6 +230,8 @@ static void drop_rule(struct twheel_idle_rule *rule)
 {
 	xa_erase(&rules, rule->index);
 	free_rule(rule);
+	/* Who unloads it waits for whoever is here. */
+	module_put(THIS_MODULE);
 }
 
 /*
@@ -214,11 +260,70 @@ static int find_owner(struct twheel_rules *ours)
 	return 0;
 }
 
+/* The limits of a rule, for who holds the mutex. */
+static struct twheel_limits *limits_of(const struct twheel_idle_rule *rule)
+{
+	return rcu_dereference_protected(rule->limits, lockdep_is_held(&rules_lock));
+}
+
+/* Does another rule have this name? The mutex is held. */
+static bool is_name_taken(const struct twheel_rules *ours, const char *name,
+			  const struct twheel_idle_rule *except)
+{
+	const struct twheel_idle_rule *rule;
+
+	if (!*name)
+		return false;
+	list_for_each_entry(rule, &ours->list, list)
+		if (rule != except && !strcmp(limits_of(rule)->name, name))
+			return true;
+	return false;
+}
+
+/* The rule with an id, for who holds the mutex; or NULL. */
+static struct twheel_idle_rule *find_locked(struct net *net, u32 id)
+{
+	struct twheel_idle_rule *rule;
+
+	lockdep_assert_held(&rules_lock);
+	rcu_read_lock();
+	rule = twheel_rules_by_id(net, id);
+	rcu_read_unlock();
+	return rule;
+}
+
 /*
- * Puts a rule at the end of its namespace's, and tells its id. From here on it may be removed.
- * Returns 0, -ENOSPC or -ENOMEM.
+ * Puts a rule into its namespace's list, before the one with the id @before, or at its end.
+ * The mutex is held. Returns 0, -ENOENT, -EEXIST or -ENOSPC.
  */
-static int publish(struct net *net, struct twheel_idle_rule *rule, u32 *id)
+static int insert(struct twheel_rules *ours, struct twheel_idle_rule *rule, u32 before)
+{
+	struct list_head *next = &ours->list;
+	struct twheel_idle_rule *other;
+
+	if (before) {
+		other = find_locked(ours->net, before);
+		if (!other)
+			return -ENOENT;
+		next = &other->list;
+	}
+	if (is_name_taken(ours, limits_of(rule)->name, NULL))
+		return -EEXIST;
+	if (ours->nr == NR_RULES)
+		return -ENOSPC;
+	ours->nr++;
+	rule->id = ++ours->last_id;
+	rule->added = ktime_get_ns();
+	rule->added_boot = ktime_get_boottime_ns();
+	list_add_tail_rcu(&rule->list, next);
+	return 0;
+}
+
+/*
+ * Puts a rule among its namespace's, and tells its id. From here on it may be removed. Returns
+ * what insert() does, or -ENOMEM.
+ */
+static int publish(struct net *net, struct twheel_idle_rule *rule, u32 before, u32 *id)
 {
 	struct twheel_rules *ours = twheel_rules_of_net(net);
 	int ret;
@@ -227,13 +332,9 @@ static int publish(struct net *net, struct twheel_idle_rule *rule, u32 *id)
 	if (ret)
 		return ret;
 	mutex_lock(&rules_lock);
-	ret = ours->nr == NR_RULES ? -ENOSPC : 0;
-	if (!ret) {
-		ours->nr++;
-		rule->spec.id = ++ours->last_id;
-		*id = rule->spec.id;
-		list_add_tail_rcu(&rule->list, &ours->list);
-	}
+	ret = insert(ours, rule, before);
+	if (!ret)
+		*id = rule->id;
 	mutex_unlock(&rules_lock);
 	return ret;
 }
@@ -340,21 +441,24 @@ static void work_on_left(struct work_struct *work)
  * twheel_rules_add - add a rule
  * @net:	its namespace
  * @spec:	the rule, which has been checked; gets its id
+ * @matches:	what it asks for by lists, likewise
  *
  * It applies to connections that begin from now on.
  *
  * Context: process; may sleep.
  * Return: 0; or
  * * %-EINVAL	- the user id means nothing here
- * * %-ENOENT	- there is no such cgroup
+ * * %-ENOENT	- there is no such cgroup, or no rule that it is to come before
+ * * %-EEXIST	- another rule has its name
  * * %-ESRCH	- there is no such process
  * * %-EOPNOTSUPP - this kernel does not tell of changes, or knows no cgroups of sockets
  * * %-ENOSPC	- the namespace has as many rules as there can be
  * * %-ENOMEM, %-EBUSY - no memory, or no number for it
  */
-int twheel_rules_add(struct net *net, struct twheel_rule *spec)
+int twheel_rules_add(struct net *net, struct twheel_rule *spec,
+		     const struct twheel_match *matches)
 {
-	struct twheel_idle_rule *rule = make_rule(net, spec);
+	struct twheel_idle_rule *rule = make_rule(net, spec, matches);
 	int ret;
 
 	if (IS_ERR(rule))
@@ -362,7 +466,7 @@ int twheel_rules_add(struct net *net, struct twheel_rule *spec)
 	ret = twheel_kick_get();
 	if (ret)
 		goto err_drop;
-	ret = publish(net, rule, &spec->id);
+	ret = publish(net, rule, spec->before, &spec->id);
 	if (ret)
 		goto err_put;
 	return 0;
@@ -371,6 +475,71 @@ err_put:
 	twheel_kick_put();
 err_drop:
 	drop_rule(rule);
+	return ret;
+}
+
+/* Begins the queue of connections that wait for their turn anew: the rate may be another one. */
+static void reset_turns(struct twheel_idle_rule *rule)
+{
+	spin_lock_bh(&rule->lock);
+	rule->turn = 0;
+	spin_unlock_bh(&rule->lock);
+}
+
+/* Gives a rule other limits. The mutex is held. Returns 0 or -EEXIST; frees the ones not used. */
+static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *rule,
+			  struct twheel_limits *limits)
+{
+	struct twheel_limits *old = limits_of(rule);
+
+	if (is_name_taken(ours, limits->name, rule)) {
+		kfree(limits);
+		return -EEXIST;
+	}
+	rcu_assign_pointer(rule->limits, limits);
+	kfree_rcu(old, rcu);
+	reset_turns(rule);
+	return 0;
+}
+
+/**
+ * twheel_rules_set - change a rule's limits
+ * @net:	its namespace
+ * @spec:	its id, and the limits, which have been checked
+ *
+ * All of its connections are looked at by the new limits; later, when they are due, if the caller
+ * is killed.
+ *
+ * Context: process; may sleep.
+ * Return: 0; or
+ * * %-ENOENT	- there is no such rule
+ * * %-EEXIST	- another rule has the name
+ * * %-ENOMEM	- no memory
+ */
+int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
+{
+	struct twheel_limits *limits = make_limits(spec);
+	struct twheel_idle_rule *rule;
+	int ret;
+
+	if (!limits)
+		return -ENOMEM;
+	mutex_lock(&rules_lock);
+	rule = find_locked(net, spec->id);
+	if (rule) {
+		/* Until the connections have been looked at it stays. */
+		atomic_inc(&rule->users);
+		ret = replace_limits(twheel_rules_of_net(net), rule, limits);
+	} else {
+		kfree(limits);
+		ret = -ENOENT;
+	}
+	mutex_unlock(&rules_lock);
+	if (!rule)
+		return ret;
+	if (!ret)
+		twheel_kick_reconsider(net, rule);
+	atomic_dec(&rule->users);
 	return ret;
 }
 
@@ -391,9 +560,7 @@ int twheel_rules_remove(struct net *net, u32 id)
 	LIST_HEAD(gone);
 
 	mutex_lock(&rules_lock);
-	rcu_read_lock();
-	rule = twheel_rules_by_id(net, id);
-	rcu_read_unlock();
+	rule = find_locked(net, id);
 	if (rule)
 		unpublish(rule, &gone);
 	mutex_unlock(&rules_lock);
@@ -426,8 +593,7 @@ static int __net_init init_net_rules(struct net *net)
 }
 
 /*
- * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more,
- * or, if it is the module that goes, they give them up now.
+ * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more.
  */
 static void take_rules(struct net *net, struct list_head *gone)
 {
@@ -508,15 +674,15 @@ int __init twheel_rules_init(void)
 }
 
 /**
- * twheel_rules_exit - remove all rules, and leave their connections alone
+ * twheel_rules_exit - there are no rules any more
  *
  * Context: process; may sleep. The device is gone.
  */
 void twheel_rules_exit(void)
 {
 	/*
-	 * Without rules nobody is told of changes: so no change finds a namespace whose part of
-	 * this is gone already.
+	 * There are no rules, and without them nobody is told of changes: so no change finds a
+	 * namespace whose part of this is gone already.
 	 */
 	unregister_pernet_subsys(&net_ops);
 	twheel_find_exit();

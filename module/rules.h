@@ -3,8 +3,9 @@
  * twheel: rules for idle connections
  *
  * rules.c has the rules, rules_ioctl.c what a program can do with them, match.c finds the one that
- * applies to a connection, kick.c has the watches of connections that rules apply to, decide.c
- * closes these, connections.c lists them, find.c looks for those that are there already.
+ * applies to a connection, match_list.c compares it with what a rule asks for by lists, kick.c has
+ * the watches of connections that rules apply to, decide.c closes these, connections.c lists them,
+ * find.c looks for those that are there already.
  */
 #ifndef _TWHEEL_RULES_H
 #define _TWHEEL_RULES_H
@@ -12,6 +13,7 @@
 #include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
@@ -24,6 +26,10 @@
 #include "users.h"
 #include "watch.h"
 
+/* Flags of a struct twheel_rule that say what it asks for. */
+#define TWHEEL_RULE_ASKS	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
+				 TWHEEL_RULE_UID | TWHEEL_RULE_CGROUP | TWHEEL_RULE_PID)
+
 /* Port numbers. */
 #define TWHEEL_PORTS		65536
 
@@ -32,15 +38,47 @@ struct file;
 struct pid;
 
 /**
+ * struct twheel_limits - what of a rule can be changed; constant itself, and replaced as a whole
+ * @rcu:	frees it
+ * @flags:	the action, what is activity, TWHEEL_RULE_DRY_RUN, as in struct twheel_rule
+ * @rate:	likewise, as are the others; not 0
+ * @idle:	an idle timeout, or 0
+ * @lifetime:	a limit on the connection's life, or 0
+ * @spread:	how much later at most
+ * @stalled:	how long the peer may acknowledge nothing; not 0
+ * @name:	the rule's name, or ""
+ */
+struct twheel_limits {
+	struct rcu_head	rcu;
+	u32		flags;
+	u32		rate;
+	u64		idle;
+	u64		lifetime;
+	u64		spread;
+	u64		stalled;
+	char		name[TWHEEL_RULE_NAME];
+};
+
+/**
  * struct twheel_idle_rule - a rule
  * @list:	in the rules of its namespace; RCU
  * @gone:	in the list of those that are being removed together
  * @net:	its namespace; constant
- * @spec:	what was asked for, and its @id; constant
+ * @id:		its number in the namespace; constant once it is in the list
+ * @asks:	what it asks for: those TWHEEL_RULE_* that say so; constant
+ * @local_port:	the port of this machine asked for; constant
+ * @remote_port: the port of the other one asked for; constant
+ * @matches:	what it asks for by lists; constant
+ * @nr_matches:	how many these are; constant
+ * @limits:	when and how it closes connections. Replaced with the mutex of rules.c held; read
+ *		under RCU
+ * @added:	when it was added, in nanoseconds of CLOCK_MONOTONIC; constant
+ * @added_boot:	likewise, of CLOCK_BOOTTIME
  * @index:	its number among the rules of all namespaces; constant. Watches have it
  * @seed:	makes the spread random; constant
  * @uid:	the owner asked for; constant
- * @cgroup:	the cgroup asked for, with a reference, or NULL; constant
+ * @cgroup_id:	the cgroup asked for, or 0; constant
+ * @cgroup:	that cgroup, with a reference, or NULL; constant
  * @pid:	the process asked for, with a reference, or NULL; constant
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
  * @dead:	it is not in the rules of its namespace any more, and its watches must find
@@ -57,15 +95,27 @@ struct pid;
  * @spared:	likewise
  * @delayed:	likewise
  * @missed:	likewise
+ * @overdue:	likewise
+ * @waited:	likewise
+ * @late:	likewise
  */
 struct twheel_idle_rule {
 	struct list_head	list;
 	struct list_head	gone;
 	struct net		*net;
-	struct twheel_rule	spec;
+	u32			id;
+	u32			asks;
+	u16			local_port;
+	u16			remote_port;
+	struct twheel_match	*matches;
+	u32			nr_matches;
+	struct twheel_limits __rcu *limits;
+	u64			added;
+	u64			added_boot;
 	u32			index;
 	u32			seed;
 	kuid_t			uid;
+	u64			cgroup_id;
 	struct cgroup		*cgroup;
 	struct pid		*pid;
 	unsigned long		*ports;
@@ -80,6 +130,9 @@ struct twheel_idle_rule {
 	atomic64_t		spared;
 	atomic64_t		delayed;
 	atomic64_t		missed;
+	atomic64_t		overdue;
+	atomic64_t		waited;
+	atomic64_t		late[TWHEEL_RULE_LATE];
 };
 
 /**
@@ -177,11 +230,17 @@ static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
 /* rules.c */
 int twheel_rules_init(void);
 void twheel_rules_exit(void);
-int twheel_rules_add(struct net *net, struct twheel_rule *spec);
+int twheel_rules_add(struct net *net, struct twheel_rule *spec,
+		     const struct twheel_match *matches);
+int twheel_rules_set(struct net *net, const struct twheel_rule *spec);
 int twheel_rules_remove(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
+
+/* match_list.c */
+bool twheel_match_list_valid(const struct twheel_match *list, u32 nr);
+bool twheel_match_list(const struct twheel_match *list, u32 nr, const struct sock *sk);
 
 /* rules_ioctl.c */
 long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user);
@@ -202,6 +261,7 @@ void twheel_kick_put(void);
 int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
 int twheel_kick_release(const struct twheel_idle_rule *rule);
 void twheel_kick_ask_back(void);
+int twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
 
 /* decide.c */
 bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
@@ -222,6 +282,12 @@ void twheel_find_later(struct net *net, unsigned long delay);
 void twheel_find_everywhere(void);
 void twheel_find_work(struct work_struct *work);
 void twheel_find_stop(struct list_head *nets);
+
+/* How a rule closes connections. The RCU read lock is held. */
+static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)
+{
+	return rcu_dereference(rule->limits);
+}
 
 /* Is this a connection, or a listener, that rules are for? */
 static inline bool twheel_is_for_rules(const struct sock *sk)

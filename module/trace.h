@@ -20,6 +20,8 @@
 #include "base.h"
 #include "watch.h"
 
+struct twheel_limits;
+
 /**
  * twheel_timer_init - a timer is made ready to be armed
  * @timer:	the timer
@@ -230,7 +232,7 @@ TRACE_EVENT(twheel_tick_exit,
  * @sk:		the socket
  * @deadline:	when the timer was due, or would have been: its connection may have ended before
  * @found:	an enum twheel_watch_finding
- * @action:	what is done now: TWHEEL_WATCHED, and flags of the watch; 0 if nothing
+ * @action:	what is done now: TWHEEL_WATCHED, and the watch's action; 0 if nothing
  */
 TRACE_EVENT(twheel_watch,
 	    TP_PROTO(const struct twheel_timer *timer, const struct sock *sk, u64 deadline,
@@ -266,28 +268,38 @@ TRACE_EVENT(twheel_watch,
  * twheel_kick - an idle connection is closed, or would be
  * @sk:		its socket, which is locked
  * @rule:	id of the rule that applies, in the connection's network namespace
- * @flags:	TWHEEL_RULE_*, TWHEEL_WATCH_*
- * @idle:	nanoseconds since the last activity
+ * @limits:	the rule's
+ * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * @late:	nanoseconds since it was due
  */
 TRACE_EVENT(twheel_kick,
-	    TP_PROTO(struct sock *sk, u32 rule, u32 flags, u64 idle),
-	    TP_ARGS(sk, rule, flags, idle),
+	    TP_PROTO(struct sock *sk, u32 rule, const struct twheel_limits *limits, u64 now,
+		     u64 late),
+	    TP_ARGS(sk, rule, limits, now, late),
 	    TP_STRUCT__entry(__field(u64, cookie)
 			     __field(u64, idle)
 			     __field(u32, rule)
 			     __field(u32, flags)
 			     __array(u8, local, sizeof(struct sockaddr_in6))
-			     __array(u8, remote, sizeof(struct sockaddr_in6))),
+			     __array(u8, remote, sizeof(struct sockaddr_in6))
+			     __field(u64, late)
+			     __field(u32, unsent)
+			     __field(u32, unacked)
+			     __array(char, name, TWHEEL_RULE_NAME)),
 	    TP_fast_assign(__entry->cookie = twheel_connection_cookie(sk);
-			   __entry->idle = idle;
+			   __entry->idle = now - twheel_watch_active(sk, limits->flags, now);
 			   __entry->rule = rule;
-			   __entry->flags = flags;
-			   twheel_connection_addresses(sk, __entry->local, __entry->remote);),
-	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d",
+			   __entry->flags = limits->flags;
+			   twheel_connection_addresses(sk, __entry->local, __entry->remote);
+			   __entry->late = late;
+			   __entry->unsent = twheel_watch_queue_of(sk, &__entry->unacked);
+			   memcpy(__entry->name, limits->name, TWHEEL_RULE_NAME);),
+	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d late=%llu unsent=%u unacked=%u name=%s",
 		      __entry->rule, __entry->cookie, __entry->local, __entry->remote,
 		      __entry->idle,
 		      __entry->flags & TWHEEL_WATCH_ABORT ? "abort" : "shutdown",
-		      !!(__entry->flags & TWHEEL_RULE_DRY_RUN)));
+		      !!(__entry->flags & TWHEEL_RULE_DRY_RUN), __entry->late,
+		      __entry->unsent, __entry->unacked, __entry->name));
 #endif
 
 #endif /* _TWHEEL_TRACE_H */

@@ -304,6 +304,8 @@ void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind
 /* activity.c */
 void twheel_watch_note_jiffy(u64 jiffy, u64 now);
 u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
+u64 twheel_watch_acked(const struct sock *sk, u64 now);
+u32 twheel_watch_queue_of(const struct sock *sk, u32 *unacked);
 
 #else
 

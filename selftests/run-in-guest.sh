@@ -172,6 +172,11 @@ dying_groups() {
 
 # The module goes, and takes all its references along.
 unloaded() {
+	# A network namespace goes some time after its programs, and takes its rules along.
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(cat /sys/module/twheel/refcnt)" != 0 ] || break
+		sleep 1
+	done
 	rmmod twheel || return
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		[ "$(dying_groups)" ] || return 0

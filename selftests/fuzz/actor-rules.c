@@ -8,15 +8,66 @@
 #include <sys/times.h>
 #include <linux/twheel_rules.h>
 
+/* When a rule closes connections, and how; perhaps too short, of which it says @is_short. */
+static void choose_limits(struct twheel_rule *rule, struct choices *choices, bool *is_short)
+{
+	*is_short = false;
+	if (one_of(choices, 6)) {
+		rule->flags |= TWHEEL_RULE_KEEP;
+		return;
+	}
+	rule->flags |= one_of(choices, 2) ? TWHEEL_WATCH_ABORT : TWHEEL_WATCH_SHUTDOWN;
+	rule->idle = TWHEEL_IDLE_MIN - MSEC + choose(choices, 40 * MSEC);
+	rule->rate = choose(choices, 3) * 100;
+	*is_short = rule->idle < TWHEEL_IDLE_MIN;
+	if (one_of(choices, 3))
+		rule->flags |= TWHEEL_RULE_DRY_RUN;
+	if (one_of(choices, 3))
+		rule->flags |= TWHEEL_WATCH_RECEIVED;
+	if (one_of(choices, 3))
+		rule->lifetime = 1 + choose(choices, 100 * MSEC);
+	if (one_of(choices, 3))
+		rule->spread = choose(choices, 10 * MSEC);
+	if (one_of(choices, 3))
+		rule->stalled = 1 + choose(choices, 100 * MSEC);
+}
+
+static void choose_name(struct twheel_rule *rule, struct choices *choices)
+{
+	if (one_of(choices, 4))
+		rule->name[0] = 'a' + choose(choices, 4);
+}
+
+/* Some ports and addresses that connections of the arena have, and some that they have not. */
+static void choose_lists(struct twheel_match *match, struct choices *choices, __u16 port)
+{
+	memset(match, 0, sizeof(*match));
+	match->kind = 1 + choose(choices, TWHEEL_MATCH_FAMILY);
+	match->flags = one_of(choices, 3) ? TWHEEL_MATCH_NOT : 0;
+	switch (match->kind) {
+	case TWHEEL_MATCH_REMOTE:
+		match->family = AF_INET;
+		match->prefix = 8;
+		match->address[0] = one_of(choices, 2) ? 127 : 10;
+		return;
+	case TWHEEL_MATCH_FAMILY:
+		match->family = one_of(choices, 2) ? AF_INET : AF_INET6;
+		return;
+	}
+	match->first = one_of(choices, 2) ? port : 1;
+	match->last = one_of(choices, 2) ? match->first : 65535;
+}
+
 static void add_rule(int fd, struct choices *choices, __u16 port)
 {
-	struct twheel_rule rule = {
-		.flags	= one_of(choices, 2) ? TWHEEL_WATCH_ABORT : TWHEEL_WATCH_SHUTDOWN,
-		.idle	= TWHEEL_IDLE_MIN - MSEC + choose(choices, 40 * MSEC),
-		.rate	= choose(choices, 3) * 100,
-	};
+	struct twheel_match matches[4];
+	struct twheel_rule rule = { };
+	bool is_short;
+	__u32 i;
 	int ret;
 
+	choose_limits(&rule, choices, &is_short);
+	choose_name(&rule, choices);
 	if (one_of(choices, 2)) {
 		rule.flags |= TWHEEL_RULE_LOCAL_PORT;
 		rule.local_port = port;
@@ -24,18 +75,44 @@ static void add_rule(int fd, struct choices *choices, __u16 port)
 		rule.flags |= TWHEEL_RULE_REMOTE_PORT;
 		rule.remote_port = port;
 	}
-	if (one_of(choices, 3))
-		rule.flags |= TWHEEL_RULE_DRY_RUN;
-	if (one_of(choices, 3))
-		rule.lifetime = 1 + choose(choices, 100 * MSEC);
-	if (one_of(choices, 3))
-		rule.spread = choose(choices, 10 * MSEC);
+	if (one_of(choices, 3)) {
+		rule.nr_matches = 1 + choose(choices, 4);
+		rule.matches = (uintptr_t)matches;
+		for (i = 0; i < rule.nr_matches; i++)
+			choose_lists(&matches[i], choices, port);
+	}
+	if (one_of(choices, 4))
+		rule.before = choose(choices, 8);
 	ret = call_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
 	trace("rule for port %llu", port, 0, 0, 0, ret);
-	if (rule.idle < TWHEEL_IDLE_MIN ? ret != -EINVAL && ret != -EPERM :
+	if ((ret == -EEXIST && *rule.name) || (ret == -ENOENT && rule.before))
+		return;
+	if (is_short ? ret != -EINVAL && ret != -EPERM :
 	    ret && ret != -ENOSPC && ret != -ENOMEM && ret != -EPERM && ret != -EOPNOTSUPP &&
 	    ret != -EINTR)
 		fuzz_fail("rule: %d", ret);
+}
+
+/* Gives one of the arena's rules other limits: others are of actors who rely on theirs. */
+static void set_rule(int fd, struct choices *choices, __u16 port)
+{
+	struct twheel_rule rule = { .id = choose(choices, 8) }, change = { };
+	bool is_short;
+	int ret;
+
+	if (call_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule) ||
+	    (rule.local_port != port && rule.remote_port != port))
+		return;
+	change.id = rule.id;
+	choose_limits(&change, choices, &is_short);
+	choose_name(&change, choices);
+	ret = call_ioctl(fd, TWHEEL_IOC_RULE_SET, &change);
+	trace("rule %llu is changed", rule.id, 0, 0, 0, ret);
+	if ((ret == -EEXIST && *change.name) || ret == -ENOENT)
+		return;
+	if (is_short ? ret != -EINVAL && ret != -EPERM :
+	    ret && ret != -ENOMEM && ret != -EPERM && ret != -EINTR)
+		fuzz_fail("change of a rule: %d", ret);
 }
 
 static void remove_rule(int fd, struct choices *choices)
@@ -68,13 +145,15 @@ static void list_connections(int fd, struct choices *choices)
 /* Something with rules. */
 void rules_step(int fd, struct choices *choices, __u16 port)
 {
-	switch (choose(choices, 8)) {
+	switch (choose(choices, 9)) {
 	case 0 ... 1:
 		return add_rule(fd, choices, port);
 	case 2 ... 3:
 		return remove_rule(fd, choices);
 	case 4:
 		return list_connections(fd, choices);
+	case 8:
+		return set_rule(fd, choices, port);
 	default:
 		return sleep_ns(choose(choices, 20 * MSEC));
 	}

@@ -32,20 +32,34 @@
 
 /* ---- the calls */
 
-/* Adds a rule: its id is written, and that only if there is no error. */
+/* Do two rules ask for the same, and have the same limits? What is 0 in @asked is as it may be. */
+static inline bool is_same_rule(const struct twheel_rule *asked, const struct twheel_rule *told)
+{
+	return asked->flags == told->flags && (!asked->rate || asked->rate == told->rate) &&
+	       asked->local_port == told->local_port && asked->remote_port == told->remote_port &&
+	       asked->uid == told->uid && asked->pid == told->pid &&
+	       asked->cgroup == told->cgroup && asked->idle == told->idle &&
+	       asked->lifetime == told->lifetime && asked->spread == told->spread &&
+	       (!asked->stalled || asked->stalled == told->stalled) &&
+	       !memcmp(asked->name, told->name, sizeof(told->name)) &&
+	       asked->matches == told->matches && asked->nr_matches == told->nr_matches &&
+	       asked->before == told->before;
+}
+
+/* Adds a rule, and is told of it as it is. On an error nothing is written. */
 static inline int add(int fd, struct twheel_rule *rule)
 {
-	struct twheel_rule copy;
+	struct twheel_rule asked;
 	int ret;
 
 	rule->id = 0xa5a5a5a5;
-	copy = *rule;
+	asked = *rule;
 	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, rule);
-	if (!ret && (!rule->id || rule->id == 0xa5a5a5a5))
+	if (ret)
+		return memcmp(&asked, rule, sizeof(asked)) ? -EPROTO : ret;
+	if (!rule->id || rule->id == 0xa5a5a5a5 || !is_same_rule(&asked, rule))
 		return -EPROTO;
-	if (!ret)
-		copy.id = rule->id;
-	return memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
+	return 0;
 }
 
 /* Adds a rule for a port with an idle timeout. Returns its id or -errno. */
@@ -70,7 +84,7 @@ static inline int remove_rule(int fd, __u32 id)
 	return wh_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 }
 
-/* Asks for the rule after @id. Nothing is written on an error. */
+/* Asks for the rule after @id, but not for its lists. Nothing is written on an error. */
 static inline int next(int fd, __u32 id, struct twheel_rule *rule)
 {
 	struct twheel_rule copy;
@@ -78,6 +92,8 @@ static inline int next(int fd, __u32 id, struct twheel_rule *rule)
 
 	memset(rule, 0xa5, sizeof(*rule));
 	rule->id = id;
+	rule->matches = 0;
+	rule->nr_matches = 0;
 	copy = *rule;
 	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule);
 	return ret && memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;

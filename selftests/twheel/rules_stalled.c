@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rules for idle connections: who waits for his peer is not idle.
+ */
+#include "rules_test.h"
+
+#include <linux/sockios.h>
+
+#define RECEIVED	TWHEEL_WATCH_RECEIVED
+
+/* The longest that a timer of the module may be late for a connection: TCP's stamps are jiffies. */
+#define LATE		(50 * MSEC)
+
+/* Writes until nothing more fits into the send queue. Returns how many bytes. */
+static __u64 fill(int fd)
+{
+	static const char data[65536];
+	__u64 sum = 0;
+	ssize_t n;
+
+	while ((n = send(fd, data, sizeof(data), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0)
+		sum += n;
+	return sum;
+}
+
+/* Reads up to @most bytes of what is there or comes. Returns how many. */
+static __u64 take(int fd, __u64 most)
+{
+	static char data[65536];
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	__u64 sum = 0;
+	ssize_t n;
+
+	while (sum < most && poll(&pollfd, 1, GUARD_MS) == 1) {
+		n = recv(fd, data, most - sum < sizeof(data) ? most - sum : sizeof(data), 0);
+		if (n <= 0)
+			break;
+		sum += n;
+	}
+	return sum;
+}
+
+/* What both ends send arrives, or is lost. */
+static int set_up(bool up)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int ret = ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
+
+	close(fd);
+	return ret;
+}
+
+/* Adds a rule with a limit of its own for peers that acknowledge nothing. */
+static int add_stalled(int fd, __u32 flags, __u16 port, __u64 idle, __u64 stalled)
+{
+	struct twheel_rule rule = {
+		.flags		= LOCAL | ABORT | flags,
+		.local_port	= port,
+		.idle		= idle,
+		.stalled	= stalled,
+	};
+
+	return add(fd, &rule) ?: (int)rule.id;
+}
+
+/* Waits until a connection is closed, and tells when that was; or 0. */
+static __u64 end_of(int fd)
+{
+	return wait_tcp_state(fd, TCP_CLOSE) ? now_ns() : 0;
+}
+
+TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	struct twheel_rule rule;
+	struct pair pair;
+	__u64 sum;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	sum = fill(pair.server);
+	ASSERT_LT(0, sum);
+	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
+	/* Nothing is read, sent or acknowledged, but for probes of the window. */
+	sleep_ns(10 * idle);
+	EXPECT_TRUE(is_open(&pair));
+	rule = look(self->fd, id);
+	EXPECT_LE(5, rule.waited);
+	EXPECT_EQ(0, rule.closed);
+	EXPECT_EQ(0, rule.spared);
+	EXPECT_EQ(sum, take(pair.client, sum));
+	/* And now it is idle. */
+	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
+	EXPECT_EQ(1, look(self->fd, id).closed);
+}
+
+/* A client that sends nothing gets what it has asked for, and the idle timeout begins then. */
+TEST_F_TIMEOUT(rules, a_download_is_no_idle_client, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	__u64 sum, done, end;
+	struct pair pair;
+	int id, i;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	sum = fill(pair.server);
+	id = add_port(self->fd, LOCAL | ABORT | RECEIVED, self->port, idle);
+	for (i = 0; i < 30; i++) {
+		sum -= take(pair.client, 65536);
+		sum += fill(pair.server);
+		sleep_ns(100 * MSEC);
+	}
+	ASSERT_TRUE(is_open(&pair));
+	EXPECT_EQ(sum, take(pair.client, sum));
+	done = now_ns();
+	end = end_of(pair.server);
+	EXPECT_LE(done + idle - LATE, end);
+	EXPECT_GE(done + idle + LATE, end);
+	EXPECT_LE(1, look(self->fd, id).waited);
+}
+
+/* What is acknowledged at once does not keep a client that sends nothing. */
+TEST_F_TIMEOUT(rules, a_client_that_only_gets_is_closed, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	struct pair pair;
+	__u64 begin;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	begin = now_ns();
+	id = add_port(self->fd, LOCAL | ABORT | RECEIVED, self->port, idle);
+	while (!look(self->fd, id).closed && now_ns() < begin + 3 * idle) {
+		say(pair.server, pair.client);
+		sleep_ns(5 * MSEC);
+	}
+	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_GE(begin + 2 * idle, now_ns());
+}
+
+/* The peer is gone, with data on its way. */
+TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC, stalled = 2 * SEC;
+	struct twheel_rule rule;
+	__u64 sent, end;
+	struct pair pair;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	id = add_stalled(self->fd, RECEIVED, self->port, idle, stalled);
+	ASSERT_LT(0, id);
+	ASSERT_EQ(0, set_up(false));
+	sleep_ns(100 * MSEC);
+	sent = now_ns();
+	ASSERT_EQ(1, send(pair.server, "x", 1, 0));
+	end = end_of(pair.server);
+	EXPECT_LE(sent + stalled, end);
+	EXPECT_GE(sent + stalled + LATE, end);
+	EXPECT_EQ(ETIMEDOUT, socket_error(pair.server));
+	rule = look(self->fd, id);
+	EXPECT_EQ(1, rule.closed);
+	EXPECT_LE(1, rule.waited);
+	/* Its sockets, and with them its network namespace, can go. */
+	ASSERT_EQ(0, set_up(true));
+	/* It is closed when it was due, and that was not when it had become idle. */
+	EXPECT_EQ(1, rule.late[0] + rule.late[1] + rule.late[2] + rule.late[3] + rule.late[4]);
+}
+
+TEST_F_TIMEOUT(rules, who_has_no_time_is_not_spared, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	struct pair pair;
+	__u64 begin;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_LT(0, fill(pair.server));
+	begin = now_ns();
+	id = add_stalled(self->fd, RECEIVED, self->port, idle, 1);
+	ASSERT_LT(0, id);
+	EXPECT_GE(begin + idle + LATE, end_of(pair.server));
+	EXPECT_EQ(0, look(self->fd, id).waited);
+	EXPECT_EQ(1, look(self->fd, id).closed);
+}
+
+/* A limit on its life closes a connection whatever it does. */
+TEST_F_TIMEOUT(rules, who_waits_does_not_live_longer, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags		= LOCAL | ABORT,
+		.local_port	= self->port,
+		.idle		= 300 * MSEC,
+		.lifetime	= SEC,
+	};
+	struct pair pair;
+	__u64 begin, end;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	begin = now_ns();
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_LT(0, fill(pair.server));
+	end = end_of(pair.server);
+	EXPECT_LE(begin + SEC, end);
+	EXPECT_GE(begin + SEC + LATE, end);
+	EXPECT_LE(1, look(self->fd, rule.id).waited);
+}
+
+TEST_F_TIMEOUT(rules, a_dry_run_spares_them_too, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	struct pair pair;
+	__u64 sum;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	sum = fill(pair.server);
+	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
+	sleep_ns(5 * idle);
+	EXPECT_EQ(0, look(self->fd, id).closed);
+	EXPECT_EQ(sum, take(pair.client, sum));
+	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	EXPECT_TRUE(is_open(&pair));
+}
+
+TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)
+{
+	struct twheel_connection connection;
+	struct pair pair;
+	__u64 sum, cursor = 0;
+	int id, unsent;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
+	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
+	EXPECT_EQ(0, connection.unsent);
+	EXPECT_EQ(0, connection.unacked);
+	sum = fill(pair.server);
+	cursor = 0;
+	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
+	ASSERT_EQ(0, ioctl(pair.server, SIOCOUTQNSD, &unsent));
+	EXPECT_EQ(unsent, connection.unsent);
+	EXPECT_LT(0, connection.unsent);
+	EXPECT_GT(sum, connection.unsent);
+	/* One that is lost on its way. */
+	ASSERT_EQ(sum, take(pair.client, sum));
+	ASSERT_EQ(0, set_up(false));
+	ASSERT_EQ(5, send(pair.server, "12345", 5, 0));
+	cursor = 0;
+	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
+	EXPECT_EQ(0, connection.unsent);
+	EXPECT_EQ(5, connection.unacked);
+	ASSERT_EQ(0, set_up(true));
+}
+
+TEST_HARNESS_MAIN
