@@ -89,7 +89,7 @@ error_in_line_7() {
 error_of_the_kernel() {
 	loaded "--port 80 --timeout 1m" || return
 	file "--port 80 --timeout 2m" "--port 81 --timeout 2m" "--port 82 --timeout 1ms"
-	refused "$FILE:3: cannot add the rule: the timeout is shorter than 10 ms; give" || return
+	refused "$FILE:3: cannot add the rule: the timeout is shorter than 10 ms, or" || return
 	file "--port 81 --timeout 2m" "" "--port 82 --timeout 30000d"
 	refused "$FILE:3: cannot add the rule: the timeout and its spread are longer"
 }
@@ -159,7 +159,7 @@ order_is_kept() {
 	loaded "--port 80 --timeout 1m" "--uid 0 --timeout 1h" "--port 81 --timeout 1m" || return
 	file "--uid 1000 --timeout 1h" "--port 80 --timeout 1m" "--uid 0 --timeout 1h" \
 		"--port 81 --timeout 1m"
-	load_says 0 4 3 && rules "--uid 1000 --timeout 1h" "--port 80 --timeout 1m" \
+	load_says 3 1 0 && rules "--uid 1000 --timeout 1h" "--port 80 --timeout 1m" \
 		"--uid 0 --timeout 1h" "--port 81 --timeout 1m"
 }
 
@@ -207,7 +207,8 @@ age_is_kept() {
 
 save_and_load() {
 	good twctl idle remove all
-	for options in "--port 80 --timeout 1m" "--port 80 --timeout 1m" \
+	for options in "--port 80 --remote 10.0.0.0/8 --not-remote 10.1.0.0/16 --keep" \
+		"--name web --port 80,443 --timeout 1m --stalled 5s" \
 		"--remote-port 1 --uid 0 --lifetime 1001ms --spread 1ns --rate 4294967295" \
 		"--uid 4294967294 --timeout 16777217us --activity received --action shutdown" \
 		"--port 65535 --timeout 8589934593ns --lifetime 106751d --activity sent --dry-run"; do

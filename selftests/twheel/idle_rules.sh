@@ -52,21 +52,21 @@ list_says_what_was_asked() {
 		--lifetime 2h --spread 5s --activity received --action shutdown \
 		--rate 50/s --dry-run && one_line $OUT || return
 	rule=${LINE#'{"id": '}
-	rule=${rule%'}'}
+	rule=${rule%%,*}
 	good twctl idle list || return
-	says "^ +$rule +1.5 m +2 h +5 s received dry-run +50 +0 +0  port=7001 remote-port=7002 pid=$$ uid=1000$" || return
+	says "^ +$rule - +1.5 m +2 h +5 s received dry-run +50 +0 +0  port=7001 remote-port=7002 pid=$$ uid=1000$" || return
 	json twctl idle list || return
 	has id "$rule" local_port 7001 remote_port 7002 pid $$ uid 1000 \
 		timeout_ns 90000000000 lifetime_ns 7200000000000 spread_ns 5000000000 \
 		activity '"received"' action '"shutdown"' dry_run true rate 50 \
-		watched 0 closed 0 || return
+		stalled_ns 60000000000 name null place 1 watched 0 closed 0 || return
 	good twctl idle remove "$rule" && no_rules
 }
 
 defaults() {
 	rule --uid 0 --lifetime 1d || return
 	good twctl idle list || return
-	says "^ +$rule +- +1 d +- - +abort +1000 +0 +0  uid=0$" || return
+	says "^ +$rule - +- +1 d +- - +abort +1000 +0 +0  uid=0$" || return
 	json twctl idle list || return
 	has local_port null remote_port null cgroup null timeout_ns 0 \
 		activity '"either"' || return
@@ -157,12 +157,12 @@ same_cookies() {
 # shows ADDRESS: are they as the kernel says?
 shows() {
 	good twctl idle show "$rule" || return
-	says '^LOCAL +REMOTE +UID +IDLE +REMAINING +COOKIE$' && lines $((NR + 1)) || return
+	says '^LOCAL +REMOTE +UID +IDLE +REMAINING +UNSENT +UNACKED +COOKIE$' && lines $((NR + 1)) || return
 	netstat -nt > /tmp/netstat
 	awk -v port=":$PORT\$" -v nr=$NR -v address="$1" '
 		BEGIN {
 			shown = "^" address port
-			sub(/\$$/, " +" address ":[0-9]+ +1000 +(0 n|[0-9.]+ m?)s +[0-9.]+ [mh] +[0-9a-f]+$",
+			sub(/\$$/, " +" address ":[0-9]+ +1000 +(0 n|[0-9.]+ m?)s +[0-9.]+ [mh] +0 +0 +[0-9a-f]+$",
 			    shown)
 		}
 		{
@@ -249,7 +249,7 @@ dry_run_counts() {
 watch_is_plain() {
 	rule --port $PORT --timeout 1h && good twctl idle watch --count 2 100ms || return
 	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
-	says "^ +$rule( +0){6} +-  port=$PORT$" "^ +$rule( +0){6} +0.0  port=$PORT$" || return
+	says "^ +$rule( +0){8} +-  port=$PORT$" "^ +$rule( +0){8} +0.0  port=$PORT$" || return
 	if grep -q "$(printf '\033')" $OUT; then
 		wrong "an escape sequence in a file"
 	fi
@@ -259,16 +259,17 @@ watch_is_plain() {
 # A rule that has gone leaves its connections alone.
 removes() {
 	connections 4 $PORT || return
-	rule --port $PORT --timeout 1h && first=$rule && rule --port $PORT --lifetime 1h &&
+	rule --port $PORT --timeout 1h && first=$rule &&
+		never_applies twctl idle --port $PORT --lifetime 1h &&
 		same pending "$(total pending)" $NR &&
 		good twctl idle remove "$first" && good twctl idle remove all && no_rules &&
 		same pending "$(total pending)" 0 && same open "$(nr_open $PORT)" $NR
 	result=$?
 	connections_end
 	[ $result = 0 ] || return
-	complaint 1 "there is no rule $first; 'twctl idle list' shows" twctl idle remove "$first" ||
+	complaint 1 "there is no rule '$first'; 'twctl idle list' shows" twctl idle remove "$first" ||
 		return
-	complaint 1 "there is no rule $first; 'twctl idle list' shows" twctl idle show "$first"
+	complaint 1 "there is no rule '$first'; 'twctl idle list' shows" twctl idle show "$first"
 }
 
 # Two remove them all at once. What one of them has seen and the other has removed is gone, and no
@@ -286,13 +287,180 @@ remove_twice() {
 other_namespace() {
 	rule --port $PORT --timeout 1h || return
 	json unshare -n twctl idle list && prints "[]" || return
-	complaint 1 "there is no rule $rule" unshare -n twctl idle show "$rule" || return
+	complaint 1 "there is no rule '$rule'" unshare -n twctl idle show "$rule" || return
 	json twctl idle list && has id "$rule" || return
 	good twctl idle remove all
 }
 
+# never_applies COMMAND...: the rule is added, and it is told that another one takes all.
+never_applies() {
+	"$@" > $OUT 2> $ERR || wrong "$*: status $?: $(cat $ERR)" || return
+	one_line $ERR || wrong "not one line: $(cat $ERR)" || return
+	case $LINE in
+	"twctl: rule "*" will never apply: rule "*" comes before it and takes all; "*) ;;
+	*) wrong "$*: $LINE" ;;
+	esac
+}
+
+# with_connections FUNCTION: while there are some.
+with_connections() {
+	connections 4 $PORT || return
+	"$@"
+	result=$?
+	connections_end
+	return $result
+}
+
+# Names, and an order: who comes first takes them.
+names_and_order() {
+	good twctl idle add web --port $PORT --timeout 1h && prints "rule web" || return
+	good twctl idle list --json && has name '"web"' place 1 watched $NR || return
+	complaint 1 "rule web is the same; change it with 'twctl idle set'" \
+		twctl idle --port $PORT --timeout 60m || return
+	complaint 1 "another rule has this name" twctl idle add web --port 1 --timeout 1h || return
+	never_applies twctl idle add late --port $PORT --remote 127.0.0.0/8 --timeout 2h || return
+	good twctl idle add early --before web --port $PORT --remote 127.0.0.0/8 --keep || return
+	good twctl idle list || return
+	same order "$(awk 'NR > 1 { print $2 }' $OUT | tr '\n' ' ')" "early web late " || return
+	json twctl idle stats early && has watched $NR action '"keep"' || return
+	json twctl idle stats web && has watched 0 || return
+	complaint 1 "there is no rule 'nix' to come before" \
+		twctl idle add x --before nix --port 1 --timeout 1h || return
+	good twctl idle remove early && json twctl idle stats web && has watched $NR
+}
+
+# A rule that is changed keeps what it has counted.
+set_changes() {
+	good twctl idle add web --port $PORT --timeout 1h --dry-run || return
+	good twctl idle set web --timeout 500ms || return
+	json twctl idle watch --count 3 500ms && json twctl idle stats web &&
+		has closed $NR matched $NR timeout_ns 500000000 dry_run true || return
+	good twctl idle show web && says "counted +0 +0 " || return
+	same open "$(nr_open $PORT)" $NR || return
+	good twctl idle set web --live --name www || return
+	json twctl idle watch --count 3 500ms && json twctl idle stats www &&
+		has closed $((2 * NR)) matched $NR dry_run false && same open "$(nr_open $PORT)" 0
+}
+
+set_refuses() {
+	complaint 1 "there is no rule 'web'" twctl idle set web --timeout 1s || return
+	complaint 2 "which rule\? Give its ID or NAME" twctl idle set --timeout 1s || return
+	good twctl idle add web --port $PORT --timeout 1h || return
+	complaint 2 "what is to be changed" twctl idle set web || return
+	complaint 2 "without a timeout and a lifetime" twctl idle set web --timeout none || return
+	complaint 2 "exclude each other" twctl idle set web --live --dry-run || return
+	good twctl idle set web --timeout none --lifetime 2h --stalled none --rate 5 --name '' &&
+		json twctl idle list &&
+		has name null timeout_ns 0 lifetime_ns 7200000000000 stalled_ns 1 rate 5 || return
+	good twctl idle remove all
+}
+
+# Adding a rule says how many are closed at once.
+says_what_is_overdue() {
+	sleep 1
+	good twctl idle add --dry-run --port $PORT --timeout 100ms &&
+		says "^$NR of $NR connections have been idle for longer already: only counted" &&
+		good twctl idle remove all &&
+		good twctl idle add --port $PORT --timeout 100ms --rate 1 &&
+		says "already: they are closed now$" "^at 1 a second this takes 5 s$"
+}
+
+lists_find() {
+	watches $NR --port 1,$PORT,9000-9010 && watches $NR --port 1 --port $PORT &&
+		watches $NR --port 6999-7000 && watches 0 --port 1,2 &&
+		watches $((2 * NR)) --uid user --remote 127.0.0.0/8 &&
+		watches 0 --uid user --not-remote 127.0.0.0/8 &&
+		watches $((2 * NR)) --uid user --not-remote 10.0.0.0/8,fe80::/10 &&
+		watches $((2 * NR)) --uid user --family inet &&
+		watches 0 --uid user --family inet6 && watches $NR --uid user --not-port $PORT
+}
+
+# What was given in another order, or twice, is the same.
+lists_are_shown() {
+	good twctl idle add --port 443,80,8000-8099,80 --not-remote 10.1.2.3/8 --timeout 1h &&
+		good twctl idle list &&
+		says "  port=80,443,8000-8099 not-remote=10.0.0.0/8$" || return
+	complaint 1 "is the same" twctl idle add --port 80 --port 8000-8099,443 \
+		--not-remote 10.0.0.0/8 --timeout 1h || return
+	json twctl idle list && has not_remote_list '"10.0.0.0/8"' local_port null &&
+		says '"port_list": "80,443,8000-8099", ' || return
+	good twctl idle remove all
+}
+
+bad_lists() {
+	complaint 2 "--port 'x' is not a number" twctl idle --port 1,x || return
+	complaint 2 "--port '' is not a number" twctl idle --port 1, || return
+	complaint 2 "--port '9-8' ends before it begins" twctl idle --port 9-8 || return
+	complaint 2 "--remote '10' is not an address" twctl idle --remote 10/8 || return
+	complaint 2 "has a prefix that is not from 0 to 32" twctl idle --remote 10.0.0.0/33 || return
+	complaint 2 "has a prefix that is not from 0 to 128" twctl idle --remote ::/x || return
+	complaint 2 "--family 'ipx' is not inet or inet6" twctl idle --family ipx || return
+	complaint 2 "more than 64 ports" twctl idle --timeout 1 --port "$(seq -s , 1 65)"
+}
+
+bad_names() {
+	for name in 1a -a a/b "a b" ""; do
+		complaint 2 "'$name' is no name" twctl idle add --port 1 --timeout 1 -- "$name" || return
+	done
+	complaint 2 "'all' cannot be a name" twctl idle add all --port 1 --timeout 1 || return
+	complaint 2 "cannot be a name" twctl idle add abcdefghijklmnopqrstuvwxyzabcdef --port 1
+}
+
+bad_exceptions() {
+	complaint 2 "with --keep nothing is closed" twctl idle --keep --port 1 --timeout 1
+}
+
+INSTANCES=/sys/kernel/tracing/instances
+
+nr_instances() {
+	find $INSTANCES -name 'twctl-idle-*' -maxdepth 1 | wc -l
+}
+
+# A line for each, as it happens; and nothing of it is left.
+log_tells() {
+	twctl idle log --count $NR > /tmp/log 2>&1 &
+	log=$!
+	twctl idle log --json --count $NR > /tmp/log.json 2>&1 &
+	json_log=$!
+	for _ in $(seq 100); do
+		[ "$(nr_instances)" != 2 ] || break
+		sleep 0.05
+	done
+	good twctl idle add web --port $PORT --timeout 300ms || return
+	wait $log && wait $json_log || wrong "the log ended with an error" || return
+	cp /tmp/log $OUT
+	lines $NR && says "^20.* rule [0-9]+ web: closed 127.0.0.1:$PORT from 127.0.0.1:[0-9]+, idle [0-9.]+ m?s, late .*, unsent 0, unacked 0$" || return
+	cp /tmp/log.json $OUT
+	lines $NR && has name '"web"' action '"abort"' dry_run false unsent 0 unacked 0 || return
+	same instances "$(nr_instances)" 0
+}
+
+# One that was killed leaves its instance to the next.
+log_cleans_up() {
+	twctl idle log > /dev/null 2>&1 &
+	log=$!
+	for _ in $(seq 100); do
+		[ "$(nr_instances)" != 1 ] || break
+		sleep 0.05
+	done
+	kill -9 $log
+	wait $log 2> /dev/null
+	same instances "$(nr_instances)" 1 || return
+	twctl idle log > /dev/null 2>&1 &
+	log=$!
+	for _ in $(seq 100); do
+		[ ! -d $INSTANCES/twctl-idle-$log ] || [ "$(nr_instances)" != 1 ] || break
+		sleep 0.05
+	done
+	same instances "$(nr_instances)" 1 || return
+	kill $log
+	wait $log || wrong "status $?" || return
+	same instances "$(nr_instances)" 0
+}
+
 bad_command_lines() {
-	for command in idle "idle list" "idle show" "idle watch" "idle remove"; do
+	for command in idle "idle add" "idle set" "idle list" "idle show" "idle stats" \
+		"idle watch" "idle log" "idle remove"; do
 		# shellcheck disable=SC2086 # with its part
 		good twctl $command --help && says "^usage: twctl $command " || return
 		# shellcheck disable=SC2086
@@ -301,7 +469,8 @@ bad_command_lines() {
 	done
 	complaint 2 "idle: there is no command 'idle foo'; see 'twctl idle --help'" twctl idle foo ||
 		return
-	for command in "idle -d foo" "idle list foo" "idle show 1 foo" "idle remove all foo" \
+	for command in "idle -d foo" "idle add foo foo" "idle log foo" "idle list foo" \
+		"idle show 1 foo" "idle remove all foo" \
 		"idle watch 1 foo"; do
 		# shellcheck disable=SC2086
 		complaint 2 "'foo' is too much" twctl $command || return
@@ -314,8 +483,8 @@ bad_command_lines() {
 	for number in 0 65536 -1 x ""; do
 		complaint 2 "--port '$number' is not a number" twctl idle --port "$number" || return
 	done
-	for number in 0 4294967296 -1 x ""; do
-		complaint 2 "ID '$number' is not a number" twctl idle remove -- "$number" || return
+	for name in 0 4294967296 -1 x ""; do
+		complaint 1 "there is no rule '$name'" twctl idle remove -- "$name" || return
 	done
 	complaint 2 "--timeout is 0" twctl idle --timeout 0 || return
 	complaint 2 "--lifetime 'x' is not" twctl idle --lifetime x || return
@@ -325,8 +494,9 @@ bad_command_lines() {
 	complaint 2 "--uid '4294967295' is not" twctl idle --uid 4294967295 || return
 	complaint 2 "--action 'kill' is not abort or shutdown" twctl idle --action kill || return
 	complaint 2 "--activity 'acks' is not received, sent or either" twctl idle -a acks || return
-	complaint 2 "which rule\? Give its ID, or 'all'" twctl idle remove || return
-	complaint 2 "which rule\? Give its ID" twctl idle show
+	complaint 2 "which rule\? Give its ID or NAME, or 'all'" twctl idle remove || return
+	complaint 2 "which rule\? Give its ID or NAME" twctl idle show || return
+	bad_lists && bad_names && bad_exceptions
 }
 
 bad_targets() {
@@ -352,8 +522,7 @@ not_permitted() {
 		complaint 1 "cannot list the rules: this takes CAP_NET_ADMIN" \
 			su user -c "twctl idle list" &&
 		complaint 1 "this takes CAP_NET_ADMIN" su user -c "twctl idle show 1" &&
-		complaint 1 "cannot remove rule 1: this takes CAP_NET_ADMIN" \
-			su user -c "twctl idle remove 1"
+		complaint 1 "this takes CAP_NET_ADMIN" su user -c "twctl idle remove 1"
 	result=$?
 	chmod 600 /dev/twheel
 	return $result
@@ -378,7 +547,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 20
+tap_plan 28
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -397,6 +566,14 @@ tap "watch shows what is closed" watch_counts
 tap "and what would be" dry_run_counts
 tap "watch is plain in a file" watch_is_plain
 tap "remove" removes
+tap "names, and an order" with_connections names_and_order
+tap "what is changed keeps its counts" with_connections set_changes
+tap "what cannot be changed" set_refuses
+tap "adding says what has been idle for longer" with_connections says_what_is_overdue
+tap "lists find their connections" with_connections lists_find
+tap "lists are shown in one form" lists_are_shown
+tap "log tells of each that is closed" with_connections log_tells
+tap "log leaves nothing behind" log_cleans_up
 tap "remove all, twice at once" remove_twice
 tap "each network namespace has its own rules" other_namespace
 tap "bad command lines are refused" bad_command_lines

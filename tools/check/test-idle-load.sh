@@ -195,7 +195,7 @@ directory() {
 --port 2 --timeout 1m
 --port 1 --timeout 1m' "$directory/" || return
 	echo '--port 1' >> "$directory/9.conf"
-	refuses "$directory/9.conf:2: give a --timeout, or a --lifetime, or both; see 'twctl idle --help'" \
+	refuses "$directory/9.conf:2: give a --timeout, or a --lifetime, or both, or --keep; see 'twctl idle --help'" \
 		"$directory/" || return
 	ln -sf /nowhere "$directory/9.conf"
 	refuses "$directory/9.conf: No such file or directory; give a file, a directory, or - for standard input" \

@@ -15,13 +15,13 @@ units=$root/usr/lib/systemd/system
 # What systemd-analyze calls exposure, in tenths: 100 is without any protection. Most of what is
 # left is root, and the host's network, which is what the rules are for; and with the metrics, that
 # the directory for them is another user's.
-declare -A exposure=([twheel-idle]=20 [twheel-metrics]=22)
+declare -A exposure=([twheel-idle]=20 [twheel-idle-log]=20 [twheel-metrics]=22)
 
 installs() {
 	make -s -C "$TOP/tools/twctl" install O="$BUILD" DESTDIR="$root" PREFIX=/usr \
 		> "$tmp/output" 2>&1 || return
 	find "$root" > "$tmp/output"
-	[ "$(ls "$units")" = $'twheel-idle.service\ntwheel-metrics.service\ntwheel-metrics.timer' ] &&
+	[ "$(ls "$units")" = $'twheel-idle-log.service\ntwheel-idle.service\ntwheel-metrics.service\ntwheel-metrics.timer' ] &&
 		! grep -r @PREFIX@ "$units" && [ -d "$root/etc/twheel/idle.d" ] &&
 		[ -z "$(find "$units" -type f ! -perm 644)" ] &&
 		[ -z "$(ls "$root"/etc/twheel/idle.d/*.conf 2> /dev/null)" ]
@@ -45,8 +45,8 @@ verify() {
 }
 
 verify_finds() {
-	! verify "$1" 's/^DeviceAllow/DeviceAllows/' && ! verify "$1" 's|/bin/twctl|/bin/nothing|' &&
-		! verify "$1" 's/^Type=oneshot/Type=once/'
+	! verify "$1" 's/^UMask/UMasks/' && ! verify "$1" 's|/bin/twctl|/bin/nothing|' &&
+		! verify "$1" 's/^Type=.*/Type=once/'
 }
 
 # exposed SERVICE SED: is it protected well enough after this change?
@@ -88,13 +88,14 @@ ok_if() {
 }
 
 ok_if "they are installed" installs
-for service in twheel-idle twheel-metrics; do
+for service in twheel-idle twheel-idle-log twheel-metrics; do
 	ok_if "$service: systemd-analyze verify" verify $service.service ''
 	ok_if "$service: it would find faults" verify_finds $service.service
 	ok_if "$service: systemd-analyze security" exposed $service ''
 	ok_if "$service: it would find faults, too" security_finds $service
 done
 ok_if "twheel-idle: its commands" commands twheel-idle 3
+ok_if "twheel-idle-log: its command" commands twheel-idle-log 1
 ok_if "twheel-metrics: its command" commands twheel-metrics 1
 ok_if "the timer: systemd-analyze verify" verify twheel-metrics.timer ''
 not_for() {

@@ -5,7 +5,7 @@ name ends in .conf, in the order of their names. A line has the options of 'twct
 example
 
 	# Web clients go after a minute without data.
-	--port 80 --timeout 60s
+	--name web --port 80,443 --timeout 60s
 
 The first rule that matches a connection applies. See twctl(1) for all options, and try
 

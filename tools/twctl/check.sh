@@ -64,7 +64,7 @@ completion() {
 	offered "boottime" add 1s -c b || return
 	offered "" sleep "" || return
 	offered "" nonsense -- || return
-	offered "list show watch remove load save" idle "" || return
+	offered "add set list show stats watch log remove load save" idle "" || return
 	offered "--port --pid" idle --p || return
 	offered "--json --count --help" idle show -- || return
 	offered "all" idle remove "" || return
@@ -168,7 +168,7 @@ json_judge() {
 abbreviations() {
 	local option
 
-	for option in --remote --remote=80 --remot --re --dr --dry-ru; do
+	for option in --remote-p --remote-p=80 --remot --re --dr --dry-ru; do
 		complaint 2 "idle: there is no option '$option'; see 'twctl idle --help'" \
 			twctl idle --port 80 "$option" 80 --timeout 1s --help || return
 	done

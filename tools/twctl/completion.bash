@@ -76,8 +76,9 @@ _twctl() {
 		list)
 			words=$(twctl list 2> /dev/null | awk 'NR > 1 { print $1 }')
 			;;
-		'idle show' | 'idle remove')
-			words=$(twctl idle list 2> /dev/null | awk 'NR > 1 { print $1 }')
+		'idle show' | 'idle remove' | 'idle set' | 'idle stats')
+			words=$(twctl idle list 2> /dev/null |
+				awk 'NR > 1 { print $1 } NR > 1 && $2 != "-" { print $2 }')
 			;;&
 		'idle remove')
 			words+=' all'

@@ -15,8 +15,9 @@ static struct text format_limit(uint64_t ns)
 
 static void print_rule(const struct twheel_rule *rule)
 {
-	printf("%5" PRIu32 " %9s %9s %9s %-8s %-8s %8" PRIu32 " %10" PRIu64 " %10" PRIu64 "  ",
-	       rule->id, format_limit(rule->idle).s, format_limit(rule->lifetime).s,
+	printf("%5" PRIu32 " %-10s ", rule->id, *rule->name ? rule->name : "-");
+	printf("%9s %9s %9s %-8s %-8s %8" PRIu32 " %10" PRIu64 " %10" PRIu64 "  ",
+	       format_limit(rule->idle).s, format_limit(rule->lifetime).s,
 	       format_limit(rule->spread).s, rule->idle ? rule_activity(rule) : "-",
 	       rule->flags & TWHEEL_RULE_DRY_RUN ? "dry-run" : rule_action(rule), rule_rate(rule),
 	       (uint64_t)rule->watched, (uint64_t)rule->closed);
@@ -40,7 +41,8 @@ static int run(int argc, char **argv)
 	if (as_json)
 		json_array(&json, NULL);
 	else
-		printf("%5s %9s %9s %9s %-8s %-8s %8s %10s %10s  %s\n", "ID", "TIMEOUT",
+		printf("%5s %-10s %9s %9s %9s %-8s %-8s %8s %10s %10s  %s\n",
+		       "ID", "NAME", "TIMEOUT",
 		       "LIFETIME", "SPREAD", "ACTIVITY", "ACTION", "RATE", "WATCHED", "CLOSED",
 		       "CONNECTIONS");
 	for (i = 0; i < rules.nr; i++) {

@@ -2,6 +2,7 @@
 /*
  * twctl idle remove: remove a rule, or all
  */
+#include <err.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,28 +12,33 @@ static const struct choice choices[] = { { 0 } };
 
 static int run(int argc, char **argv)
 {
-	uint32_t id = 0;
+	const struct twheel_rule *rule;
+	struct rules rules = { 0 };
+	const char *name;
 	int fd;
 
 	next_option(&idle_remove_command, argc, argv);
 	if (optind == argc)
-		usage(&idle_remove_command, "which rule? Give its ID, or 'all'");
-	if (strcmp(argv[optind], "all"))
-		id = parse_count(&idle_remove_command, "ID", argv[optind], UINT32_MAX);
-	optind++;
+		usage(&idle_remove_command, "which rule? Give its ID or NAME, or 'all'");
+	name = argv[optind++];
 	no_operands(&idle_remove_command, argc, argv);
 	fd = device_open();
-	if (id) {
-		rules_remove(fd, id);
+	if (!strcmp(name, "all")) {
+		rules_remove_all(fd);
 		return 0;
 	}
-	rules_remove_all(fd);
+	rules_gather(fd, &rules);
+	rule = rules_find(&rules, name);
+	if (!rule)
+		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
+		     name);
+	rules_remove(fd, rule->id);
 	return 0;
 }
 
 const struct command idle_remove_command = {
 	.name		= "idle remove",
-	.operands	= "ID | all",
+	.operands	= "ID | NAME | all",
 	.summary	= "remove a rule, or all; their connections stay as they are",
 	.choices	= choices,
 	.run		= run,

@@ -3,6 +3,7 @@
  * twctl idle show: the connections of a rule
  */
 #include <arpa/inet.h>
+#include <err.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,13 +45,20 @@ static void print_end(uint16_t family, const void *bytes, uint16_t port)
 	printf("%-23s ", text);
 }
 
+/* A dry run has counted it, and nothing happens to it any more. */
+static bool is_counted(const struct twheel_connection *connection)
+{
+	return connection->flags & TWHEEL_CONNECTION_COUNTED;
+}
+
 static void print_connection(const struct twheel_connection *connection)
 {
 	print_end(connection->family, connection->local_address, connection->local_port);
 	print_end(connection->family, connection->remote_address, connection->remote_port);
-	printf("%6" PRIu32 " %9s %9s  %s\n", connection->uid,
-	       duration_format(connection->idle).s, duration_format(connection->remaining).s,
-	       format_cookie(connection->cookie).s);
+	printf("%6" PRIu32 " %9s %9s %8" PRIu32 " %8" PRIu32 "  %s\n", connection->uid,
+	       duration_format(connection->idle).s,
+	       is_counted(connection) ? "counted" : duration_format(connection->remaining).s,
+	       connection->unsent, connection->unacked, format_cookie(connection->cookie).s);
 }
 
 static void json_connection(struct json *json, const struct twheel_connection *connection)
@@ -66,15 +74,23 @@ static void json_connection(struct json *json, const struct twheel_connection *c
 	json_number(json, "uid", connection->uid);
 	json_number(json, "idle_ns", connection->idle);
 	json_number(json, "remaining_ns", connection->remaining);
+	json_bool(json, "counted", is_counted(connection));
+	json_number(json, "unsent", connection->unsent);
+	json_number(json, "unacked", connection->unacked);
 	json_string(json, "cookie", format_cookie(connection->cookie).s);
 	json_end(json);
 }
 
-/* What would be closed next comes first; of several, what has been idle for longest. */
+/*
+ * What would be closed next comes first; of several, what has been idle for longest. What a dry run
+ * has counted comes last.
+ */
 static int compare(const void *left, const void *right)
 {
 	const struct twheel_connection *a = left, *b = right;
 
+	if (is_counted(a) != is_counted(b))
+		return is_counted(a) - is_counted(b);
 	if (a->remaining != b->remaining)
 		return a->remaining < b->remaining ? -1 : 1;
 	return (a->idle < b->idle) - (a->idle > b->idle);
@@ -93,8 +109,10 @@ static int run(int argc, char **argv)
 	uint64_t count = UINT64_MAX;
 	bool as_json = false;
 	size_t nr, i;
-	uint32_t id;
-	int letter;
+	const struct twheel_rule *rule;
+	struct rules rules = { 0 };
+	const char *name;
+	int letter, fd;
 
 	while ((letter = next_option(&idle_show_command, argc, argv)) >= 0) {
 		if (letter == 'n')
@@ -103,16 +121,22 @@ static int run(int argc, char **argv)
 			as_json = true;
 	}
 	if (optind == argc)
-		usage(&idle_show_command, "which rule? Give its ID");
-	id = parse_count(&idle_show_command, "ID", argv[optind++], UINT32_MAX);
+		usage(&idle_show_command, "which rule? Give its ID or NAME");
+	name = argv[optind++];
 	no_operands(&idle_show_command, argc, argv);
-	all = rules_connections(device_open(), id, &nr);
+	fd = device_open();
+	rules_gather(fd, &rules);
+	rule = rules_find(&rules, name);
+	if (!rule)
+		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
+		     name);
+	all = rules_connections(fd, rule->id, &nr);
 	qsort(all, nr, sizeof(*all), compare);
 	if (as_json)
 		json_array(&json, NULL);
 	else
-		printf("%-23s %-23s %6s %9s %9s  %s\n", "LOCAL", "REMOTE", "UID", "IDLE",
-		       "REMAINING", "COOKIE");
+		printf("%-23s %-23s %6s %9s %9s %8s %8s  %s\n", "LOCAL", "REMOTE", "UID", "IDLE",
+		       "REMAINING", "UNSENT", "UNACKED", "COOKIE");
 	for (i = 0; i < nr && i < count; i++) {
 		if (as_json)
 			json_connection(&json, &all[i]);
@@ -127,7 +151,7 @@ static int run(int argc, char **argv)
 
 const struct command idle_show_command = {
 	.name		= "idle show",
-	.operands	= "ID",
+	.operands	= "ID | NAME",
 	.summary	= "the connections of a rule; what would be closed next comes first",
 	.choices	= choices,
 	.run		= run,

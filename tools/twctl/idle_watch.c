@@ -53,8 +53,9 @@ static void print_look(const struct look *look, const struct rules *rules, doubl
 	size_t i;
 
 	pace_print_time(look->nr == 1);
-	printf("%5s %10s %10s %10s %10s %10s %10s %10s  %s\n", "ID", "WATCHED", "MATCHED",
-	       "CLOSED", "SPARED", "DELAYED", "MISSED", "CLOSED/S", "CONNECTIONS");
+	printf("%5s %10s %10s %10s %10s %10s %10s %10s %10s %10s  %s\n", "ID", "WATCHED",
+	       "MATCHED", "CLOSED", "SPARED", "DELAYED", "MISSED", "WAITED", "OVERDUE", "CLOSED/S",
+	       "CONNECTIONS");
 	for (i = 0; i < rules->nr; i++)
 		print_counters(&rules->rule[i], earlier(look, rules->rule[i].id), seconds);
 }

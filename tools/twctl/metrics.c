@@ -78,6 +78,10 @@ static const struct metric rules[] = {
 	  "Times that a connection had to wait for the rate." },
 	{ "missed", "twheel_rule_missed", COUNTER,
 	  "Connections that could not be watched at once for want of memory." },
+	{ "waited", "twheel_rule_waited", COUNTER,
+	  "Times that a connection was due, and was spared as it waited for its peer." },
+	{ "overdue", "twheel_rule_overdue", COUNTER,
+	  "Connections that had been idle for longer when the rule came to apply to them." },
 };
 
 static bool is_count(const struct metric *metrics, size_t nr, const char *key)
@@ -295,6 +299,8 @@ static void print_rule(const struct twheel_rule *rule, const struct metric *metr
 			break;
 	printf("%s%s{rule=\"%u\"", metric->name, metric->type == COUNTER ? "_total" : "",
 	       rule->id);
+	if (*rule->name)
+		print_label("name", rule->name);
 	print_number_label(rule->flags & TWHEEL_RULE_LOCAL_PORT, "local_port", rule->local_port);
 	print_number_label(rule->flags & TWHEEL_RULE_REMOTE_PORT, "remote_port",
 			   rule->remote_port);
@@ -318,7 +324,7 @@ static void print_rules(int fd)
 		for (j = 0; j < all.nr; j++)
 			print_rule(&all.rule[j], &rules[i]);
 	}
-	free(all.rule);
+	rules_free(&all);
 }
 
 static void print_info(void)

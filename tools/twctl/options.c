@@ -16,7 +16,7 @@
 #include "twctl.h"
 #include "utf8.h"
 
-#define MAX_CHOICES	16
+#define MAX_CHOICES	24
 
 static const struct choice help_choice = { "help", 'h', NULL, "print this" };
 

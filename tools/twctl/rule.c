@@ -2,9 +2,29 @@
 /*
  * twctl: what there is to say of a rule
  */
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "twctl.h"
+
+/**
+ * rule_label - what a rule is called
+ * @rule:	the rule
+ *
+ * Return: its name, or else its number.
+ */
+struct text rule_label(const struct twheel_rule *rule)
+{
+	struct text text;
+
+	if (*rule->name)
+		snprintf(text.s, sizeof(text.s), "%s", rule->name);
+	else
+		snprintf(text.s, sizeof(text.s), "%" PRIu32, rule->id);
+	return text;
+}
 
 /**
  * rule_activity - what counts as activity
@@ -27,6 +47,8 @@ const char *rule_activity(const struct twheel_rule *rule)
  */
 const char *rule_action(const struct twheel_rule *rule)
 {
+	if (rule->flags & TWHEEL_RULE_KEEP)
+		return "keep";
 	return rule->flags & TWHEEL_WATCH_SHUTDOWN ? "shutdown" : "abort";
 }
 
@@ -44,7 +66,7 @@ uint32_t rule_rate(const struct twheel_rule *rule)
  * @rule:	the rule
  *
  * Return: the rule without its number and what it has counted, in the one form of several that mean
- * the same: memcmp() finds equal rules.
+ * the same: memcmp() finds equal rules, but for their lists.
  */
 struct twheel_rule rule_spec(const struct twheel_rule *rule)
 {
@@ -60,11 +82,28 @@ struct twheel_rule rule_spec(const struct twheel_rule *rule)
 		.idle		= rule->idle,
 		.lifetime	= rule->lifetime,
 		.spread		= rule->spread,
+		.stalled	= rule->stalled ?: TWHEEL_RULE_STALLED,
+		.nr_matches	= rule->nr_matches,
 	};
 
 	if (!rule->idle || (rule->flags & activity) == activity)
 		spec.flags &= ~activity;
+	memcpy(spec.name, rule->name, sizeof(spec.name));
 	return spec;
+}
+
+/**
+ * rule_same - is a rule asked to do what another one is?
+ * @a:		a rule
+ * @b:		another one
+ */
+bool rule_same(const struct twheel_rule *a, const struct twheel_rule *b)
+{
+	const struct twheel_rule left = rule_spec(a), right = rule_spec(b);
+
+	return !memcmp(&left, &right, sizeof(left)) &&
+	       (!a->nr_matches || !memcmp(rule_matches(a), rule_matches(b),
+					  a->nr_matches * sizeof(struct twheel_match)));
 }
 
 /* Prints what stands between the parts of a line, but not before the first. */
@@ -82,12 +121,16 @@ static const char *between(bool *begun)
  */
 void rule_print_match(const struct twheel_rule *rule)
 {
+	const struct rule_list *list;
 	bool begun = false;
+	char *text;
 
-	if (rule->flags & TWHEEL_RULE_LOCAL_PORT)
-		printf("%sport=%u", between(&begun), rule->local_port);
-	if (rule->flags & TWHEEL_RULE_REMOTE_PORT)
-		printf("%sremote-port=%u", between(&begun), rule->remote_port);
+	for (list = rule_lists; list->option; list++) {
+		text = rule_lists_text(rule, list);
+		if (text)
+			printf("%s%s=%s", between(&begun), list->option, text);
+		free(text);
+	}
 	if (rule->flags & TWHEEL_RULE_PID)
 		printf("%spid=%d", between(&begun), rule->pid);
 	if (rule->flags & TWHEEL_RULE_UID)
@@ -107,6 +150,28 @@ static void json_match(struct json *json, const char *name, bool has, uint64_t v
 		json_null(json, name);
 }
 
+/* What a rule asks for by lists, as the options say it; a single port is not among them. */
+static void json_lists(struct json *json, const struct twheel_rule *rule)
+{
+	const struct rule_list *list;
+	struct twheel_rule only = *rule;
+	char *text, name[32], *c;
+
+	only.flags = 0;
+	for (list = rule_lists; list->option; list++) {
+		snprintf(name, sizeof(name), "%s_list", list->option);
+		for (c = name; *c; c++)
+			if (*c == '-')
+				*c = '_';
+		text = rule_lists_text(&only, list);
+		if (text)
+			json_string(json, name, text);
+		else
+			json_null(json, name);
+		free(text);
+	}
+}
+
 static void json_matches(struct json *json, const struct twheel_rule *rule)
 {
 	json_match(json, "local_port", rule->flags & TWHEEL_RULE_LOCAL_PORT, rule->local_port);
@@ -118,6 +183,7 @@ static void json_matches(struct json *json, const struct twheel_rule *rule)
 		json_string(json, "cgroup", cgroup_name(rule->cgroup).path);
 	else
 		json_null(json, "cgroup");
+	json_lists(json, rule);
 }
 
 /* What a rule counts. */
@@ -131,6 +197,8 @@ static const struct {
 	{ "spared", offsetof(struct twheel_rule, spared) },
 	{ "delayed", offsetof(struct twheel_rule, delayed) },
 	{ "missed", offsetof(struct twheel_rule, missed) },
+	{ "waited", offsetof(struct twheel_rule, waited) },
+	{ "overdue", offsetof(struct twheel_rule, overdue) },
 };
 
 /**
@@ -164,10 +232,16 @@ void rule_json(struct json *json, const struct twheel_rule *rule)
 
 	json_object(json, NULL);
 	json_number(json, "id", rule->id);
+	if (*rule->name)
+		json_string(json, "name", rule->name);
+	else
+		json_null(json, "name");
+	json_number(json, "place", rule->place);
 	json_matches(json, rule);
 	json_number(json, "timeout_ns", rule->idle);
 	json_number(json, "lifetime_ns", rule->lifetime);
 	json_number(json, "spread_ns", rule->spread);
+	json_number(json, "stalled_ns", rule->stalled);
 	json_string(json, "activity", rule_activity(rule));
 	json_string(json, "action", rule_action(rule));
 	json_bool(json, "dry_run", rule->flags & TWHEEL_RULE_DRY_RUN);

@@ -2,7 +2,7 @@
 /*
  * twctl: files with rules
  *
- * A line has the options of 'twctl idle', which idle.c reads in either place.
+ * A line has the options of 'twctl idle', which rule_options.c reads in either place.
  */
 #include <dirent.h>
 #include <err.h>
@@ -39,7 +39,7 @@ static void read_line(struct wanted_rules *all, char *line, const char *place)
 {
 	/* getopt expects the program's name first. */
 	char *words[MAX_WORDS + 1] = { "idle" };
-	struct twheel_rule rule = { 0 };
+	struct rule_options options = { .command = &idle_command };
 	const char *why;
 	size_t nr;
 
@@ -50,11 +50,16 @@ static void read_line(struct wanted_rules *all, char *line, const char *place)
 		return;
 	/* As glibc wants it before another list of words. */
 	optind = 0;
-	if (idle_options(nr + 1, words, &rule))
+	rule_options_read(&options, nr + 1, words);
+	no_operands(&idle_command, nr + 1, words);
+	rule_options_check(&options);
+	if (rule_options_has(&options, 'j'))
 		refuse("--json has no meaning in a file; remove it");
-	if (rule.flags & TWHEEL_RULE_PID)
+	if (options.before)
+		refuse("--before has no meaning in a file; rules are in the order of its lines");
+	if (options.rule.flags & TWHEEL_RULE_PID)
 		refuse("--pid is not for files: processes end at a reboot; use --cgroup or --uid");
-	append(all, &rule, place);
+	append(all, &options.rule, place);
 }
 
 static void read_stream(struct wanted_rules *all, FILE *file, const char *name)

@@ -3,6 +3,7 @@
  * twctl: a rule as the options that it was added with
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "twctl.h"
 
@@ -34,10 +35,15 @@ static void print_time(const char **gap, const char *option, uint64_t ns)
 
 static void print_match(const char **gap, const struct twheel_rule *rule)
 {
-	if (rule->flags & TWHEEL_RULE_LOCAL_PORT)
-		print_count(gap, "port", rule->local_port);
-	if (rule->flags & TWHEEL_RULE_REMOTE_PORT)
-		print_count(gap, "remote-port", rule->remote_port);
+	const struct rule_list *list;
+	char *text;
+
+	for (list = rule_lists; list->option; list++) {
+		text = rule_lists_text(rule, list);
+		if (text)
+			print_word(gap, list->option, text);
+		free(text);
+	}
 	if (rule->flags & TWHEEL_RULE_PID)
 		print_count(gap, "pid", rule->pid);
 	if (rule->flags & TWHEEL_RULE_UID)
@@ -50,16 +56,27 @@ static void print_match(const char **gap, const struct twheel_rule *rule)
  * rule_text - print a rule's options
  * @rule:	the rule
  *
- * Defaults are left out. idle_options() makes the same rule of what is printed.
+ * Defaults are left out. rule_options_read() makes the same rule of what is printed.
  */
 void rule_text(const struct twheel_rule *rule)
 {
 	struct twheel_rule spec = rule_spec(rule);
 	const char *gap = "";
 
-	print_match(&gap, &spec);
+	if (*spec.name)
+		print_word(&gap, "name", spec.name);
+	print_match(&gap, rule);
+	if (spec.flags & TWHEEL_RULE_KEEP) {
+		print_option(&gap, "keep");
+		putchar('\n');
+		return;
+	}
 	print_time(&gap, "timeout", spec.idle);
 	print_time(&gap, "lifetime", spec.lifetime);
+	if (spec.stalled == 1)
+		print_word(&gap, "stalled", "none");
+	else if (spec.stalled != TWHEEL_RULE_STALLED)
+		print_time(&gap, "stalled", spec.stalled);
 	print_time(&gap, "spread", spec.spread);
 	if (spec.flags & (TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT))
 		print_word(&gap, "activity", rule_activity(&spec));

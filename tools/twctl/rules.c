@@ -2,6 +2,7 @@
 /*
  * twctl: the rules of the device for idle connections
  */
+#include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,8 @@ static const char *why_not(int error)
 		return "this module cannot do that; use one of twctl's own version";
 	case EINVAL:
 		return "the timeout and its spread are longer than 2^31 jiffies; give shorter ones";
+	case EEXIST:
+		return "another rule has this name; see 'twctl idle list'";
 	case EPERM:
 		return "this takes CAP_NET_ADMIN in the network namespace; run this as root";
 	case ESRCH:
@@ -32,6 +35,15 @@ static const char *why_not(int error)
 		return "there are too many rules; remove some, see 'twctl idle list'";
 	}
 	return strerror(error);
+}
+
+/* Likewise, of a rule that has limits. */
+static const char *why_not_limits(const struct twheel_rule *rule, int error)
+{
+	/* Two jiffies, should that be longer. */
+	if (error == EINVAL && rule->idle && rule->idle < 2 * TWHEEL_IDLE_MIN)
+		return "the timeout is shorter than 10 ms, or than two jiffies; give a longer one";
+	return why_not(error);
 }
 
 static void __attribute__((noreturn)) no_rule(uint32_t id)
@@ -51,9 +63,23 @@ const char *rules_try_add(int fd, struct twheel_rule *rule)
 {
 	if (!ioctl(fd, TWHEEL_IOC_RULE_ADD, rule))
 		return NULL;
-	if (errno == EINVAL && rule->idle && rule->idle < TWHEEL_IDLE_MIN)
-		return "the timeout is shorter than 10 ms; give a longer one";
-	return why_not(errno);
+	return why_not_limits(rule, errno);
+}
+
+/**
+ * rules_try_set - change a rule
+ * @fd:		the device
+ * @rule:	its number, and what it is to be; gets what it is
+ *
+ * Return: NULL; or why it cannot be changed, with errno.
+ */
+const char *rules_try_set(int fd, struct twheel_rule *rule)
+{
+	if (!ioctl(fd, TWHEEL_IOC_RULE_SET, rule))
+		return NULL;
+	if (errno == ENOENT)
+		return "it is gone; see 'twctl idle list'";
+	return why_not_limits(rule, errno);
 }
 
 /**
@@ -106,35 +132,97 @@ void rules_remove(int fd, uint32_t id)
 /**
  * rules_next - find the next rule, or exit
  * @fd:		the device
- * @rule:	has the number of the rule before it, or 0; filled in
+ * @rule:	has the number of the rule before it, or 0; filled in. What it asks for by lists is
+ *		at @matches, to be freed
  *
  * Return: false if there is none.
  */
 bool rules_next(int fd, struct twheel_rule *rule)
 {
-	*rule = (struct twheel_rule) { .id = rule->id };
-	if (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule))
+	struct twheel_match *matches = calloc(TWHEEL_RULE_MATCHES, sizeof(*matches));
+
+	if (!matches)
+		errx(EXIT_FAILED, "out of memory");
+	*rule = (struct twheel_rule) {
+		.id		= rule->id,
+		.matches	= (uintptr_t)matches,
+		.nr_matches	= TWHEEL_RULE_MATCHES,
+	};
+	if (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule)) {
+		if (rule->nr_matches)
+			return true;
+		rule->matches = 0;
+		free(matches);
 		return true;
+	}
 	if (errno != ENOENT)
 		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why_not(errno));
+	free(matches);
 	return false;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct twheel_rule *a = left, *b = right;
+
+	return a->place < b->place ? -1 : a->place > b->place;
 }
 
 /**
  * rules_gather - find all rules, or exit
  * @fd:		the device
- * @rules:	begins as zeros; filled in, what was in it is gone
+ * @rules:	begins as zeros; filled in, in the order in which they apply. What was in it is gone
  */
 void rules_gather(int fd, struct rules *rules)
 {
 	struct twheel_rule rule = { 0 };
 
-	for (rules->nr = 0; rules_next(fd, &rule); rules->nr++) {
+	rules_free(rules);
+	for (; rules_next(fd, &rule); rules->nr++) {
 		rules->rule = realloc(rules->rule, (rules->nr + 1) * sizeof(rule));
 		if (!rules->rule)
 			errx(EXIT_FAILED, "out of memory");
 		rules->rule[rules->nr] = rule;
 	}
+	if (rules->nr)
+		qsort(rules->rule, rules->nr, sizeof(rule), compare_places);
+}
+
+/**
+ * rules_free - free what rules_gather() has found
+ * @rules:	the rules; there are none afterwards
+ */
+void rules_free(struct rules *rules)
+{
+	while (rules->nr)
+		free(rule_matches(&rules->rule[--rules->nr]));
+	free(rules->rule);
+	rules->rule = NULL;
+}
+
+/**
+ * rules_find - find a rule by its name or number
+ * @rules:	the rules
+ * @name:	the name, or the number as digits
+ *
+ * Return: the rule; or NULL.
+ */
+const struct twheel_rule *rules_find(const struct rules *rules, const char *name)
+{
+	unsigned long id = 0;
+	char *end;
+	size_t i;
+
+	if (isdigit((unsigned char)*name)) {
+		id = strtoul(name, &end, 10);
+		if (*end)
+			id = 0;
+	}
+	for (i = 0; i < rules->nr; i++)
+		if (id ? rules->rule[i].id == id :
+			 *name && !strcmp(rules->rule[i].name, name))
+			return &rules->rule[i];
+	return NULL;
 }
 
 /**

@@ -62,6 +62,8 @@ extern const struct command metrics_command;
 extern const struct command sleep_command, add_command, info_command, idle_command;
 extern const struct command idle_list_command, idle_show_command, idle_watch_command;
 extern const struct command idle_remove_command, idle_load_command, idle_save_command;
+extern const struct command idle_add_command, idle_set_command, idle_stats_command;
+extern const struct command idle_log_command;
 
 /* options.c */
 int next_option(const struct command *command, int argc, char **argv);
@@ -270,7 +272,7 @@ bool cgroup_exists(uint64_t id);
 
 /**
  * struct rules - all rules
- * @rule:	the rules, the oldest first
+ * @rule:	the rules, in their order; what they ask for by lists is at @matches
  * @nr:		their number
  */
 struct rules {
@@ -279,19 +281,24 @@ struct rules {
 };
 
 const char *rules_try_add(int fd, struct twheel_rule *rule);
+const char *rules_try_set(int fd, struct twheel_rule *rule);
 const char *rules_try_remove(int fd, uint32_t id);
 void rules_add(int fd, struct twheel_rule *rule);
 void rules_remove(int fd, uint32_t id);
 void rules_remove_all(int fd);
 bool rules_next(int fd, struct twheel_rule *rule);
 void rules_gather(int fd, struct rules *rules);
+void rules_free(struct rules *rules);
+const struct twheel_rule *rules_find(const struct rules *rules, const char *name);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 
 /* rule.c */
+struct text rule_label(const struct twheel_rule *rule);
 const char *rule_activity(const struct twheel_rule *rule);
 const char *rule_action(const struct twheel_rule *rule);
 uint32_t rule_rate(const struct twheel_rule *rule);
 struct twheel_rule rule_spec(const struct twheel_rule *rule);
+bool rule_same(const struct twheel_rule *a, const struct twheel_rule *b);
 void rule_print_match(const struct twheel_rule *rule);
 bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, uint64_t *value);
 void rule_json(struct json *json, const struct twheel_rule *rule);
@@ -300,8 +307,58 @@ void rule_json(struct json *json, const struct twheel_rule *rule);
 const char *words_split(char *line, char **words, size_t max, size_t *nr);
 void words_print(const char *word);
 
-/* idle.c */
-bool idle_options(int argc, char **argv, struct twheel_rule *rule);
+/* rule_lists.c */
+
+/**
+ * struct rule_list - a list of ports, addresses or families that a rule may have
+ * @option:	what it is called
+ * @kind:	TWHEEL_MATCH_*
+ * @flags:	0 or TWHEEL_MATCH_NOT
+ */
+struct rule_list {
+	const char	*option;
+	uint16_t	kind;
+	uint16_t	flags;
+};
+
+/* All of them, up to one without a name. */
+extern const struct rule_list rule_lists[];
+
+struct twheel_match *rule_matches(const struct twheel_rule *rule);
+void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
+		      const struct rule_list *list, const char *value);
+char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list);
+void rule_lists_settle(struct twheel_rule *rule);
+
+/* rule_cover.c */
+bool rule_covers(const struct twheel_rule *outer, const struct twheel_rule *inner);
+bool rules_overlap(const struct twheel_rule *a, const struct twheel_rule *b);
+
+/* rule_options.c */
+
+/**
+ * struct rule_options - a rule as options ask for it
+ * @command:	the command that has the options
+ * @rule:	the rule
+ * @before:	the rule that it is to come before, or NULL
+ * @given:	the letters of the options that were given: a bit for each, from 'A' on
+ */
+struct rule_options {
+	const struct command	*command;
+	struct twheel_rule	rule;
+	const char		*before;
+	uint64_t		given;
+};
+
+extern const struct choice rule_choices[];
+
+void rule_options_read(struct rule_options *options, int argc, char **argv);
+bool rule_options_has(const struct rule_options *options, int letter);
+void rule_options_check(struct rule_options *options);
+void rule_name_parse(const struct command *command, const char *text, char *name);
+
+/* idle_add.c */
+int idle_add(struct rule_options *options);
 
 /* rule_text.c */
 void rule_text(const struct twheel_rule *rule);

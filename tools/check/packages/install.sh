@@ -58,7 +58,8 @@ tools() {
 units() {
 	local unit
 
-	for unit in twheel-idle.service twheel-metrics.service twheel-metrics.timer; do
+	for unit in twheel-idle.service twheel-idle-log.service twheel-metrics.service \
+		twheel-metrics.timer; do
 		[ -e "$1/usr/lib/systemd/system/$unit" ] ||
 			[ -e "$1/lib/systemd/system/$unit" ] || return
 	done

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl idle log: a line for each connection that is closed
+ *
+ * It follows the tracepoint twheel_kick, in a trace instance of its own, so that nobody else's
+ * tracing is disturbed. The instance is removed at the end; one that was left behind, as its
+ * process was killed, is removed by the next.
+ */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCES	TRACING "/instances"
+#define PREFIX		"twctl-idle-"
+
+/**
+ * struct closed - a connection that was closed, as a line of the trace tells of it
+ * @rule:	the rule's number
+ * @name:	its name, or ""
+ * @cookie:	the socket's, as digits
+ * @local:	address and port
+ * @remote:	likewise
+ * @idle:	nanoseconds
+ * @late:	nanoseconds
+ * @unsent:	bytes
+ * @unacked:	bytes
+ * @action:	abort or shutdown
+ * @dry:	it would have been closed
+ */
+struct closed {
+	uint64_t	rule;
+	char		name[TWHEEL_RULE_NAME];
+	char		cookie[20];
+	char		local[64];
+	char		remote[64];
+	uint64_t	idle;
+	uint64_t	late;
+	uint64_t	unsent;
+	uint64_t	unacked;
+	char		action[16];
+	bool		dry;
+};
+
+/* The instance, while there is one, and its trace. */
+static char instance[64];
+static int trace = -1;
+
+/* One that somebody reads stays. */
+static void remove_instance(void)
+{
+	if (trace >= 0)
+		close(trace);
+	if (*instance)
+		rmdir(instance);
+}
+
+/* Removes instances of those that were killed. */
+static void remove_left(void)
+{
+	DIR *dir = opendir(INSTANCES);
+	struct dirent *entry;
+	char path[PATH_MAX];
+	pid_t pid;
+
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+			continue;
+		pid = atoi(entry->d_name + strlen(PREFIX));
+		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
+			continue;
+		snprintf(path, sizeof(path), INSTANCES "/%s", entry->d_name);
+		rmdir(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Writes to a file of the instance, or exits. */
+static void write_instance(const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", instance, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		errx(EXIT_FAILED, "%s: the kernel or the module has no such tracepoint", path);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		err(EXIT_FAILED, "%s", path);
+	close(fd);
+}
+
+static void open_trace(void)
+{
+	char path[PATH_MAX];
+
+	if (access(INSTANCES, F_OK))
+		/* That it is mounted is all that counts. */
+		(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
+	remove_left();
+	snprintf(instance, sizeof(instance), INSTANCES "/" PREFIX "%d", getpid());
+	if (mkdir(instance, 0700)) {
+		*instance = '\0';
+		if (errno == ENOENT)
+			errx(EXIT_FAILED, "%s: no tracefs; this kernel has no tracing", TRACING);
+		err(EXIT_FAILED, "%s: cannot trace; run this as root", INSTANCES);
+	}
+	atexit(remove_instance);
+	write_instance("events/twheel/twheel_kick/enable", "1");
+	snprintf(path, sizeof(path), "%s/trace_pipe", instance);
+	trace = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (trace < 0)
+		err(EXIT_FAILED, "%s", path);
+}
+
+/* Copies the word behind NAME= of a line. Returns whether there is one. */
+static bool find_word(const char *line, const char *name, char *word, size_t size)
+{
+	const char *at = strstr(line, name);
+	size_t length;
+
+	if (!at)
+		return false;
+	at += strlen(name);
+	length = strcspn(at, "\n ");
+	if (length >= size)
+		return false;
+	memcpy(word, at, length);
+	word[length] = '\0';
+	return true;
+}
+
+static bool find_number(const char *line, const char *name, uint64_t *number)
+{
+	char word[24];
+
+	if (!find_word(line, name, word, sizeof(word)))
+		return false;
+	*number = strtoull(word, NULL, 10);
+	return true;
+}
+
+/* Reads a line of the trace. Returns whether it tells of a connection. */
+static bool parse(const char *line, struct closed *closed)
+{
+	uint64_t dry;
+
+	line = strstr(line, " twheel_kick: ");
+	if (!line || !find_number(line, " rule=", &closed->rule) ||
+	    !find_word(line, " cookie=", closed->cookie, sizeof(closed->cookie)) ||
+	    !find_word(line, " local=", closed->local, sizeof(closed->local)) ||
+	    !find_word(line, " remote=", closed->remote, sizeof(closed->remote)) ||
+	    !find_number(line, " idle=", &closed->idle) ||
+	    !find_word(line, " action=", closed->action, sizeof(closed->action)) ||
+	    !find_number(line, " dry_run=", &dry) ||
+	    !find_number(line, " late=", &closed->late) ||
+	    !find_number(line, " unsent=", &closed->unsent) ||
+	    !find_number(line, " unacked=", &closed->unacked) ||
+	    !find_word(line, " name=", closed->name, sizeof(closed->name)))
+		return false;
+	closed->dry = dry;
+	return true;
+}
+
+static void print_closed(const struct closed *closed)
+{
+	const time_t now = time(NULL);
+	char date[32];
+
+	strftime(date, sizeof(date), "%F %T", localtime(&now));
+	printf("%s rule %" PRIu64 "%s%s: %s %s from %s, idle %s, late %s, unsent %" PRIu64
+	       ", unacked %" PRIu64 "\n", date, closed->rule, *closed->name ? " " : "",
+	       closed->name, closed->dry ? "would close" : "closed", closed->local,
+	       closed->remote, duration_format(closed->idle).s, duration_format(closed->late).s,
+	       closed->unsent, closed->unacked);
+}
+
+static void json_closed(const struct closed *closed)
+{
+	struct json json = { .out = stdout };
+
+	json_object(&json, NULL);
+	pace_json_time(&json);
+	json_number(&json, "rule", closed->rule);
+	if (*closed->name)
+		json_string(&json, "name", closed->name);
+	else
+		json_null(&json, "name");
+	json_string(&json, "local", closed->local);
+	json_string(&json, "remote", closed->remote);
+	json_number(&json, "idle_ns", closed->idle);
+	json_number(&json, "late_ns", closed->late);
+	json_number(&json, "unsent", closed->unsent);
+	json_number(&json, "unacked", closed->unacked);
+	json_string(&json, "action", closed->action);
+	json_bool(&json, "dry_run", closed->dry);
+	json_string(&json, "cookie", closed->cookie);
+	json_end(&json);
+}
+
+/* Waits for more of the trace. Returns false at a signal that ends this. */
+static bool wait_for_more(int signals)
+{
+	struct pollfd pollfds[] = {
+		{ .fd = trace, .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
+
+	if (poll(pollfds, 2, -1) < 0 && errno != EINTR)
+		err(EXIT_FAILED, "poll");
+	return !pollfds[1].revents;
+}
+
+/* A descriptor that is readable when this is to end. */
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		err(EXIT_FAILED, "signalfd");
+	return fd;
+}
+
+/* Prints what the lines in a buffer tell of. Returns what is left of it: a line that has no end. */
+static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
+{
+	struct closed closed;
+	char *line = buffer, *end;
+
+	for (; *count && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (!parse(line, &closed))
+			continue;
+		(as_json ? json_closed : print_closed)(&closed);
+		--*count;
+	}
+	memmove(buffer, line, strlen(line) + 1);
+	return strlen(buffer);
+}
+
+static void follow(int signals, bool as_json, uint64_t count)
+{
+	static char buffer[65536];
+	size_t length = 0;
+	ssize_t n;
+
+	while (count && wait_for_more(signals)) {
+		n = read(trace, buffer + length, sizeof(buffer) - 1 - length);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			err(EXIT_FAILED, "%s/trace_pipe", instance);
+		if (n <= 0)
+			continue;
+		buffer[length + n] = '\0';
+		length = print_lines(buffer, as_json, &count);
+		/* A line is never as long. */
+		if (length == sizeof(buffer) - 1)
+			length = 0;
+		if (fflush(stdout))
+			exit(EXIT_FAILED);
+	}
+}
+
+static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
+
+static int run(int argc, char **argv)
+{
+	uint64_t count = UINT64_MAX;
+	bool as_json = false;
+	int letter, signals;
+
+	while ((letter = next_option(&idle_log_command, argc, argv)) >= 0) {
+		if (letter == 'n')
+			count = parse_count(&idle_log_command, "--count", optarg, UINT32_MAX);
+		else
+			as_json = true;
+	}
+	no_operands(&idle_log_command, argc, argv);
+	module_require();
+	signals = open_signals();
+	open_trace();
+	follow(signals, as_json, count);
+	return 0;
+}
+
+const struct command idle_log_command = {
+	.name		= "idle log",
+	.operands	= "",
+	.summary	= "print a line for each connection that rules close from now on",
+	.choices	= choices,
+	.run		= run,
+};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl idle set: other limits for a rule, which keeps its connections and what it has counted
+ */
+#include <err.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+#define ACTIONS		(TWHEEL_WATCH_ABORT | TWHEEL_WATCH_SHUTDOWN)
+#define ACTIVITY	(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT)
+
+static const struct choice choices[] = {
+	{ "name", 'N', "NAME", "what the rule is called from now on; '' for no name" },
+	{ "timeout", 't', "DURATION", "close connections after so long without data; or none" },
+	{ "lifetime", 'l', "DURATION", "close them after so long, idle or not; or none" },
+	{ "stalled", 'S', "DURATION", "but let a peer have so long for data on its way" },
+	{ "activity", 'a', "WHAT", "what counts: data received, sent, or either" },
+	{ "action", 'A', "ACTION", "how: abort, or shutdown" },
+	{ "keep", 'k', NULL, "do not close them any more: they are exceptions" },
+	{ "rate", 'R', "N", "close up to N a second" },
+	{ "spread", 's', "DURATION", "each later by a random time of up to DURATION" },
+	{ "dry-run", 'd', NULL, "only count what would be closed" },
+	{ "live", 'L', NULL, "close it" },
+	{ 0 },
+};
+
+/* What of a rule can be changed. */
+static struct twheel_rule limits_of(const struct twheel_rule *rule)
+{
+	struct twheel_rule limits = {
+		.id		= rule->id,
+		.flags		= rule->flags & (ACTIONS | ACTIVITY | TWHEEL_RULE_DRY_RUN |
+						 TWHEEL_RULE_KEEP),
+		.idle		= rule->idle,
+		.lifetime	= rule->lifetime,
+		.spread		= rule->spread,
+	};
+
+	if (!(rule->flags & TWHEEL_RULE_KEEP)) {
+		limits.rate = rule->rate;
+		limits.stalled = rule->stalled;
+	}
+	memcpy(limits.name, rule->name, sizeof(limits.name));
+	return limits;
+}
+
+/* An exception has nothing but its name. One that is none any more needs all else. */
+static void settle_keep(struct rule_options *options, bool was_kept)
+{
+	struct twheel_rule *rule = &options->rule;
+
+	if (rule_options_has(options, 'k')) {
+		rule->flags = TWHEEL_RULE_KEEP;
+		rule->rate = 0;
+		rule->idle = 0;
+		rule->lifetime = 0;
+		rule->spread = 0;
+		rule->stalled = 0;
+	} else if (was_kept && options->given & ~(1ULL << ('N' - 'A'))) {
+		rule->flags &= ~TWHEEL_RULE_KEEP;
+		if (!(rule->flags & ACTIONS))
+			rule->flags |= TWHEEL_WATCH_ABORT;
+	}
+	if (!(rule->flags & TWHEEL_RULE_KEEP) && !rule->idle && !rule->lifetime)
+		usage(&idle_set_command, "without a timeout and a lifetime %s",
+		      "it would close nothing; give one, or --keep");
+}
+
+static int run(int argc, char **argv)
+{
+	struct rule_options options = { .command = &idle_set_command };
+	const struct twheel_rule *rule;
+	struct rules rules = { 0 };
+	const char *why, *name;
+	int fd;
+
+	/* The options are read twice: first for the rule's name, and then to change what it has. */
+	rule_options_read(&options, argc, argv);
+	if (optind == argc)
+		usage(&idle_set_command, "which rule? Give its ID or NAME");
+	if (!options.given)
+		usage(&idle_set_command, "what is to be changed?");
+	name = argv[optind++];
+	no_operands(&idle_set_command, argc, argv);
+	fd = device_open();
+	rules_gather(fd, &rules);
+	rule = rules_find(&rules, name);
+	if (!rule)
+		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
+		     name);
+	options.rule = limits_of(rule);
+	optind = 0;
+	rule_options_read(&options, argc, argv);
+	if (rule_options_has(&options, 'L') && rule_options_has(&options, 'd'))
+		usage(&idle_set_command, "--live and --dry-run exclude each other");
+	if (rule_options_has(&options, 'L'))
+		options.rule.flags &= ~TWHEEL_RULE_DRY_RUN;
+	settle_keep(&options, rule->flags & TWHEEL_RULE_KEEP);
+	why = rules_try_set(fd, &options.rule);
+	if (why)
+		errx(EXIT_FAILED, "%s: cannot change rule %s: %s", DEVICE, rule_label(rule).s, why);
+	return 0;
+}
+
+const struct command idle_set_command = {
+	.name		= "idle set",
+	.operands	= "ID | NAME",
+	.summary	= "change a rule; its connections and what it has counted stay",
+	.choices	= choices,
+	.run		= run,
+};

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl idle stats: what rules have done, since when, and how late
+ */
+#include <err.h>
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "twctl.h"
+
+/* struct twheel_rule::late begins with less than so many nanoseconds, as a power of two. */
+#define LATE_SHIFT	20
+
+static const struct choice choices[] = { CHOICE_JSON, { 0 } };
+
+/* What those that an entry counts are late by less than; 0 for the last one, which has no end. */
+static uint64_t bound(size_t i)
+{
+	return i < TWHEEL_RULE_LATE - 1 ? 1ULL << (LATE_SHIFT + i) : 0;
+}
+
+static time_t begin_of(const struct twheel_rule *rule)
+{
+	return time(NULL) - rule->age / 1000000000;
+}
+
+static void print_late(const struct twheel_rule *rule)
+{
+	size_t i;
+
+	for (i = 0; i < TWHEEL_RULE_LATE; i++) {
+		if (!rule->late[i])
+			continue;
+		if (bound(i))
+			printf("  late by less than %-9s %10" PRIu64 "\n",
+			       duration_format(bound(i)).s, (uint64_t)rule->late[i]);
+		else
+			printf("  late by %s or more   %10" PRIu64 "\n",
+			       duration_format(bound(i - 1)).s, (uint64_t)rule->late[i]);
+	}
+}
+
+static void print_rule(const struct twheel_rule *rule)
+{
+	const time_t begin = begin_of(rule);
+	const char *name;
+	char date[32];
+	uint64_t value;
+	size_t i;
+
+	strftime(date, sizeof(date), "%F %T", localtime(&begin));
+	printf("rule %s, id %" PRIu32 ", since %s: ", rule_label(rule).s, rule->id, date);
+	rule_print_match(rule);
+	putchar('\n');
+	for (i = 0; rule_counter(rule, i, &name, &value); i++)
+		printf("  %-27s %10" PRIu64 "\n", name, value);
+	print_late(rule);
+}
+
+static void json_late(struct json *json, const struct twheel_rule *rule)
+{
+	size_t i;
+
+	json_array(json, "late");
+	for (i = 0; i < TWHEEL_RULE_LATE; i++) {
+		json_object(json, NULL);
+		if (bound(i))
+			json_number(json, "below_ns", bound(i));
+		else
+			json_null(json, "below_ns");
+		json_number(json, "connections", rule->late[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void json_rule(struct json *json, const struct twheel_rule *rule)
+{
+	rule_json(json, rule);
+	json_number(json, "since", begin_of(rule));
+	json_number(json, "age_ns", rule->age);
+	json_late(json, rule);
+	json_end(json);
+}
+
+static int run(int argc, char **argv)
+{
+	const struct twheel_rule *only;
+	const char *name = NULL;
+	struct json json = { .out = stdout };
+	struct rules rules = { 0 };
+	bool as_json = false;
+	size_t i;
+
+	while (next_option(&idle_stats_command, argc, argv) >= 0)
+		as_json = true;
+	if (optind < argc)
+		name = argv[optind++];
+	no_operands(&idle_stats_command, argc, argv);
+	rules_gather(device_open(), &rules);
+	only = name ? rules_find(&rules, name) : NULL;
+	if (name && !only)
+		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
+		     name);
+	if (as_json)
+		json_array(&json, NULL);
+	for (i = 0; i < rules.nr; i++) {
+		if (only && only != &rules.rule[i])
+			continue;
+		if (as_json)
+			json_rule(&json, &rules.rule[i]);
+		else
+			print_rule(&rules.rule[i]);
+	}
+	if (as_json)
+		json_end(&json);
+	return 0;
+}
+
+const struct command idle_stats_command = {
+	.name		= "idle stats",
+	.operands	= "[ID | NAME]",
+	.summary	= "what rules have closed, since when, and how late",
+	.choices	= choices,
+	.run		= run,
+};

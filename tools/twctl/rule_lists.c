@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twctl: lists of ports, addresses and families that a rule asks for
+ *
+ * A list is kept sorted, so that rules which ask for the same are equal byte for byte.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "twctl.h"
+
+const struct rule_list rule_lists[] = {
+	{ "port", TWHEEL_MATCH_LOCAL_PORT, 0 },
+	{ "not-port", TWHEEL_MATCH_LOCAL_PORT, TWHEEL_MATCH_NOT },
+	{ "remote-port", TWHEEL_MATCH_REMOTE_PORT, 0 },
+	{ "not-remote-port", TWHEEL_MATCH_REMOTE_PORT, TWHEEL_MATCH_NOT },
+	{ "remote", TWHEEL_MATCH_REMOTE, 0 },
+	{ "not-remote", TWHEEL_MATCH_REMOTE, TWHEEL_MATCH_NOT },
+	{ "family", TWHEEL_MATCH_FAMILY, 0 },
+	{ "not-family", TWHEEL_MATCH_FAMILY, TWHEEL_MATCH_NOT },
+	{ 0 },
+};
+
+/**
+ * rule_matches - what a rule asks for by lists
+ * @rule:	the rule; it says how many these are
+ */
+struct twheel_match *rule_matches(const struct twheel_rule *rule)
+{
+	return (struct twheel_match *)(uintptr_t)rule->matches;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct twheel_match *a = left, *b = right;
+
+	if (a->kind != b->kind)
+		return a->kind - b->kind;
+	if (a->flags != b->flags)
+		return a->flags - b->flags;
+	if (a->first != b->first)
+		return a->first - b->first;
+	return memcmp(a, b, sizeof(*a));
+}
+
+/* Adds something to what a rule asks for, unless it is there already. */
+static void add(const struct command *command, struct twheel_rule *rule,
+		const struct twheel_match *match)
+{
+	struct twheel_match *all = rule_matches(rule);
+
+	if (!all) {
+		all = calloc(TWHEEL_RULE_MATCHES, sizeof(*all));
+		if (!all)
+			errx(EXIT_FAILED, "out of memory");
+		rule->matches = (uintptr_t)all;
+	}
+	if (rule->nr_matches && bsearch(match, all, rule->nr_matches, sizeof(*all), compare))
+		return;
+	if (rule->nr_matches == TWHEEL_RULE_MATCHES)
+		usage(command, "more than %d ports, addresses and families; use two rules",
+		      TWHEEL_RULE_MATCHES);
+	all[rule->nr_matches++] = *match;
+	qsort(all, rule->nr_matches, sizeof(*all), compare);
+}
+
+static uint16_t parse_port(const struct command *command, const char *option, const char *text)
+{
+	return parse_count(command, option, text, UINT16_MAX);
+}
+
+static void parse_ports(const struct command *command, const char *option, char *text,
+			struct twheel_match *match)
+{
+	/* A negative number is none, and no range either. */
+	char *dash = *text ? strchr(text + 1, '-') : NULL;
+
+	if (dash)
+		*dash++ = '\0';
+	match->first = parse_port(command, option, text);
+	match->last = dash ? parse_port(command, option, dash) : match->first;
+	if (match->last < match->first)
+		usage(command, "%s '%s-%s' ends before it begins", option, text, dash);
+}
+
+static unsigned int bits_of(uint16_t family)
+{
+	return family == AF_INET ? 32 : 128;
+}
+
+/* Bits behind the prefix make no difference, and the kernel wants to have none. */
+static void mask(struct twheel_match *match)
+{
+	unsigned int bit;
+
+	for (bit = match->prefix; bit < 8 * sizeof(match->address); bit++)
+		match->address[bit / 8] &= ~(0x80 >> bit % 8);
+}
+
+static void parse_prefix(const struct command *command, const char *option, char *text,
+			 struct twheel_match *match)
+{
+	char *slash = strchr(text, '/'), *end;
+	unsigned long prefix;
+
+	if (slash)
+		*slash++ = '\0';
+	match->family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	if (inet_pton(match->family, text, match->address) != 1)
+		usage(command, "%s '%s' is not an address like 10.0.0.0/8 or fe80::/10", option,
+		      text);
+	prefix = bits_of(match->family);
+	if (slash) {
+		prefix = strtoul(slash, &end, 10);
+		if (!isdigit((unsigned char)*slash) || *end || prefix > bits_of(match->family))
+			usage(command, "%s '%s/%s' has a prefix that is not from 0 to %u", option,
+			      text, slash, bits_of(match->family));
+	}
+	match->prefix = prefix;
+	mask(match);
+}
+
+static void parse_family(const struct command *command, const char *option, const char *text,
+			 struct twheel_match *match)
+{
+	if (!strcmp(text, "inet"))
+		match->family = AF_INET;
+	else if (!strcmp(text, "inet6"))
+		match->family = AF_INET6;
+	else
+		usage(command, "%s '%s' is not inet or inet6", option, text);
+}
+
+/**
+ * rule_lists_parse - read the value of an option that is a list
+ * @command:	the command
+ * @rule:	gets what it asks for, beside what it has
+ * @list:	which list it is
+ * @value:	one or more, with commas between them
+ */
+void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
+		      const struct rule_list *list, const char *value)
+{
+	char *copy = strdup(value), *rest = copy, *text, option[32];
+
+	if (!copy)
+		errx(EXIT_FAILED, "out of memory");
+	snprintf(option, sizeof(option), "--%s", list->option);
+	while ((text = strsep(&rest, ","))) {
+		struct twheel_match match = { .kind = list->kind, .flags = list->flags };
+
+		if (list->kind == TWHEEL_MATCH_REMOTE)
+			parse_prefix(command, option, text, &match);
+		else if (list->kind == TWHEEL_MATCH_FAMILY)
+			parse_family(command, option, text, &match);
+		else
+			parse_ports(command, option, text, &match);
+		add(command, rule, &match);
+	}
+	free(copy);
+}
+
+static void print_match(FILE *out, const struct twheel_match *match)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	switch (match->kind) {
+	case TWHEEL_MATCH_REMOTE:
+		inet_ntop(match->family, match->address, address, sizeof(address));
+		fputs(address, out);
+		if (match->prefix < bits_of(match->family))
+			fprintf(out, "/%u", match->prefix);
+		break;
+	case TWHEEL_MATCH_FAMILY:
+		fputs(match->family == AF_INET ? "inet" : "inet6", out);
+		break;
+	default:
+		fprintf(out, "%u", match->first);
+		if (match->last != match->first)
+			fprintf(out, "-%u", match->last);
+	}
+}
+
+/**
+ * rule_lists_text - one of a rule's lists, as rule_lists_parse() reads it
+ * @rule:	the rule
+ * @list:	which list
+ *
+ * A single port has a place of its own in a rule, and belongs to the list nevertheless.
+ *
+ * Return: the text, to be freed; or NULL if the rule has nothing of it.
+ */
+char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list)
+{
+	const struct twheel_match *match;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	uint32_t i, nr = 0;
+
+	out = open_memstream(&text, &size);
+	if (!out)
+		errx(EXIT_FAILED, "out of memory");
+	if (list->kind == TWHEEL_MATCH_LOCAL_PORT && !list->flags &&
+	    rule->flags & TWHEEL_RULE_LOCAL_PORT && ++nr)
+		fprintf(out, "%u", rule->local_port);
+	if (list->kind == TWHEEL_MATCH_REMOTE_PORT && !list->flags &&
+	    rule->flags & TWHEEL_RULE_REMOTE_PORT && ++nr)
+		fprintf(out, "%u", rule->remote_port);
+	for (i = 0; i < rule->nr_matches; i++) {
+		match = &rule_matches(rule)[i];
+		if (match->kind != list->kind || match->flags != list->flags)
+			continue;
+		if (nr++)
+			fputc(',', out);
+		print_match(out, match);
+	}
+	if (fclose(out))
+		errx(EXIT_FAILED, "out of memory");
+	if (nr)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/**
+ * rule_lists_settle - when all options of a rule are read
+ * @rule:	the rule. If it asks for a single port, that gets its place, as modules know it
+ *		that know no lists
+ */
+void rule_lists_settle(struct twheel_rule *rule)
+{
+	static const struct {
+		uint16_t kind;
+		uint32_t flag;
+	} ports[] = {
+		{ TWHEEL_MATCH_LOCAL_PORT, TWHEEL_RULE_LOCAL_PORT },
+		{ TWHEEL_MATCH_REMOTE_PORT, TWHEEL_RULE_REMOTE_PORT },
+	};
+	struct twheel_match *all = rule_matches(rule), *only;
+	size_t p;
+	uint32_t i, nr;
+
+	for (p = 0; p < ARRAY_SIZE(ports); p++) {
+		for (i = 0, nr = 0, only = NULL; i < rule->nr_matches; i++)
+			if (all[i].kind == ports[p].kind && !all[i].flags && ++nr)
+				only = &all[i];
+		if (nr != 1 || only->first != only->last)
+			continue;
+		*(p ? &rule->remote_port : &rule->local_port) = only->first;
+		rule->flags |= ports[p].flag;
+		memmove(only, only + 1, (all + rule->nr_matches - only - 1) * sizeof(*only));
+		rule->nr_matches--;
+	}
+	if (!rule->nr_matches) {
+		free(all);
+		rule->matches = 0;
+	}
+}
