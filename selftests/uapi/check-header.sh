@@ -36,8 +36,9 @@ expectations() {
 	HOLDS(sizeof(struct twheel_ring) == 128);
 	HOLDS(sizeof(struct twheel_touch) == 4096);
 	HOLDS(sizeof(struct twheel_event) == 48);
-	HOLDS(sizeof(struct twheel_rule) == 112);
-	HOLDS(sizeof(struct twheel_connection) == 72);
+	HOLDS(sizeof(struct twheel_rule) == 360);
+	HOLDS(sizeof(struct twheel_match) == 32);
+	HOLDS(sizeof(struct twheel_connection) == 80);
 	HOLDS(sizeof(struct twheel_connections) == 32);
 	AT(twheel_info, event_size, 40);
 	AT(twheel_info, reserved, 44);
@@ -69,8 +70,16 @@ expectations() {
 	AT(twheel_rule, uid, 16);
 	AT(twheel_rule, cgroup, 32);
 	AT(twheel_rule, missed, 104);
+	AT(twheel_rule, name, 112);
+	AT(twheel_rule, stalled, 144);
+	AT(twheel_rule, before, 164);
+	AT(twheel_rule, age, 176);
+	AT(twheel_rule, late, 200);
+	AT(twheel_match, prefix, 10);
+	AT(twheel_match, address, 16);
 	AT(twheel_connection, uid, 32);
 	AT(twheel_connection, remote_address, 56);
+	AT(twheel_connection, unacked, 76);
 	AT(twheel_connections, cursor, 16);
 	AT(twheel_connections, reserved, 28);
 	HOLDS(TWHEEL_IOC_INFO == 0x803074a0);
@@ -82,10 +91,11 @@ expectations() {
 	HOLDS(TWHEEL_IOC_DRAIN == 0xc01874a6);
 	HOLDS(TWHEEL_IOC_STATS == 0x806074a7);
 	HOLDS(TWHEEL_IOC_SETUP == 0xc02874a8);
-	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc07074b0);
-	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x407074b1);
-	HOLDS(TWHEEL_IOC_RULE_NEXT == 0xc07074b2);
+	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc16874b0);
+	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x416874b1);
+	HOLDS(TWHEEL_IOC_RULE_NEXT == 0xc16874b2);
 	HOLDS(TWHEEL_IOC_RULE_CONNECTIONS == 0xc02074b3);
+	HOLDS(TWHEEL_IOC_RULE_SET == 0xc16874b4);
 	HOLDS(TWHEEL_WAS_PENDING == 0 && TWHEEL_WAS_EXPIRED == 1);
 	HOLDS(TWHEEL_WAS_ABSENT == 2 && TWHEEL_WAS_DELIVERED == 3);
 	HOLDS(TWHEEL_OP_ADD == 0 && TWHEEL_OP_CANCEL == 1 && TWHEEL_OP_REARM == 2);
@@ -102,6 +112,7 @@ expectations() {
 	HOLDS(TWHEEL_RULE_LOCAL_PORT == 0x10000 && TWHEEL_RULE_REMOTE_PORT == 0x20000);
 	HOLDS(TWHEEL_RULE_UID == 0x40000 && TWHEEL_RULE_CGROUP == 0x80000);
 	HOLDS(TWHEEL_RULE_PID == 0x100000 && TWHEEL_RULE_DRY_RUN == 0x200000);
+	HOLDS(TWHEEL_RULE_KEEP == 0x400000 && TWHEEL_MATCH_NOT == 1);
 	HOLDS(TWHEEL_RING_OFFSET == 0 && TWHEEL_TOUCH_OFFSET == 0x40000000);
 	HOLDS(TWHEEL_RING_WAITING == 1 && TWHEEL_URING_SUBMIT == 0);
 	HOLDS(TWHEEL_TIME_NONE == 0xffffffffffffffffULL);
@@ -134,7 +145,8 @@ compiles() {
 # With each type and bit of it that is not for both word sizes.
 portable_types() {
 	! sed -e 's|/\*.*\*/||; /\/\*/,/\*\//d' uapi/linux/twheel.h uapi/linux/twheel_rules.h |
-		grep -nE '\b(long|int|short|char|size_t|time_t|bool|__packed|__u64)\b|: *[0-9]+;'
+		grep -nE '\b(long|int|short|char|size_t|time_t|bool|__packed|__u64)\b|: *[0-9]+;' |
+		grep -vE '^[0-9]+:	char [a-z_]+\[[A-Z_]+\];$'
 }
 
 # The kernel's own headers, for the compilations that are not for this machine.
