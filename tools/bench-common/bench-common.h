@@ -73,7 +73,6 @@ void summarise(struct samples *samples);
 /* output.c */
 FILE *open_report(const char *name);
 void close_report(const char *name, FILE *file);
-void close_stdout(void);
 void json_member(FILE *out, const char *name, const char *value);
 void json_samples(FILE *out, const struct samples *samples);
 

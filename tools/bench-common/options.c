@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench-common.h"
+#include "stdout.h"
 
 /**
  * parse_number - read a number, or exit

@@ -7,7 +7,6 @@
 #include <err.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench-common.h"
 #include "json.h"
@@ -39,22 +38,6 @@ void close_report(const char *name, FILE *file)
 {
 	if (ferror(file) || (file == stdout ? fflush(file) : fclose(file)))
 		err(EXIT_FAILED, "%s", name);
-}
-
-/**
- * close_stdout - to be called at exit, which fails if not all could be printed
- */
-void close_stdout(void)
-{
-	const bool lost = ferror(stdout);
-
-	if (fflush(stdout))
-		warn("standard output");
-	else if (lost)
-		warnx("standard output: not all of it could be written");
-	else
-		return;
-	_exit(EXIT_FAILED);
 }
 
 /**

@@ -4,11 +4,10 @@
  *
  * Finds the command. Each has its own file.
  */
-#include <err.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "stdout.h"
 #include "twctl.h"
 
 static const struct command *const commands[] = {
@@ -30,20 +29,6 @@ static void print_help(void)
 	puts("\n  --help       print this; after a command, what there is to know of it\n"
 	     "  --version    print the version\n\n"
 	     "Exit status: 0 all went well, 1 something failed, 2 a wrong command line.");
-}
-
-/* What was printed may have found no place: that is a failure, too. */
-static void close_stdout(void)
-{
-	const bool lost = ferror(stdout);
-
-	if (fflush(stdout))
-		warn("standard output");
-	else if (lost)
-		warnx("standard output: not all of it could be written");
-	else
-		return;
-	_exit(EXIT_FAILED);
 }
 
 /* The part of a command that a word names, or else the command itself. */

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Standard output, for all tools
+ */
+#ifndef STDOUT_H
+#define STDOUT_H
+
+void close_stdout(void);
+
+#endif /* STDOUT_H */
