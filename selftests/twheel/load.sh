@@ -84,18 +84,23 @@ unload_while_open() {
 	is_gone
 }
 
-# Rules stay when the device is closed; they go with the module, and connections stay.
+# Rules stay when the device is closed, and keep the module; their connections stay when they go.
 unload_with_rules() {
 	load || return
 	held ./exercise rule 300 || wrong "cannot hold" || return
 	[ "$(total pending)" = 300 ] || wrong "pending: $(total pending)" || return
+	if unload; then
+		wrong "unloaded with a rule"
+		return
+	fi
+	is_there || return
+	[ "$(total pending)" = 300 ] || wrong "pending: $(total pending)" || return
+	twctl idle remove all || return
+	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
 	unload || wrong "does not unload" || return
 	is_gone || return
-	load || return
-	[ "$(total pending)" = 0 ] || wrong "pending: $(total pending)" || return
 	kill -0 "$HOLDER" || return
 	release
-	unload
 }
 
 # A file in debugfs that is open keeps the module no longer than it is read.
