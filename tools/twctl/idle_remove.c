@@ -2,7 +2,6 @@
 /*
  * twctl idle remove: remove a rule, or all
  */
-#include <err.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,10 +27,7 @@ static int run(int argc, char **argv)
 		return 0;
 	}
 	rules_gather(fd, &rules);
-	rule = rules_find(&rules, name);
-	if (!rule)
-		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
-		     name);
+	rule = rules_need(&rules, name);
 	rules_remove(fd, rule->id);
 	return 0;
 }

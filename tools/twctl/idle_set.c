@@ -8,9 +8,6 @@
 
 #include "twctl.h"
 
-#define ACTIONS		(TWHEEL_WATCH_ABORT | TWHEEL_WATCH_SHUTDOWN)
-#define ACTIVITY	(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT)
-
 static const struct choice choices[] = {
 	{ "name", 'N', "NAME", "what the rule is called from now on; '' for no name" },
 	{ "timeout", 't', "DURATION", "close connections after so long without data; or none" },
@@ -26,26 +23,6 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-/* What of a rule can be changed. */
-static struct twheel_rule limits_of(const struct twheel_rule *rule)
-{
-	struct twheel_rule limits = {
-		.id		= rule->id,
-		.flags		= rule->flags & (ACTIONS | ACTIVITY | TWHEEL_RULE_DRY_RUN |
-						 TWHEEL_RULE_KEEP),
-		.idle		= rule->idle,
-		.lifetime	= rule->lifetime,
-		.spread		= rule->spread,
-	};
-
-	if (!(rule->flags & TWHEEL_RULE_KEEP)) {
-		limits.rate = rule->rate;
-		limits.stalled = rule->stalled;
-	}
-	memcpy(limits.name, rule->name, sizeof(limits.name));
-	return limits;
-}
-
 /* An exception has nothing but its name. One that is none any more needs all else. */
 static void settle_keep(struct rule_options *options, bool was_kept)
 {
@@ -60,7 +37,7 @@ static void settle_keep(struct rule_options *options, bool was_kept)
 		rule->stalled = 0;
 	} else if (was_kept && options->given & ~(1ULL << ('N' - 'A'))) {
 		rule->flags &= ~TWHEEL_RULE_KEEP;
-		if (!(rule->flags & ACTIONS))
+		if (!(rule->flags & (TWHEEL_WATCH_ABORT | TWHEEL_WATCH_SHUTDOWN)))
 			rule->flags |= TWHEEL_WATCH_ABORT;
 	}
 	if (!(rule->flags & TWHEEL_RULE_KEEP) && !rule->idle && !rule->lifetime)
@@ -86,11 +63,8 @@ static int run(int argc, char **argv)
 	no_operands(&idle_set_command, argc, argv);
 	fd = device_open();
 	rules_gather(fd, &rules);
-	rule = rules_find(&rules, name);
-	if (!rule)
-		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
-		     name);
-	options.rule = limits_of(rule);
+	rule = rules_need(&rules, name);
+	options.rule = rule_limits(rule);
 	optind = 0;
 	rule_options_read(&options, argc, argv);
 	if (rule_options_has(&options, 'L') && rule_options_has(&options, 'd'))

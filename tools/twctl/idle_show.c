@@ -3,7 +3,6 @@
  * twctl idle show: the connections of a rule
  */
 #include <arpa/inet.h>
-#include <err.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -126,10 +125,7 @@ static int run(int argc, char **argv)
 	no_operands(&idle_show_command, argc, argv);
 	fd = device_open();
 	rules_gather(fd, &rules);
-	rule = rules_find(&rules, name);
-	if (!rule)
-		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
-		     name);
+	rule = rules_need(&rules, name);
 	all = rules_connections(fd, rule->id, &nr);
 	qsort(all, nr, sizeof(*all), compare);
 	if (as_json)

@@ -2,7 +2,6 @@
 /*
  * twctl idle stats: what rules have done, since when, and how late
  */
-#include <err.h>
 #include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,10 +98,7 @@ static int run(int argc, char **argv)
 		name = argv[optind++];
 	no_operands(&idle_stats_command, argc, argv);
 	rules_gather(device_open(), &rules);
-	only = name ? rules_find(&rules, name) : NULL;
-	if (name && !only)
-		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
-		     name);
+	only = name ? rules_need(&rules, name) : NULL;
 	if (as_json)
 		json_array(&json, NULL);
 	for (i = 0; i < rules.nr; i++) {

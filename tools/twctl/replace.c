@@ -130,22 +130,10 @@ static void plan(struct change *change)
 static const char *rename_old(const struct change *change, const struct twheel_rule *rule,
 			      bool with_name)
 {
-	struct twheel_rule limits = {
-		.id		= rule->id,
-		.flags		= rule->flags & (TWHEEL_WATCH_ABORT | TWHEEL_WATCH_SHUTDOWN |
-						 TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT |
-						 TWHEEL_RULE_DRY_RUN | TWHEEL_RULE_KEEP),
-		.idle		= rule->idle,
-		.lifetime	= rule->lifetime,
-		.spread		= rule->spread,
-	};
+	struct twheel_rule limits = rule_limits(rule);
 
-	if (!(rule->flags & TWHEEL_RULE_KEEP)) {
-		limits.rate = rule->rate;
-		limits.stalled = rule->stalled;
-	}
-	if (with_name)
-		memcpy(limits.name, rule->name, sizeof(limits.name));
+	if (!with_name)
+		memset(limits.name, 0, sizeof(limits.name));
 	return rules_try_set(change->fd, &limits);
 }
 

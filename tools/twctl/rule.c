@@ -93,6 +93,32 @@ struct twheel_rule rule_spec(const struct twheel_rule *rule)
 }
 
 /**
+ * rule_limits - what of a rule can be changed
+ * @rule:	the rule
+ *
+ * Return: what rules_try_set() takes to leave it as it is.
+ */
+struct twheel_rule rule_limits(const struct twheel_rule *rule)
+{
+	struct twheel_rule limits = {
+		.id		= rule->id,
+		.flags		= rule->flags & (TWHEEL_WATCH_ABORT | TWHEEL_WATCH_SHUTDOWN |
+						 TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT |
+						 TWHEEL_RULE_DRY_RUN | TWHEEL_RULE_KEEP),
+		.idle		= rule->idle,
+		.lifetime	= rule->lifetime,
+		.spread		= rule->spread,
+	};
+
+	if (!(rule->flags & TWHEEL_RULE_KEEP)) {
+		limits.rate = rule->rate;
+		limits.stalled = rule->stalled;
+	}
+	memcpy(limits.name, rule->name, sizeof(limits.name));
+	return limits;
+}
+
+/**
  * rule_same - is a rule asked to do what another one is?
  * @a:		a rule
  * @b:		another one

@@ -164,7 +164,8 @@ void rule_name_parse(const struct command *command, const char *text, char *name
 	while (isascii(*c) && (isalpha(*c) || (c > text && *c && strchr("0123456789-_.", *c))))
 		c++;
 	if (*c || c == text)
-		usage(command, "'%s' is no name: a letter, and then letters, digits, -, _ or .", text);
+		usage(command, "'%s' is no name: a letter, and then letters, digits, -, _ or .",
+		      text);
 	if (strlen(text) >= TWHEEL_RULE_NAME || !strcmp(text, "all"))
 		usage(command, "'%s' cannot be a name: use one of up to %d letters, and not 'all'",
 		      text, TWHEEL_RULE_NAME - 1);

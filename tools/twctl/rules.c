@@ -226,6 +226,21 @@ const struct twheel_rule *rules_find(const struct rules *rules, const char *name
 }
 
 /**
+ * rules_need - find a rule by its name or number, or exit
+ * @rules:	the rules
+ * @name:	as rules_find() has it
+ */
+const struct twheel_rule *rules_need(const struct rules *rules, const char *name)
+{
+	const struct twheel_rule *rule = rules_find(rules, name);
+
+	if (!rule)
+		errx(EXIT_FAILED, "there is no rule '%s'; 'twctl idle list' shows those there are",
+		     name);
+	return rule;
+}
+
+/**
  * rules_remove_all - remove all rules, or exit
  * @fd:		the device
  *
@@ -243,7 +258,7 @@ void rules_remove_all(int fd)
 		if (why && errno != ENOENT)
 			cannot_remove(rules.rule[i].id, why);
 	}
-	free(rules.rule);
+	rules_free(&rules);
 }
 
 /**

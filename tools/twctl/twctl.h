@@ -290,6 +290,7 @@ bool rules_next(int fd, struct twheel_rule *rule);
 void rules_gather(int fd, struct rules *rules);
 void rules_free(struct rules *rules);
 const struct twheel_rule *rules_find(const struct rules *rules, const char *name);
+const struct twheel_rule *rules_need(const struct rules *rules, const char *name);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 
 /* rule.c */
@@ -298,6 +299,7 @@ const char *rule_activity(const struct twheel_rule *rule);
 const char *rule_action(const struct twheel_rule *rule);
 uint32_t rule_rate(const struct twheel_rule *rule);
 struct twheel_rule rule_spec(const struct twheel_rule *rule);
+struct twheel_rule rule_limits(const struct twheel_rule *rule);
 bool rule_same(const struct twheel_rule *a, const struct twheel_rule *b);
 void rule_print_match(const struct twheel_rule *rule);
 bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, uint64_t *value);
