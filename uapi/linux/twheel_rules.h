@@ -134,8 +134,8 @@ struct twheel_match {
  * @overdue: out: connections that had been idle for longer already when it came to apply to them
  * @waited: out: times that a connection was due, and was spared as it waited for its peer
  * @late: out: connections that it has closed, by the time from when they were due: entry i counts
- *	those of less than 2^(20 + i) nanoseconds
- *	that the one before it does not, the last one all others. @overdue ones are not counted
+ *	those of less than 2^(20 + i) nanoseconds that the one before it does not, the last one all
+ *	others. @overdue ones are not counted
  */
 struct twheel_rule {
 	__u32 id;
@@ -252,8 +252,8 @@ struct twheel_connections {
  * Changes the rule @id: it gets the @rate, @idle, @lifetime, @spread, @stalled and @name of the
  * structure, and of its @flags the action, what is activity, TWHEEL_RULE_DRY_RUN and
  * TWHEEL_RULE_KEEP. All else must be 0, and stays as it is: what it asks for, its place, its
- * connections and what it has counted. Returns 0; what is "out" is filled in. Errors: EPERM, EINVAL,
- * EOPNOTSUPP, ENOENT, EEXIST, ENOMEM.
+ * connections and what it has counted. Returns 0; what is "out" is filled in. Errors: EPERM,
+ * EINVAL, EOPNOTSUPP, ENOENT, EEXIST, ENOMEM.
  */
 #define TWHEEL_IOC_RULE_SET	_IOWR(TWHEEL_IOC_MAGIC, 0xb4, struct twheel_rule)
 
