@@ -63,7 +63,7 @@ nothing_left() {
 }
 
 unloads() {
-	rmmod twheel && is_gone
+	unload && is_gone
 }
 
 tap_plan 4

@@ -17,7 +17,7 @@ load_test() {
 }
 
 unload_refused() {
-	if unload; then
+	if try_unload; then
 		wrong "unloaded while another module uses it"
 		return
 	fi

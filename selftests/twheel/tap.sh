@@ -48,8 +48,19 @@ load() {
 	modprobe twheel "$@" 2> /dev/null
 }
 
-unload() {
+try_unload() {
 	rmmod twheel 2> /dev/null
+}
+
+# A network namespace goes some time after its programs, and takes its rules along: until then they
+# keep the module.
+unload() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		read -r users 2> /dev/null < /sys/module/twheel/refcnt || break
+		[ "$users" != 0 ] || break
+		sleep 1
+	done
+	try_unload
 }
 
 is_loaded() {
