@@ -499,12 +499,17 @@ static bool take_share(const struct sock *sk, u64 now)
 /* The timer has come up. Returns whether the worker is to look at it. */
 static bool is_for_worker(struct twheel_kick *kick, u64 now)
 {
-	if (kick->watch.flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK | TWHEEL_KICK_WAITED)) {
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+	const u16 flags = kick->watch.flags;
+
+	/* One that was counted waits for activity, and not for its peer any more. */
+	if (flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK) ||
+	    (flags & TWHEEL_KICK_WAITED && !is_counted(kick, rule))) {
 		set_flag(kick, TWHEEL_KICK_COUNTED, false);
 		return true;
 	}
 	if (take_share(kick->watch.sk, now))
-		return !arm_anew(kick, twheel_kick_rule_of(kick), now);
+		return !arm_anew(kick, rule, now);
 	set_flag(kick, TWHEEL_KICK_POSTPONED, true);
 	return true;
 }

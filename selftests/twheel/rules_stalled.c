@@ -224,6 +224,30 @@ TEST_F_TIMEOUT(rules, a_dry_run_spares_them_too, TIMEOUT)
 	EXPECT_TRUE(is_open(&pair));
 }
 
+/* A peer that is gone stays so: that is no activity, and counts no more. */
+TEST_F_TIMEOUT(rules, a_dry_run_counts_a_stalled_peer_once, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC, stalled = SEC;
+	struct pair pair;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	id = add_stalled(self->fd, DRY | RECEIVED, self->port, idle, stalled);
+	ASSERT_LT(0, id);
+	ASSERT_EQ(0, set_up(false));
+	ASSERT_EQ(1, send(pair.server, "x", 1, 0));
+	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	EXPECT_LE(1, look(self->fd, id).waited);
+	sleep_ns(5 * idle);
+	EXPECT_EQ(1, look(self->fd, id).closed);
+	/* It is back, and idle again. */
+	ASSERT_EQ(0, set_up(true));
+	EXPECT_EQ(1, hear(pair.client));
+	EXPECT_TRUE(wait_for(self->fd, id, closed, 2));
+	sleep_ns(5 * idle);
+	EXPECT_EQ(2, look(self->fd, id).closed);
+}
+
 TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)
 {
 	struct twheel_connection connection;
