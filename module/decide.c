@@ -362,7 +362,13 @@ static bool is_postponed(struct twheel_kick *kick, u64 now)
 		return false;
 	set_flag(kick, TWHEEL_KICK_POSTPONED, false);
 	/* Pairs with the store when it is removed. */
-	return !READ_ONCE(rule->dead) && arm_anew(kick, rule, now);
+	if (READ_ONCE(rule->dead) || !arm_anew(kick, rule, now))
+		return false;
+	if (!(kick->watch.flags & TWHEEL_KICK_MATCH))
+		return true;
+	/* Which rule it is remains to be decided. The watch may end. */
+	twheel_cancel(&kick->timer);
+	return false;
 }
 
 /* The socket is locked, and its connection is not older than this. */
