@@ -297,6 +297,22 @@ static void count_closed(struct twheel_kick *kick, struct twheel_idle_rule *rule
 	trace_twheel_kick(kick->watch.sk, rule->id, twheel_limits_of(rule), now, late);
 }
 
+/*
+ * The rule may do something else by now than when the connection came to it. What is to be done the
+ * worker has read before it asks: so it has to look again. Returns whether that is so.
+ */
+static bool gets_other_action(struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+{
+	const u16 action = twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS;
+	const u16 flags = kick->watch.flags;
+
+	if ((flags & TWHEEL_WATCH_ACTIONS) == action)
+		return false;
+	/* Pairs with the worker's. */
+	WRITE_ONCE(kick->watch.flags, (flags & ~TWHEEL_WATCH_ACTIONS) | action);
+	return true;
+}
+
 /* The limit is over, and the socket is locked. */
 static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule,
 				   u64 limit, u64 now)
@@ -307,6 +323,10 @@ static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_
 
 	if (is_counted(kick, rule)) {
 		wait_for_activity(kick, rule, now);
+		return KEEP;
+	}
+	if (gets_other_action(kick, rule)) {
+		arm(kick, now);
 		return KEEP;
 	}
 	turn = take_turn(rule, now, waits);

@@ -354,6 +354,14 @@ static int next_subject(struct twheel_search *search, struct net *net)
 	return search->ports ? make_room(&search->found, ROOM) : -ENOMEM;
 }
 
+/* Looks at one of all connections. Returns 0 or -ENOMEM. */
+static int look_at_connection(const struct twheel_search *search, struct sock *sk)
+{
+	if (search->again)
+		twheel_kick_look_again(sk);
+	return twheel_kick_consider(sk, NULL, inet_sk_state_load(sk));
+}
+
 /*
  * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
  * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
@@ -369,8 +377,7 @@ static int look_at_bucket(struct twheel_search *search, struct net *net)
 	if (ret < 0)
 		return ret;
 	for (i = 0, ret = 0; i < found->nr && !ret; i++)
-		ret = twheel_kick_consider(found->socks[i], NULL,
-					   inet_sk_state_load(found->socks[i]));
+		ret = look_at_connection(search, found->socks[i]);
 	twheel_found_put(found);
 	search->bucket++;
 	return ret ?: 1;
@@ -444,6 +451,21 @@ void twheel_find_later(struct net *net, unsigned long delay)
 }
 
 /**
+ * twheel_find_again - have the worker look again at all connections, those that are watched, too
+ * @net:	the namespace
+ *
+ * For who was to see to that, and could not.
+ *
+ * Context: process. The caller keeps the module and @net from going away.
+ */
+void twheel_find_again(struct net *net)
+{
+	/* Ordered before @asked is. Pairs with twheel_find_work(). */
+	atomic_xchg(&twheel_rules_of_net(net)->again, 1);
+	twheel_find_later(net, 0);
+}
+
+/**
  * twheel_find_everywhere - look for connections that were missed in any namespace
  *
  * Context: process.
@@ -481,6 +503,8 @@ void twheel_find_work(struct work_struct *work)
 		 * after that, at least.
 		 */
 		ours->answers = atomic_read(&ours->asked);
+		/* After that: who comes later asks once more. Pairs with twheel_find_again(). */
+		ours->search.again = atomic_xchg(&ours->again, 0);
 	}
 	for (i = 0; i < STEP && ret > 0; i++)
 		ret = search_on(&ours->search, ours->net);
@@ -489,6 +513,8 @@ void twheel_find_work(struct work_struct *work)
 		mod_delayed_work(find_queue, &ours->find, 0);
 		return;
 	}
+	if (ret && ours->search.again)
+		atomic_set(&ours->again, 1);
 	search_end(&ours->search);
 	ours->searching = false;
 	if (ret || atomic_read(&ours->asked) != ours->answers)

@@ -432,38 +432,45 @@ void twheel_kick_ask_back(void)
 static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
 {
 	spinlock_t *lock = twheel_kick_lock_of(sk);
-	struct twheel_watch *watch;
-	u16 flags;
+	struct twheel_watch *watch = NULL;
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	watch = twheel_watch_find(&twheel_kick_kind, sk);
-	if (!watch || (rule && watch->rule != rule->index))
-		goto unlock;
-	flags = watch->flags;
-	if (rule)
-		flags = (flags & ~TWHEEL_WATCH_ACTIONS) |
-			(twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS);
-	else
-		flags |= TWHEEL_KICK_MATCH;
-	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(watch->flags, flags);
-	make_due(twheel_kick_of(watch));
-unlock:
+	/* As long as there is a rule, there is the table. */
+	if (!list_empty(&twheel_rules_of_net(sock_net(sk))->list))
+		watch = twheel_watch_find(&twheel_kick_kind, sk);
+	if (watch && (!rule || watch->rule == rule->index)) {
+		/* Pairs with the worker's, which looks before it has the lock. */
+		if (!rule)
+			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_KICK_MATCH);
+		make_due(twheel_kick_of(watch));
+	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
+}
+
+/**
+ * twheel_kick_look_again - have the worker look again at a connection, if it is watched
+ * @sk:		its socket
+ *
+ * Context: process.
+ */
+void twheel_kick_look_again(struct sock *sk)
+{
+	reconsider(sk, NULL);
 }
 
 /**
  * twheel_kick_reconsider - have the worker look at connections again, and wait until it has
  * @net:	their namespace
  * @rule:	their rule, which was changed; or NULL: all of the namespace's, as a rule was added
- *		before others. There is one until this returns
+ *		before others
+ *
+ * Those that are missed are looked at a little later: there is no memory, or the caller is killed.
  *
  * Context: process; may sleep.
- * Return: 0; or if some were missed -ENOMEM, or -EINTR if the caller is killed.
  */
-int twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
+void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
 {
 	struct twheel_found found = { };
 	u32 bucket, i;
@@ -475,7 +482,10 @@ int twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
 		twheel_found_put(&found);
 	}
 	twheel_found_free(&found);
-	return ret ?: twheel_due_settle(&twheel_rules_of_net(net)->due);
+	if (ret)
+		twheel_find_again(net);
+	else
+		twheel_due_settle(&twheel_rules_of_net(net)->due);
 }
 
 /**

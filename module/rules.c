@@ -507,8 +507,8 @@ static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *ru
  * @net:	its namespace
  * @spec:	its id, and the limits, which have been checked
  *
- * All of its connections are looked at by the new limits; later, when they are due, if the caller
- * is killed.
+ * All of its connections are looked at by the new limits; a little later if the caller is killed,
+ * or there is no memory.
  *
  * Context: process; may sleep.
  * Return: 0; or

@@ -156,6 +156,7 @@ struct twheel_found {
  * @listened:	that of the namespace when it began with the process
  * @all:	there are no more processes; it goes through all connections
  * @bucket:	the bucket of these up to which it has been
+ * @again:	connections that are watched are looked at again
  * @found:	what a portion has found: between portions none
  */
 struct twheel_search {
@@ -166,6 +167,7 @@ struct twheel_search {
 	int			listened;
 	bool			all;
 	u32			bucket;
+	bool			again;
 	struct twheel_found	found;
 };
 
@@ -183,6 +185,7 @@ struct twheel_search {
  * @last_find:	when that was begun last, in jiffies. Written by @find, read by who asks for it
  * @asked:	how often it was asked for
  * @answers:	how often that was when the search began. @find's
+ * @again:	the next search is for connections that are watched, too
  * @listened:	how often a socket has begun or ceased to listen
  * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_kick_locks; nothing
  *		is taken inside of it
@@ -205,6 +208,7 @@ struct twheel_rules {
 	unsigned long		last_find;
 	atomic_t		asked;
 	int			answers;
+	atomic_t		again;
 	atomic_t		listened;
 	spinlock_t		share_lock;
 	struct twheel_share	share;
@@ -261,7 +265,8 @@ void twheel_kick_put(void);
 int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
 int twheel_kick_release(const struct twheel_idle_rule *rule);
 void twheel_kick_ask_back(void);
-int twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
+void twheel_kick_look_again(struct sock *sk);
+void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
 
 /* decide.c */
 bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
@@ -279,6 +284,7 @@ void twheel_found_free(struct twheel_found *found);
 int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found);
 int twheel_find_all(struct net *net);
 void twheel_find_later(struct net *net, unsigned long delay);
+void twheel_find_again(struct net *net);
 void twheel_find_everywhere(void);
 void twheel_find_work(struct work_struct *work);
 void twheel_find_stop(struct list_head *nets);

@@ -426,6 +426,72 @@ static long call_rule(struct env *env)
 	return ret;
 }
 
+/* An exception for the connection, by a list, before another one. */
+static long add_keep(struct env *env, struct twheel_rule *rule)
+{
+	static const struct twheel_match match = { .kind = TWHEEL_MATCH_FAMILY, .family = AF_INET };
+	long ret = add_rule(env, rule);
+
+	if (ret)
+		return ret;
+	*rule = (struct twheel_rule){
+		.flags		= TWHEEL_RULE_KEEP,
+		.name		= "keep",
+		.matches	= (uintptr_t)&match,
+		.nr_matches	= 1,
+		.before		= rule->id,
+	};
+	return wh_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, rule);
+}
+
+/* Waits until both ends of the connection have been counted by a rule. */
+static bool wait_counted(struct env *env, __u32 id)
+{
+	const __u64 end = now_ns() + GUARD_MS * MSEC;
+	struct twheel_rule rule;
+
+	do {
+		sleep_ns(100 * MSEC);
+		rule = (struct twheel_rule){ .id = id - 1 };
+		/* There is one fault at most. */
+		if (!wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) && rule.closed >= 2)
+			return true;
+	} while (now_ns() < end);
+	return false;
+}
+
+/* Likewise. */
+static bool remove_all(struct env *env)
+{
+	struct twheel_rule rule;
+	long ret;
+	int faults = 0;
+
+	while ((ret = next_rule(env, &rule)) != -ENOENT && faults < 2)
+		if (ret || wh_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule))
+			faults++;
+	return ret == -ENOENT;
+}
+
+/* A rule is changed. If that has worked it holds for all of its connections, at once or soon. */
+static long call_set(struct env *env)
+{
+	struct twheel_rule rule;
+	long ret = add_keep(env, &rule);
+
+	if (!ret) {
+		rule = (struct twheel_rule){
+			.id	= rule.id,
+			.flags	= TWHEEL_WATCH_ABORT | TWHEEL_RULE_DRY_RUN,
+			.idle	= 50 * MSEC,
+		};
+		ret = wh_ioctl(env->fd, TWHEEL_IOC_RULE_SET, &rule);
+		if (!ret && !wait_counted(env, rule.id))
+			ret = -ETIME;
+	}
+	return remove_all(env) ? ret : -EPROTO;
+}
+
 /* Opens, sets up, maps, looks, and closes: all of it may fail. */
 static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
 {
@@ -726,6 +792,7 @@ static const struct op ops[] = {
 	{ "drain",	call_drain,	undo_drain,	false, NULL },
 	{ "stats",	call_stats,	undo_nothing,	false, NULL },
 	{ "rule",	call_rule,	undo_nothing,	false, NULL },
+	{ "rule set",	call_set,	undo_nothing,	false, NULL },
 	{ "map ring",	call_map_ring,	undo_nothing,	false, NULL },
 	{ "map touch",	call_map_touch,	undo_nothing,	false, NULL },
 	{ "close",	call_close,	undo_close,	false, NULL },
