@@ -313,7 +313,7 @@ static int insert(struct twheel_rules *ours, struct twheel_idle_rule *rule, u32 
 		return -ENOSPC;
 	ours->nr++;
 	rule->id = ++ours->last_id;
-	rule->added = ktime_get_ns();
+	rule->since = ktime_get_ns();
 	rule->added_boot = ktime_get_boottime_ns();
 	list_add_tail_rcu(&rule->list, next);
 	return 0;
@@ -339,9 +339,21 @@ static int publish(struct net *net, struct twheel_idle_rule *rule, u32 before, u
 	return ret;
 }
 
+/* From now on a rule may close what was due before. The mutex is held. */
+static void measure_anew(struct twheel_idle_rule *rule)
+{
+	/* Pairs with count_closed(). */
+	WRITE_ONCE(rule->since, ktime_get_ns());
+}
+
 /* Takes a rule out of its namespace's list. The mutex is held. */
 static void unpublish(struct twheel_idle_rule *rule, struct list_head *gone)
 {
+	struct twheel_idle_rule *next = rule;
+
+	/* They may get its connections. */
+	list_for_each_entry_continue(next, &twheel_rules_of_net(rule->net)->list, list)
+		measure_anew(next);
 	list_del_rcu(&rule->list);
 	/* Pairs with the loads in kick.c and decide.c. */
 	WRITE_ONCE(rule->dead, true);
@@ -496,6 +508,7 @@ static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *ru
 		kfree(limits);
 		return -EEXIST;
 	}
+	measure_anew(rule);
 	rcu_assign_pointer(rule->limits, limits);
 	kfree_rcu(old, rcu);
 	reset_turns(rule);

@@ -72,8 +72,10 @@ struct twheel_limits {
  * @nr_matches:	how many these are; constant
  * @limits:	when and how it closes connections. Replaced with the mutex of rules.c held; read
  *		under RCU
- * @added:	when it was added, in nanoseconds of CLOCK_MONOTONIC; constant
- * @added_boot:	likewise, of CLOCK_BOOTTIME
+ * @added_boot:	when it was added, in nanoseconds of CLOCK_BOOTTIME; constant
+ * @since:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
+ *		then: it was added, changed, or a rule before it was removed. Written with the
+ *		mutex of rules.c held; read without a lock
  * @index:	its number among the rules of all namespaces; constant. Watches have it
  * @seed:	makes the spread random; constant
  * @uid:	the owner asked for; constant
@@ -110,8 +112,8 @@ struct twheel_idle_rule {
 	struct twheel_match	*matches;
 	u32			nr_matches;
 	struct twheel_limits __rcu *limits;
-	u64			added;
 	u64			added_boot;
+	u64			since;
 	u32			index;
 	u32			seed;
 	kuid_t			uid;

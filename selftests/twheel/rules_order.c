@@ -446,6 +446,46 @@ TEST_F_TIMEOUT(rules, overdue, TIMEOUT)
 		EXPECT_EQ(1, rule.late[0] + rule.late[1] + rule.late[2] + rule.late[3]);
 }
 
+static __u64 sum_of_late(int fd, __u32 id)
+{
+	const struct twheel_rule rule = look(fd, id);
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < TWHEEL_RULE_LATE; i++)
+		sum += rule.late[i];
+	return sum;
+}
+
+/* Nor are those that it could not close, as there was another rule, or as it was another one. */
+TEST_F_TIMEOUT(rules, overdue_by_a_change, TIMEOUT)
+{
+	int first, id;
+	struct pair old, new;
+
+	ASSERT_TRUE(connect_pair(self->listener, &old));
+	first = add_keep(self->fd, self->port, 0);
+	id = add_port(self->fd, LOCAL | ABORT, self->port, 300 * MSEC);
+	ASSERT_LT(0, id);
+	sleep_ns(2 * SEC);
+	ASSERT_EQ(0, remove_rule(self->fd, first));
+	EXPECT_EQ(ETIMEDOUT, error_of(old.server));
+	EXPECT_EQ(1, look(self->fd, id).overdue);
+	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_EQ(0, sum_of_late(self->fd, id));
+	ASSERT_EQ(0, set_idle(self->fd, id, ABORT, HOUR));
+	ASSERT_TRUE(connect_pair(self->listener, &old));
+	sleep_ns(2 * SEC);
+	ASSERT_EQ(0, set_idle(self->fd, id, ABORT, 300 * MSEC));
+	EXPECT_EQ(ETIMEDOUT, error_of(old.server));
+	EXPECT_EQ(2, look(self->fd, id).closed);
+	EXPECT_EQ(0, sum_of_late(self->fd, id));
+	/* One that it could close counts. */
+	ASSERT_TRUE(connect_pair(self->listener, &new));
+	EXPECT_EQ(ETIMEDOUT, error_of(new.server));
+	EXPECT_EQ(1, sum_of_late(self->fd, id));
+}
+
 /* Waits until the module has so many users. Returns whether that came true. */
 static bool wait_users(__u64 n)
 {

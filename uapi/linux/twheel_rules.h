@@ -135,7 +135,8 @@ struct twheel_match {
  * @waited: out: times that a connection was due, and was spared as it waited for its peer
  * @late: out: connections that it has closed, by the time from when they were due: entry i counts
  *	those of less than 2^(20 + i) nanoseconds that the one before it does not, the last one all
- *	others. @overdue ones are not counted
+ *	others. Not those that were due before it was added, changed, or a rule before it was
+ *	removed
  */
 struct twheel_rule {
 	__u32 id;
