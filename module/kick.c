@@ -410,9 +410,13 @@ int twheel_kick_release(const struct twheel_idle_rule *rule)
 	int ret = 0;
 
 	/* A walk may miss some if others are removed meanwhile. */
-	while (!ret && atomic_read(&rule->users))
+	while (!ret && atomic_read(&rule->users)) {
 		ret = make_orphans_due(true) ?:
 		      twheel_due_settle(&twheel_rules_of_net(rule->net)->due);
+		/* Who changes the rule keeps it meanwhile, and may need this CPU for that. */
+		if (!ret && atomic_read(&rule->users))
+			schedule_timeout_killable(1);
+	}
 	return ret;
 }
 
