@@ -200,15 +200,28 @@ no_such_day() {
 	done
 }
 
+# An option that would do nothing is a mistake.
+kept_and_closed() {
+	local option
+
+	for option in "--timeout 1s" "--lifetime none" "--dry-run" "--live" "--rate 5" \
+		"--spread 1s" "--stalled 1s" "--activity sent" "--action abort"; do
+		# shellcheck disable=SC2086 # with its value
+		complaint 2 "idle set: with --keep nothing is closed; leave out " \
+			twctl idle set web --keep $option || return
+	done
+}
+
 version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 8
+tap_plan 9
 tap "the version" version
 tap "options are not abbreviated" abbreviations
 tap "a part that there is not" no_such_part
 tap "a day that there is not" no_such_day
+tap "an exception closes nothing" kept_and_closed
 tap "completion" completion
 tap "completion runs nothing" completion_runs_nothing
 tap "the man page tells of all commands and options" man_page

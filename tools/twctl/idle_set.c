@@ -59,6 +59,8 @@ static int run(int argc, char **argv)
 		usage(&idle_set_command, "which rule? Give its ID or NAME");
 	if (!options.given)
 		usage(&idle_set_command, "what is to be changed?");
+	if (rule_options_has(&options, 'k'))
+		rule_options_check_keep(&options);
 	name = argv[optind++];
 	no_operands(&idle_set_command, argc, argv);
 	fd = device_open();

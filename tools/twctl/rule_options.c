@@ -283,9 +283,13 @@ bool rule_options_has(const struct rule_options *options, int letter)
 	return options->given >> (letter - 'A') & 1;
 }
 
-static void check_keep(const struct rule_options *options)
+/**
+ * rule_options_check_keep - is a rule with --keep given what it cannot have? If so, exit
+ * @options:	the options
+ */
+void rule_options_check_keep(const struct rule_options *options)
 {
-	const char *letter, not[] = "tlSaARsd";
+	const char *letter, not[] = "tlSaARsdL";
 
 	for (letter = not; *letter; letter++)
 		if (rule_options_has(options, *letter))
@@ -307,7 +311,7 @@ void rule_options_check(struct rule_options *options)
 		usage(options->command, "which connections? %s",
 		      "--port, --remote-port, --remote, --family, --pid, --uid or --cgroup");
 	if (rule->flags & TWHEEL_RULE_KEEP) {
-		check_keep(options);
+		rule_options_check_keep(options);
 		return;
 	}
 	if (!rule->idle && !rule->lifetime)

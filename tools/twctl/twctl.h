@@ -356,6 +356,7 @@ extern const struct choice rule_choices[];
 
 void rule_options_read(struct rule_options *options, int argc, char **argv);
 bool rule_options_has(const struct rule_options *options, int letter);
+void rule_options_check_keep(const struct rule_options *options);
 void rule_options_check(struct rule_options *options);
 void rule_name_parse(const struct command *command, const char *text, char *name);
 
