@@ -458,6 +458,23 @@ log_cleans_up() {
 	same instances "$(nr_instances)" 0
 }
 
+# So does one whose output nobody reads any more.
+log_without_reader() {
+	rm -f /tmp/fifo
+	mkfifo /tmp/fifo
+	twctl idle log > /tmp/fifo 2> /tmp/log &
+	log=$!
+	exec 9< /tmp/fifo
+	for _ in $(seq 100); do
+		[ "$(nr_instances)" != 1 ] || break
+		sleep 0.05
+	done
+	exec 9<&-
+	good twctl idle add web --port $PORT --timeout 300ms || return
+	! wait $log || wrong "it went on" || return
+	same instances "$(nr_instances)" 0
+}
+
 bad_command_lines() {
 	for command in idle "idle add" "idle set" "idle list" "idle show" "idle stats" \
 		"idle watch" "idle log" "idle remove"; do
@@ -547,7 +564,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 28
+tap_plan 29
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -574,6 +591,7 @@ tap "lists find their connections" with_connections lists_find
 tap "lists are shown in one form" lists_are_shown
 tap "log tells of each that is closed" with_connections log_tells
 tap "log leaves nothing behind" log_cleans_up
+tap "log without a reader leaves nothing behind" with_connections log_without_reader
 tap "remove all, twice at once" remove_twice
 tap "each network namespace has its own rules" other_namespace
 tap "bad command lines are refused" bad_command_lines

@@ -3,8 +3,8 @@
  * twctl idle log: a line for each connection that is closed
  *
  * It follows the tracepoint twheel_kick, in a trace instance of its own, so that nobody else's
- * tracing is disturbed. The instance is removed at the end; one that was left behind, as its
- * process was killed, is removed by the next.
+ * tracing is disturbed. The instance is removed at the end, also if that is because nobody reads
+ * the output any more; one that was left behind, as its process was killed, is removed by the next.
  */
 #include <dirent.h>
 #include <err.h>
@@ -80,7 +80,8 @@ static void remove_left(void)
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
 			continue;
 		pid = atoi(entry->d_name + strlen(PREFIX));
-		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
+		/* Who had this process's number before it has ended. */
+		if (pid <= 0 || (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)))
 			continue;
 		snprintf(path, sizeof(path), INSTANCES "/%s", entry->d_name);
 		rmdir(path);
@@ -231,6 +232,8 @@ static int open_signals(void)
 	sigset_t set;
 	int fd;
 
+	/* The write fails, and that ends it. */
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
