@@ -212,16 +212,34 @@ kept_and_closed() {
 	done
 }
 
+# loads LINE OPTIONS: a line of a file is read as these.
+loads() {
+	local text
+
+	text=$(echo "$1" | twctl idle load --check -) && [ "$text" = "$2" ] ||
+		wrong "'$1' is '$text', not '$2'"
+}
+
+# As ss and 'idle show' show the addresses of an IPv6 socket.
+mapped_addresses() {
+	loads "--remote ::ffff:10.1.2.3 --keep" "--remote 10.1.2.3 --keep" || return
+	loads "--remote ::ffff:10.1.2.3/104 --keep" "--remote 10.0.0.0/8 --keep" || return
+	loads "--remote ::ffff:0:0/96,::ffff:0:0/95 --keep" "--remote '0.0.0.0/0,::fffe:0:0/95' --keep" ||
+		return
+	loads "--not-remote ::1,::/0,10.0.0.0/8 --keep" "--not-remote '10.0.0.0/8,::/0,::1' --keep"
+}
+
 version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 9
+tap_plan 10
 tap "the version" version
 tap "options are not abbreviated" abbreviations
 tap "a part that there is not" no_such_part
 tap "a day that there is not" no_such_day
 tap "an exception closes nothing" kept_and_closed
+tap "addresses of IPv4 as IPv6 shows them" mapped_addresses
 tap "completion" completion
 tap "completion runs nothing" completion_runs_nothing
 tap "the man page tells of all commands and options" man_page

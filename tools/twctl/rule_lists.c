@@ -103,6 +103,20 @@ static void mask(struct twheel_match *match)
 		match->address[bit / 8] &= ~(0x80 >> bit % 8);
 }
 
+/* To a rule an IPv4 connection of an IPv6 socket has an IPv4 address, however others show it. */
+static void unmap(struct twheel_match *match)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (match->family != AF_INET6 || match->prefix < 8 * sizeof(mapped) ||
+	    memcmp(match->address, mapped, sizeof(mapped)))
+		return;
+	match->family = AF_INET;
+	match->prefix -= 8 * sizeof(mapped);
+	memmove(match->address, match->address + sizeof(mapped), 4);
+	memset(match->address + 4, 0, sizeof(mapped));
+}
+
 static void parse_prefix(const struct command *command, const char *option, char *text,
 			 struct twheel_match *match)
 {
@@ -124,6 +138,7 @@ static void parse_prefix(const struct command *command, const char *option, char
 	}
 	match->prefix = prefix;
 	mask(match);
+	unmap(match);
 }
 
 static void parse_family(const struct command *command, const char *option, const char *text,
