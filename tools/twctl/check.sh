@@ -220,6 +220,14 @@ loads() {
 		wrong "'$1' is '$text', not '$2'"
 }
 
+# Each list that a rule may have, whoever has added it: what is saved can be loaded.
+all_lists() {
+	loads "--port 80 --not-port 81 --remote-port 1-9 --not-remote-port 5 --family inet --keep" \
+		"--port 80 --not-port 81 --remote-port 1-9 --not-remote-port 5 --family inet --keep" &&
+		loads "--not-family inet6 --not-remote ::1 --keep" \
+			"--not-remote ::1 --not-family inet6 --keep"
+}
+
 # As ss and 'idle show' show the addresses of an IPv6 socket.
 mapped_addresses() {
 	loads "--remote ::ffff:10.1.2.3 --keep" "--remote 10.1.2.3 --keep" || return
@@ -233,12 +241,13 @@ version() {
 	[ "$(twctl --version)" = "twctl $(cat "$TOP/VERSION")" ]
 }
 
-tap_plan 10
+tap_plan 11
 tap "the version" version
 tap "options are not abbreviated" abbreviations
 tap "a part that there is not" no_such_part
 tap "a day that there is not" no_such_day
 tap "an exception closes nothing" kept_and_closed
+tap "all lists" all_lists
 tap "addresses of IPv4 as IPv6 shows them" mapped_addresses
 tap "completion" completion
 tap "completion runs nothing" completion_runs_nothing

@@ -51,6 +51,7 @@ const struct choice rule_choices[] = {
 	{ "remote", 'm', "PREFIXES", "with these addresses of the other one: 10.0.0.0/8,::1" },
 	{ "not-remote", 'M', "PREFIXES", "without these" },
 	{ "family", 'f', "FAMILY", "inet or inet6" },
+	{ "not-family", 'F', "FAMILY", "without this one" },
 	{ "pid", 'P', "PID", "that this process begins, or accepts" },
 	{ "uid", 'u', "USER", "whose sockets are this user's, by name or number" },
 	{ "cgroup", 'g', "PATH", "of a cgroup, by its path below /sys/fs/cgroup" },
