@@ -120,6 +120,83 @@ TEST_F_TIMEOUT(rules, a_download_is_no_idle_client, TIMEOUT)
 	EXPECT_LE(1, look(self->fd, id).waited);
 }
 
+#define STEP		(200 * MSEC)
+#define IDLE_ONES	10
+
+/* A server's end of a download, and what it still has to send. */
+struct download {
+	struct pair pair;
+	__u64 unsent;
+	__u64 taken;
+};
+
+/* The client takes @most bytes, if there is so much to come; the server sends what fits. */
+static void download_step(struct download *download, __u64 most)
+{
+	static const char data[65536];
+	ssize_t n;
+
+	do {
+		n = send(download->pair.server, data,
+			 download->unsent < sizeof(data) ? download->unsent : sizeof(data),
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0)
+			download->unsent -= n;
+	} while (n > 0 && download->unsent);
+	download->taken += take(download->pair.client, most);
+}
+
+static int nr_open(const struct pair *pairs)
+{
+	int i, n = 0;
+
+	for (i = 0; i < IDLE_ONES; i++)
+		n += is_open(&pairs[i]);
+	return n;
+}
+
+/*
+ * A download of 20 MB, of which the client takes 64 KB at a time, and one of 500 bytes a second, both
+ * of more than a minute, beside connections that are idle for 3 s.
+ */
+TEST_F_TIMEOUT(rules, downloads_go_on_beside_idle_ones, TIMEOUT)
+{
+	struct download fast = { .unsent = 20000000 }, slow = { .unsent = 20000000 };
+	const __u64 idle = 3 * SEC, portion = 65536;
+	struct pair pairs[IDLE_ONES];
+	const __u64 all = fast.unsent;
+	struct twheel_rule rule;
+	__u64 begin, on_time = 0;
+	int id, i;
+
+	ASSERT_TRUE(connect_pair(self->listener, &fast.pair));
+	ASSERT_TRUE(connect_pair(self->listener, &slow.pair));
+	for (i = 0; i < IDLE_ONES; i++)
+		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
+	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
+	begin = now_ns();
+	for (i = 0; fast.taken < all; i++) {
+		download_step(&fast, portion < all - fast.taken ? portion : all - fast.taken);
+		download_step(&slow, 100);
+		if (now_ns() < begin + idle - LATE) {
+			ASSERT_EQ(IDLE_ONES, nr_open(pairs));
+		} else if (now_ns() > begin + idle + LATE) {
+			ASSERT_EQ(0, nr_open(pairs));
+		}
+		ASSERT_TRUE(is_open(&fast.pair) && is_open(&slow.pair));
+		sleep_ns(STEP);
+	}
+	EXPECT_LE(all / portion, i);
+	EXPECT_EQ(i * 100, slow.taken);
+	rule = look(self->fd, id);
+	EXPECT_EQ(IDLE_ONES, rule.closed);
+	EXPECT_LE(1, rule.waited);
+	/* Entries of less than 2^26 ns. */
+	for (i = 0; i < 7; i++)
+		on_time += rule.late[i];
+	EXPECT_EQ(IDLE_ONES, on_time);
+}
+
 /* What is acknowledged at once does not keep a client that sends nothing. */
 TEST_F_TIMEOUT(rules, a_client_that_only_gets_is_closed, TIMEOUT)
 {
