@@ -216,8 +216,8 @@ kept_and_closed() {
 loads() {
 	local text
 
-	text=$(echo "$1" | twctl idle load --check -) && [ "$text" = "$2" ] ||
-		wrong "'$1' is '$text', not '$2'"
+	text=$(echo "$1" | twctl idle load --check -) || wrong "'$1' is refused" || return
+	[ "$text" = "$2" ] || wrong "'$1' is '$text', not '$2'"
 }
 
 # Each list that a rule may have, whoever has added it: what is saved can be loaded.
