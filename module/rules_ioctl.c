@@ -323,15 +323,13 @@ static long run_next(const struct twheel_ioctl_call *call)
 {
 	struct twheel_rule *spec = call->arg;
 	const u64 user = spec->matches;
-	const u32 room = min_t(u32, spec->nr_matches, TWHEEL_RULE_MATCHES);
+	const u32 room = user ? min_t(u32, spec->nr_matches, TWHEEL_RULE_MATCHES) : 0;
 	struct net *net = callers_net();
 	struct twheel_match *matches;
 	long ret;
 
 	if (!may_rule(net))
 		return -EPERM;
-	if (!user != !room)
-		return -EINVAL;
 	matches = kcalloc(TWHEEL_RULE_MATCHES, sizeof(*matches), GFP_KERNEL);
 	if (!matches)
 		return -ENOMEM;

@@ -381,7 +381,7 @@ static long call_stats(struct env *env)
 
 static long next_rule(struct env *env, struct twheel_rule *rule)
 {
-	rule->id = 0;
+	*rule = (struct twheel_rule) { };
 	return wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, rule);
 }
 

@@ -245,6 +245,10 @@ TEST_F_TIMEOUT(rules, lists_are_told, TIMEOUT)
 	EXPECT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
 	EXPECT_EQ(3, rule.nr_matches);
 	EXPECT_EQ(0, rule.matches);
+	/* What it was told of one rule does not keep it from the next. */
+	EXPECT_EQ(-ENOENT, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
+	rule = (struct twheel_rule) { .matches = (uintptr_t)told };
+	EXPECT_EQ(-ENOSPC, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
 }
 
 TEST_HARNESS_MAIN

@@ -125,7 +125,7 @@ struct twheel_match {
  * @matches: address of an array of struct twheel_match, more of what the rule asks for; or 0.
  *	TWHEEL_IOC_RULE_NEXT: in: where to write them
  * @nr_matches: how many these are, up to %TWHEEL_RULE_MATCHES. TWHEEL_IOC_RULE_NEXT: in: how many
- *	there is room for; out: how many the rule has
+ *	there is room for at @matches, if that is not 0; out: how many the rule has
  * @before: TWHEEL_IOC_RULE_ADD: in: the @id of the rule that it is to come before; 0: it comes
  *	last
  * @place: out: the rule's place in the order, from 1
