@@ -416,16 +416,23 @@ nr_instances() {
 	find $INSTANCES -name 'twctl-idle-*' -maxdepth 1 | wc -l
 }
 
+# follows PID: waits until a log has begun.
+follows() {
+	enable=$INSTANCES/twctl-idle-$1/events/twheel/twheel_kick/enable
+	for _ in $(seq 300); do
+		[ "$(cat "$enable" 2> /dev/null)" != 1 ] || return 0
+		sleep 0.1
+	done
+	wrong "log $1 does not begin"
+}
+
 # A line for each, as it happens; and nothing of it is left.
 log_tells() {
 	twctl idle log --count $NR > /tmp/log 2>&1 &
 	log=$!
 	twctl idle log --json --count $NR > /tmp/log.json 2>&1 &
 	json_log=$!
-	for _ in $(seq 100); do
-		[ "$(nr_instances)" != 2 ] || break
-		sleep 0.05
-	done
+	follows $log && follows $json_log || return
 	good twctl idle add web --port $PORT --timeout 300ms || return
 	wait $log && wait $json_log || wrong "the log ended with an error" || return
 	cp /tmp/log $OUT
@@ -439,19 +446,13 @@ log_tells() {
 log_cleans_up() {
 	twctl idle log > /dev/null 2>&1 &
 	log=$!
-	for _ in $(seq 100); do
-		[ "$(nr_instances)" != 1 ] || break
-		sleep 0.05
-	done
+	follows $log || return
 	kill -9 $log
 	wait $log 2> /dev/null
 	same instances "$(nr_instances)" 1 || return
 	twctl idle log > /dev/null 2>&1 &
 	log=$!
-	for _ in $(seq 100); do
-		[ ! -d $INSTANCES/twctl-idle-$log ] || [ "$(nr_instances)" != 1 ] || break
-		sleep 0.05
-	done
+	follows $log || return
 	same instances "$(nr_instances)" 1 || return
 	kill $log
 	wait $log || wrong "status $?" || return
@@ -465,10 +466,7 @@ log_without_reader() {
 	twctl idle log > /tmp/fifo 2> /tmp/log &
 	log=$!
 	exec 9< /tmp/fifo
-	for _ in $(seq 100); do
-		[ "$(nr_instances)" != 1 ] || break
-		sleep 0.05
-	done
+	follows $log
 	exec 9<&-
 	good twctl idle add web --port $PORT --timeout 300ms || return
 	! wait $log || wrong "it went on" || return
