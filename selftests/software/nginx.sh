@@ -111,4 +111,5 @@ tap "a dry run closes nothing" dry_run
 tap "a rule finds connections that are there" finds_silent
 tap "nginx serves on" serves_on
 kill "$server"
+no_rules
 tap_end

@@ -113,4 +113,5 @@ tap "a subscriber is not silent" subscriber_lives
 tap "but it is if only what it says counts" subscriber_is_closed
 tap "redis serves on" serves_on
 kill "$server"
+no_rules
 tap_end
