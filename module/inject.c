@@ -164,11 +164,16 @@ static unsigned int most_us(enum twheel_point point)
 	return plans[point].us ?: min(READ_ONCE(inject_us), 1000U);
 }
 
-/* Is there to be a delay, one time in four unless it is drawn, as the point is chosen? */
+/*
+ * Is there to be a delay, one time in four unless it is drawn, as the point is chosen? The first
+ * time there is one for certain: some points are hardly ever passed.
+ */
 static bool chosen(enum twheel_point point)
 {
-	if (!(READ_ONCE(inject_points) & 1U << point) ||
-	    get_random_u32_below(plans[point].one_in ?: 4) || !has_time(most_us(point)))
+	if (!(READ_ONCE(inject_points) & 1U << point))
+		return false;
+	if (atomic_read(&hits[point]) &&
+	    (get_random_u32_below(plans[point].one_in ?: 4) || !has_time(most_us(point))))
 		return false;
 	atomic_inc(&hits[point]);
 	return true;
