@@ -66,9 +66,9 @@ no_namespace() {
 }
 
 nothing_is_left() {
-	within 2 "the end of $(processes echo-server echo-load)" no_programs || return
+	within 60 "the end of $(processes echo-server echo-load)" no_programs || return
 	json twctl idle list && prints "[]" || return
-	within 10 "the end of the namespace" no_namespace || return
+	within 60 "the end of the namespace" no_namespace || return
 	same pending "$(total pending)" 0
 }
 

@@ -363,7 +363,7 @@ TEST_F_TIMEOUT(rules, another_rate, TIMEOUT)
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(ETIMEDOUT, error_of(pairs[i].server));
 	/* By the old one it would be 17 seconds. One that waits has its token after a second. */
-	EXPECT_GE(begin + 2 * SEC, now_ns());
+	EXPECT_GE(begin + 8 * SEC, now_ns());
 	EXPECT_EQ(20, look(self->fd, rule.id).closed);
 }
 
@@ -441,9 +441,10 @@ TEST_F_TIMEOUT(rules, overdue, TIMEOUT)
 	for (i = 0; i < TWHEEL_RULE_LATE; i++)
 		late += rule.late[i];
 	EXPECT_EQ(1, late);
-	/* By no more than it takes to find out, in simulated time. */
-	if (simulated())
-		EXPECT_EQ(1, rule.late[0] + rule.late[1] + rule.late[2] + rule.late[3]);
+	/* By less than 2^28 ns, and not by 1.7 s. */
+	for (late = 0, i = 0; i < 9; i++)
+		late += rule.late[i];
+	EXPECT_EQ(1, late);
 }
 
 static __u64 sum_of_late(int fd, __u32 id)

@@ -119,12 +119,21 @@ watch_shows_rates() {
 		END { exit good != 3 }'
 }
 
+# Waits for the first line.
+has_begun() {
+	for _ in $(seq 100); do
+		[ ! -s $OUT ] || return 0
+		sleep 0.1
+	done
+	wrong "nothing is printed"
+}
+
 # What it has missed while it was stopped it does not make up for: after one look it goes on as before.
 watch_goes_on() {
 	: > $OUT
 	twctl watch --json --count 10 200ms > $OUT &
 	watching=$!
-	sleep 0.5
+	has_begun || return
 	kill -STOP $watching
 	sleep 2
 	kill -CONT $watching
@@ -144,7 +153,7 @@ watch_waits() {
 	: > $OUT
 	twctl watch --json --count 2 9223372036 > $OUT &
 	watching=$!
-	sleep 1
+	has_begun && sleep 1 || return
 	kill $watching 2> /dev/null
 	wait $watching
 	same "end" $? 143 && lines 1
