@@ -24,7 +24,7 @@ start() {
 		user root;
 		daemon off;
 		pid /tmp/nginx/pid;
-		error_log /tmp/nginx/errors;
+		error_log /tmp/nginx/errors info;
 		events { }
 		http {
 			access_log off;
@@ -74,6 +74,25 @@ closes_silent() {
 		counts matched "$closing" $((SILENT + 1))
 }
 
+# logs TEXT NUMBER: are there so many lines with it?
+logs() {
+	same "lines with '$1'" "$(grep -cF "$1" /tmp/nginx/errors)" "$2"
+}
+
+# As Documentation/connections.rst says. Half of them have asked for something, half for nothing.
+aborted_logged() {
+	logs 'recv() failed (110: Connection timed out) while keepalive, client: 127.0.0.1' \
+		$((SILENT / 2)) &&
+		logs 'recv() failed (110: Connection timed out) while waiting for request, client' \
+			$((SILENT / 2))
+}
+
+# Who has looked whether nginx listens at this port is in the log as well.
+shut_down_logged() {
+	logs "client closed connection while waiting for request, client: 127.0.0.1, server: \
+127.0.0.1:$PORT" $((SILENT / 2 + 1))
+}
+
 no_rule() {
 	silent_open $OTHER && busy_open $OTHER
 }
@@ -103,12 +122,14 @@ serves_on() {
 }
 
 is_loaded || load
-tap_plan 6
+tap_plan 8
 tap "nginx serves" start
 tap "a rule closes its silent connections, and not the busy one" closes_silent
+tap "and nginx logs each of them" aborted_logged
 tap "and none of another port" no_rule
 tap "a dry run closes nothing" dry_run
 tap "a rule finds connections that are there" finds_silent
+tap "and nginx logs each of them, too" shut_down_logged
 tap "nginx serves on" serves_on
 kill "$server"
 no_rules

@@ -18,7 +18,7 @@ CGROUP=/sys/fs/cgroup/software
 start() {
 	mkdir -p $CGROUP || return
 	sh -c "echo \$\$ > $CGROUP/cgroup.procs && exec redis-server --save '' --port $PORT \
-		--bind 127.0.0.1" > /tmp/redis &
+		--bind 127.0.0.1 --loglevel verbose" > /tmp/redis &
 	server=$!
 	listening $PORT
 }
@@ -55,6 +55,12 @@ closes_silent() {
 	wait $talking $client
 	[ $result = 0 ] && silent_closed $PORT "$RESET" &&
 		busy_open $PORT && cli_is_the_same && counts closed "$rule" "$SILENT"
+}
+
+# As Documentation/connections.rst says.
+is_logged() {
+	same "lines of the log" "$(grep -c 'Reading from client: Connection timed out' /tmp/redis)" \
+		"$SILENT"
 }
 
 # Subscribes, and is told something five times a second, by one who talks himself.
@@ -106,9 +112,10 @@ serves_on() {
 }
 
 is_loaded || load
-tap_plan 5
+tap_plan 6
 tap "redis serves" start
 tap "a rule closes its silent connections, and no other" closes_silent
+tap "and redis logs each of them" is_logged
 tap "a subscriber is not silent" subscriber_lives
 tap "but it is if only what it says counts" subscriber_is_closed
 tap "redis serves on" serves_on
