@@ -83,6 +83,9 @@
  * CPUs that add, move or remove the same node at once do to it what two list_del()
  * of one entry do to a list.
  *
+ * Who stops a node may find it handed out, and what it is handed out to files, moves and
+ * removes it, with plain stores. So that CPU keeps off when it is: see twheel_try_stop().
+ *
  * Pages
  * -----
  *
@@ -568,7 +571,7 @@ void twheel_settle(struct twheel *wheel)
 	/* Pairs with the READ_ONCE() in cells_empty(). */
 	for (i = 0; i < removed; i++)
 		WRITE_ONCE(*wheel->removed[i], NULL);
-	/* Pairs with the cmpxchg() in try_take_from(). */
+	/* Pairs with the cmpxchg() in take_from(). */
 	smp_mb();
 	for (i = 0; i < removed; i++) {
 		twheel_step();
@@ -744,8 +747,8 @@ static void take_slot(struct twheel *wheel, u64 tick)
 	set_now(wheel, tick);
 	wheel->work_last = time + (1ULL << digit.shift) - wheel->tick_ns;
 	clear_occupied(wheel, number_of(wheel, slot));
-	if (unlikely(READ_ONCE(*spill_of(wheel, slot))))
-		take_spilled(wheel, spill_of(wheel, slot), &wheel->work_spill);
+	/* Also if there is nothing: it takes the lock, see twheel_try_stop(). */
+	take_spilled(wheel, spill_of(wheel, slot), &wheel->work_spill);
 	if (!first)
 		return;
 	wheel->work.head = slot->head;
@@ -858,45 +861,44 @@ static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 	page->emptied |= twheel_chunk_bit(chunk);
 }
 
-static int try_take_from(struct twheel_node **cell, struct twheel_node *node)
+/* Takes a node out of its cell, unless the owner has just done so. The lock is held. */
+static int take_from(struct twheel *wheel, struct twheel_node **cell, struct twheel_node *node)
 {
 	struct twheel_chunk *chunk = chunk_of(cell);
-	struct twheel *wheel = twheel_page_of(chunk)->wheel;
-	unsigned long flags;
-	bool taken;
 
-	raw_spin_lock_irqsave(&wheel->lock, flags);
 	/*
 	 * Pairs with the xchg() in twheel_cell_empty(); and with the smp_mb() in
 	 * twheel_settle(): the owner sees this, or chunk_empty() what the owner has cleared.
 	 */
-	taken = cmpxchg(cell, node, NULL) == node;
-	if (taken) {
-		WRITE_ONCE(node->place, 0);
-		add_taken(wheel, 1);
-		if (chunk_empty(chunk))
-			report_emptied(wheel, chunk);
-	}
-	raw_spin_unlock_irqrestore(&wheel->lock, flags);
-	return taken ? 1 : -EAGAIN;
+	if (cmpxchg(cell, node, NULL) != node)
+		return -EAGAIN;
+	WRITE_ONCE(node->place, 0);
+	add_taken(wheel, 1);
+	if (chunk_empty(chunk))
+		report_emptied(wheel, chunk);
+	return 1;
 }
 
-static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
+/* Takes a node out of its spill list, if it is in one of this wheel's. The lock is held. */
+static int take_spilled_from(struct twheel *wheel, struct twheel_node *node)
 {
-	unsigned long flags;
-	bool taken;
-
-	raw_spin_lock_irqsave(&wheel->lock, flags);
 	/* A dead CPU's nodes get another owner while they are held. */
-	taken = READ_ONCE(node->place) & TWHEEL_SPILLED &&
-		READ_ONCE(node->owner) == wheel->owner;
-	if (taken) {
-		unspill(node);
-		WRITE_ONCE(node->place, 0);
-		add_taken(wheel, 1);
-	}
-	raw_spin_unlock_irqrestore(&wheel->lock, flags);
-	return taken ? 1 : -EAGAIN;
+	if (!(READ_ONCE(node->place) & TWHEEL_SPILLED) || READ_ONCE(node->owner) != wheel->owner)
+		return -EAGAIN;
+	unspill(node);
+	WRITE_ONCE(node->place, 0);
+	add_taken(wheel, 1);
+	return 1;
+}
+
+static struct twheel_node **cell_at(unsigned long place)
+{
+	return (struct twheel_node **)(place - TWHEEL_IN_CELL);
+}
+
+static struct twheel *wheel_of(struct twheel_node **cell)
+{
+	return twheel_page_of(chunk_of(cell))->wheel;
 }
 
 /**
@@ -915,22 +917,79 @@ static int try_take_spilled(struct twheel *wheel, struct twheel_node *node)
  */
 int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
 {
-	unsigned long place;
-	int ret;
+	unsigned long place, flags;
+	int ret = -EAGAIN;
 
 	/* Keeps the page there: pairs with the grace period that twheel_give_back() takes. */
 	rcu_read_lock();
 	/* Pairs with the smp_store_release()s of @place. */
 	place = smp_load_acquire(&node->place);
-	if (!place)
+	if (!place) {
 		ret = 0;
-	else if (place & TWHEEL_HELD)
-		ret = -EAGAIN;
-	else if (place & TWHEEL_SPILLED)
-		ret = try_take_spilled(wheel, node);
-	else
+	} else if (!(place & TWHEEL_HELD)) {
 		/* The cell may be another node's by now, or the wheel another. */
-		ret = try_take_from((struct twheel_node **)(place - TWHEEL_IN_CELL), node);
+		if (place & TWHEEL_IN_CELL)
+			wheel = wheel_of(cell_at(place));
+		raw_spin_lock_irqsave(&wheel->lock, flags);
+		ret = place & TWHEEL_IN_CELL ? take_from(wheel, cell_at(place), node) :
+					       take_spilled_from(wheel, node);
+		raw_spin_unlock_irqrestore(&wheel->lock, flags);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Is a node's entry, at @place, on a wheel? It was when its lock was taken, or is no more. */
+static bool is_on(const struct twheel *wheel, const struct twheel_node *node, unsigned long place)
+{
+	return READ_ONCE(node->owner) == wheel->owner &&
+	       !(place & TWHEEL_IN_CELL && wheel_of(cell_at(place)) != wheel);
+}
+
+/**
+ * twheel_try_stop - twheel_try_take(), unless what a node is handed out to is at work
+ * @wheel:	the wheel that @node.owner names
+ * @node:	the node
+ * @busy:	tells whether it is, from before twheel_leave() until it is through. Called
+ *		with the wheel's lock held
+ *
+ * As twheel_try_take(); and the function that twheel_work_off() calls may file, move and remove
+ * the node as well, without a lock.
+ *
+ * While the lock is held the owner does not come to another slot, and what it files does not go
+ * into the one that it works off. So one call for this node may begin meanwhile, for an entry
+ * that was there already. If that is what is seen here, the owner has emptied its cell. If the
+ * call before has filed what is seen, that is over when @busy says so, and as the place is
+ * still the same afterwards, it is what that has left behind.
+ *
+ * Return:
+ * * %1		- the node had an entry
+ * * %0		- it had none, and is not handed out
+ * * %-EBUSY	- what it is handed out to is at work, and goes on
+ * * %-EAGAIN	- as twheel_try_take()
+ */
+int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
+		    bool (*busy)(const struct twheel *wheel, const struct twheel_node *node))
+{
+	unsigned long place, flags;
+	int ret = -EAGAIN;
+
+	/* As in twheel_try_take(). */
+	rcu_read_lock();
+	raw_spin_lock_irqsave(&wheel->lock, flags);
+	/* Pairs with the smp_store_release()s of @place. */
+	place = smp_load_acquire(&node->place);
+	if (busy(wheel, node))
+		ret = -EBUSY;
+	else if (READ_ONCE(node->place) != place || !is_on(wheel, node, place))
+		ret = -EAGAIN;
+	else if (!place)
+		ret = 0;
+	else if (place & TWHEEL_SPILLED)
+		ret = take_spilled_from(wheel, node);
+	else if (place & TWHEEL_IN_CELL)
+		ret = take_from(wheel, cell_at(place), node);
+	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	rcu_read_unlock();
 	return ret;
 }

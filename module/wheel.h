@@ -294,6 +294,8 @@ struct twheel_node *twheel_receive(struct twheel *wheel);
 void twheel_reset(struct twheel *wheel, u64 now);
 
 int twheel_try_take(struct twheel *wheel, struct twheel_node *node);
+int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
+		    bool (*busy)(const struct twheel *wheel, const struct twheel_node *node));
 void twheel_send(struct twheel *wheel, struct twheel_node *node);
 
 static __always_inline struct twheel_page *twheel_page_of(const struct twheel_chunk *chunk)
@@ -490,7 +492,7 @@ static inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *c
 static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node **cell)
 {
 #ifdef CONFIG_SMP
-	/* Pairs with the cmpxchg() in try_take_from(). */
+	/* Pairs with the cmpxchg() in take_from(). */
 	return xchg(cell, NULL);
 #else
 	/* xchg() is a locked instruction even here. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "check.h"
 
-__thread unsigned long steps;
+__thread unsigned long steps, locks;
 
 struct count {
 	unsigned long nodes;

@@ -102,10 +102,16 @@ static inline void rcu_read_unlock(void)
 }
 #endif
 
-/* The steps that a thread has gone, of those that may be many: see test_steps(). */
+/*
+ * The steps that a thread has gone, of those that may be many, and how often it has taken a lock:
+ * see test_steps() and test_stop().
+ */
 #ifdef COUNT_STEPS
-extern __thread unsigned long steps;
+extern __thread unsigned long steps, locks;
 #define twheel_step()		((void)steps++)
+#define count_lock()		((void)locks++)
+#else
+#define count_lock()		do { } while (0)
 #endif
 
 /* Marked accesses are atomic, and order nothing: what they are in the kernel. */
@@ -174,6 +180,7 @@ static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 
 #define raw_spin_lock_irqsave(lock, flags) do {				\
 	(flags) = 0;							\
+	count_lock();							\
 	while (__atomic_exchange_n(&(lock)->locked, 1, __ATOMIC_ACQUIRE)) \
 		sched_yield();						\
 	} while (0)

@@ -468,6 +468,109 @@ static void test_inbox(unsigned int loops __unused)
 	model_free(&m);
 }
 
+/* What happens, on the owner's side, while another CPU stops a node and asks whether it is busy. */
+static struct {
+	struct twheel wheel;
+	struct twheel_node node;
+	void (*meanwhile)(void);
+	bool busy;
+} stopped;
+
+static bool ask_busy(const struct twheel *wheel, const struct twheel_node *node)
+{
+	CHECK(wheel == &stopped.wheel && node == &stopped.node);
+	if (stopped.meanwhile)
+		stopped.meanwhile();
+	return stopped.busy;
+}
+
+static int try_stop(bool busy, void (*meanwhile)(void))
+{
+	stopped.busy = busy;
+	stopped.meanwhile = meanwhile;
+	return twheel_try_stop(&stopped.wheel, &stopped.node, ask_busy);
+}
+
+static void file_meanwhile(void)
+{
+	stopped.node.deadline = TICK_MAX;
+	twheel_file(&stopped.wheel, &stopped.node, TICK_MAX);
+}
+
+static void move_meanwhile(void)
+{
+	stopped.node.deadline = TICK_MAX - 1;
+	twheel_move(&stopped.wheel, &stopped.node, TICK_MAX - 1);
+}
+
+static void remove_meanwhile(void)
+{
+	twheel_remove(&stopped.wheel, &stopped.node);
+}
+
+/* Takes the node out of its cell, as its slot has come up. */
+static void come_up_meanwhile(void)
+{
+	struct twheel_node **cell = (void *)(stopped.node.place - TWHEEL_IN_CELL);
+
+	CHECK(twheel_cell_empty(cell) == &stopped.node);
+}
+
+static void leave(void *arg __unused, struct twheel_node *node, u64 late __unused)
+{
+	twheel_leave(node);
+}
+
+/* With few levels a node that has been moved may be where it was. */
+static bool has_moved(unsigned long place)
+{
+	return stopped.node.place != place;
+}
+
+/* It is in a cell, or in a spill list if there are no chunks. */
+static void stop_filed(void)
+{
+	unsigned long place;
+
+	file_meanwhile();
+	place = stopped.node.place;
+	CHECK(try_stop(true, NULL) == -EBUSY && !has_moved(place));
+	CHECK(try_stop(false, NULL) == 1 && !stopped.node.place);
+	CHECK(try_stop(false, NULL) == 0);
+}
+
+/* Who stops a node leaves it to its callback, which may do with it what it wants. */
+static void test_stop(unsigned int loops __unused)
+{
+	void *page = model_page();
+	unsigned long place;
+
+	memset(&stopped, 0, sizeof(stopped));
+	twheel_init(&stopped.wheel, 0, 0, 0);
+	CHECK(try_stop(false, NULL) == 0);
+	CHECK(try_stop(true, NULL) == -EBUSY);
+	stop_filed();
+	twheel_supply(&stopped.wheel, page, false);
+	stop_filed();
+	CHECK(try_stop(false, file_meanwhile) == -EAGAIN);
+	place = stopped.node.place;
+	CHECK(place);
+	CHECK(try_stop(false, move_meanwhile) == -EAGAIN && has_moved(place));
+	CHECK(stopped.node.place);
+	CHECK(try_stop(false, remove_meanwhile) == -EAGAIN && !stopped.node.place);
+	file_meanwhile();
+	/* It comes up. To come to another slot the owner takes the lock. */
+	locks = 0;
+	while (!twheel_chunk_get(&stopped.wheel))
+		CHECK(twheel_advance(&stopped.wheel, TICK_MAX));
+	CHECK(locks);
+	CHECK(try_stop(false, come_up_meanwhile) == -EAGAIN && stopped.node.place);
+	twheel_leave(&stopped.node);
+	CHECK(try_stop(false, NULL) == 0);
+	twheel_expire(&stopped.wheel, 1, TICK_MAX, leave, NULL);
+	free(page);
+}
+
 struct test {
 	const char *name;
 	void (*run)(unsigned int loops);
@@ -484,6 +587,7 @@ static const struct test tests[] = {
 	{ "chunks are taken in the order of memory", test_order },
 	{ "what has passed waits for what is overdue", test_overdue },
 	{ "what is sent waits for what was sent before", test_inbox },
+	{ "who stops a node leaves it to its callback", test_stop },
 };
 
 static u64 number(const char *text)
