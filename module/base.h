@@ -102,6 +102,7 @@ void twheel_expiry_called(void *arg);
 u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
 struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
 void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
+int twheel_base_stop(struct twheel_timer *timer);
 
 /* hotplug.c */
 int twheel_hotplug_init(void);

@@ -463,23 +463,29 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 	return deferred ? 1 : rearm(timer, expires);
 }
 
+static void count_remote(struct twheel_timer *timer, unsigned int cpu, bool pending)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+
+	trace_twheel_timer_cancel(timer, cpu, pending, true);
+	if (!pending)
+		return;
+	base = twheel_base_enter(&flags);
+	base->counts.cancels++;
+	base->counts.remote_cancels++;
+	twheel_base_leave(base, flags);
+}
+
 /* Cancels a timer that is on another CPU's wheel. */
 static noinline int cancel_remote(struct twheel_timer *timer)
 {
 	/* Pairs with the WRITE_ONCE()s of @owner. */
 	unsigned int cpu = READ_ONCE(timer->node.owner);
 	int pending = take(timer);
-	struct twheel_base *base;
-	unsigned long flags;
 
-	trace_twheel_timer_cancel(timer, cpu, pending, true);
-	if (!pending)
-		return 0;
-	base = twheel_base_enter(&flags);
-	base->counts.cancels++;
-	base->counts.remote_cancels++;
-	twheel_base_leave(base, flags);
-	return 1;
+	count_remote(timer, cpu, pending);
+	return pending;
 }
 
 /* Cancels a timer that is, or was last, on this CPU's wheel. @traced is a constant. */
@@ -558,5 +564,53 @@ int twheel_cancel_bhoff(struct twheel_timer *timer)
 	}
 	ret = cancel_here(base, timer, false);
 	twheel_base_leave_bhoff(base);
+	return ret;
+}
+
+static bool is_running(const struct twheel *wheel, const struct twheel_node *node)
+{
+	return twheel_base_running(container_of(wheel, const struct twheel_base, wheel),
+				   container_of(node, const struct twheel_timer, node));
+}
+
+static int stop_remote(struct twheel_timer *timer)
+{
+	struct twheel_base *base = twheel_base_owner(timer);
+	int ret = twheel_try_stop(&base->wheel, &timer->node, is_running);
+
+	if (ret >= 0)
+		count_remote(timer, base->cpu, ret);
+	return ret;
+}
+
+/**
+ * twheel_base_stop - twheel_cancel(), unless the timer's callback is running
+ * @timer:	the timer
+ *
+ * What the callback does to the timer, it does without a lock.
+ *
+ * Context: process or softirq. Serialised with other calls for @timer, but not with
+ * those of the timer's own callback. With PREEMPT_RT, preemptible.
+ * Return:
+ * * %1		- the timer was pending
+ * * %0		- it was not, and its callback is not running
+ * * %-EBUSY	- its callback is running, or about to; nothing has changed
+ * * %-EAGAIN	- another CPU has it in its hands, for a moment; nothing has changed
+ */
+int twheel_base_stop(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret = -EBUSY;
+
+	base = twheel_base_enter(&flags);
+	if (!twheel_base_owns(base, timer)) {
+		twheel_base_leave(base, flags);
+		return stop_remote(timer);
+	}
+	/* It does not begin, or go on, until this has left the base. */
+	if (!twheel_base_running(base, timer))
+		ret = cancel_here(base, timer, true);
+	twheel_base_leave(base, flags);
 	return ret;
 }

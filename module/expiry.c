@@ -4,16 +4,18 @@
  *
  * twheel_expiry_tick() takes the nodes out of a chunk's cells one by one, and calls the
  * functions of those that are due, with nothing locked. A timer whose callback is about
- * to be called, is running or has run is not pending: twheel_cancel() then returns 0,
- * and twheel_cancel_sync() waits until @running names another timer. Only the address is
- * compared, so a callback may free its timer:
+ * to be called, is running or has run is not pending: twheel_cancel() then returns 0.
+ * While it runs the timer is the callback's, which may arm and cancel it without a lock; so
+ * twheel_cancel_sync() leaves it alone, and waits until @running names another timer. Only
+ * the address is compared, so a callback may free its timer:
  *
- *	expiry					twheel_cancel_sync()
+ *	expiry					twheel_try_stop(), twheel.lock held
  *	the cell is emptied
  *	running = timer				place is 0: not pending any more
  *	timer->place = 0 (release)		(acquire) running == timer: wait
- *	callback
- *	running = the next one (release)	(acquire) running is another: done
+ *	callback: place = what it likes		(acquire) place, running == timer: wait
+ *	running = the next one (release)	(acquire) running is another: it is over,
+ *						and place what it has left behind
  *
  * Whether expiry is traced is asked once for each portion, and the code for a portion is
  * there twice: it costs a timer nothing that it could be.
@@ -478,6 +480,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 int twheel_cancel_sync(struct twheel_timer *timer)
 {
 	struct twheel_base *base;
+	int ret;
 
 #ifdef CONFIG_LOCKDEP
 	local_bh_disable();
@@ -486,16 +489,14 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 	local_bh_enable();
 #endif
 	for (;;) {
+		twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
+		ret = twheel_base_stop(timer);
+		if (ret >= 0)
+			return ret;
 		base = twheel_base_owner(timer);
-		/* While the callback runs, the timer is the callback's. */
-		if (!twheel_base_running(base, timer)) {
-			twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
-			if (twheel_cancel(timer))
-				return 1;
-			/* Its CPU may have died meanwhile. */
-			base = twheel_base_owner(timer);
-			if (!twheel_base_running(base, timer))
-				return 0;
+		if (ret == -EAGAIN) {
+			twheel_base_await(base);
+			continue;
 		}
 		twheel_inject(TWHEEL_POINT_WAIT);
 		wait_for_callback(base);

@@ -23,7 +23,7 @@
  * @TWHEEL_POINT_TAKE_OVER:	an idle timer is about to get another owner
  * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
  * @TWHEEL_POINT_CALLED:	the callback has returned
- * @TWHEEL_POINT_STOP:		no callback was seen to run, the timer is about to be cancelled
+ * @TWHEEL_POINT_STOP:		a timer is about to be cancelled, unless its callback runs
  * @TWHEEL_POINT_WAIT:		a callback is waited for
  * @TWHEEL_POINT_BURY:		between portions of a dead CPU's timers
  * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied

@@ -130,6 +130,7 @@ void test_callback_frees(void);
 void test_callback_arms_another(void);
 void test_cancel_sync_waits(void);
 void test_cancel_sync_against_rearming(void);
+void test_cancel_sync_against_anything(void);
 void test_push_while_it_expires(void);
 void test_from_one_cpu_to_another(void);
 void test_rearm_while_it_runs(void);

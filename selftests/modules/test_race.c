@@ -101,6 +101,61 @@ void test_cancel_sync_against_rearming(void)
 	}
 }
 
+/**
+ * struct restless - a timer whose callback arms and cancels it again and again, and leaves it armed
+ * @timer:	the timer
+ * @called:	number of calls
+ * @inside:	a call is under way
+ */
+struct restless {
+	struct twheel_timer	timer;
+	atomic_t		called;
+	atomic_t		inside;
+};
+
+static void restless_called(struct twheel_timer *timer)
+{
+	struct restless *restless = container_of(timer, struct restless, timer);
+	u64 now = ktime_get_ns();
+	unsigned int i;
+
+	atomic_set(&restless->inside, 1);
+	atomic_inc(&restless->called);
+	for (i = 0; i < 200; i++) {
+		twheel_rearm(timer, now + NSEC_PER_SEC);
+		twheel_rearm(timer, now + NSEC_PER_MSEC);
+		if (i % 2)
+			EXPECT(twheel_cancel(timer) == 1);
+	}
+	twheel_rearm(timer, 0);
+	atomic_set(&restless->inside, 0);
+}
+
+static void restless_add(void *arg)
+{
+	struct restless *restless = arg;
+
+	twheel_add(&restless->timer, 0);
+}
+
+/* A callback that has begun meanwhile has its timer to itself. */
+void test_cancel_sync_against_anything(void)
+{
+	struct restless restless;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		memset(&restless, 0, sizeof(restless));
+		twheel_timer_init(&restless.timer, restless_called);
+		on_cpu(other_cpu(), restless_add, &restless);
+		EXPECT(WAIT_FOR(atomic_read(&restless.called) > 1));
+		udelay(random_ns(1000));
+		EXPECT(twheel_cancel_sync(&restless.timer) == 1);
+		EXPECT(atomic_read(&restless.inside) == 0);
+		EXPECT(!twheel_pending(&restless.timer));
+	}
+}
+
 /* ---- a softirq in the middle of a re-arm */
 
 /**

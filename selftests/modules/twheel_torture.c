@@ -179,9 +179,13 @@ static void shared_fired(struct twheel_timer *timer)
 	callback_begin(v);
 	switch (READ_ONCE(stopping) ? 3 : dice % 8) {
 	case 0:
-		/* Its own timer it may arm even while it is waited for. */
+		/* Its own timer it may use even while it is waited for. */
 		spin_lock(&v->lock);
-		rearm(v, draw_deadline());
+		for (; dice >> 8 & 7; dice -= 1 << 8) {
+			rearm(v, draw_deadline());
+			if (dice & 1 << 16)
+				cancel(v);
+		}
 		spin_unlock(&v->lock);
 		break;
 	case 1:
