@@ -63,6 +63,30 @@ static void errors(int fd, int error, int map_error)
 	EXPECT(handle == 42 && cursor == 43);
 }
 
+/* Sizes that no structure has, or that would be cut. */
+static void sizes(int fd)
+{
+	struct twheel_timer_rearm rearm = { .handle = 1 };
+	struct twheel_op op = { .opcode = TWHEEL_OP_CANCEL };
+	struct twheel_timer_add add = { .time = 1 };
+	struct twheel_context_stats stats;
+	struct twheel_timer_query query;
+	struct twheel_setup setup = { 0 };
+	struct twheel_event event;
+	struct twheel_info info;
+	uint64_t cursor = 43;
+
+	FAILS(twheel_info_sized(fd, &info, 0x4000 + sizeof(info)), EINVAL);
+	FAILS(twheel_stats_sized(fd, &stats, 0x4000 + sizeof(stats)), EINVAL);
+	FAILS(twheel_setup_sized(fd, &setup, 0x4000 + sizeof(setup)), EINVAL);
+	FAILS(twheel_timer_add_sized(fd, &add, 0x4000 + sizeof(add)), EINVAL);
+	FAILS(twheel_timer_rearm_sized(fd, &rearm, 0x4000 + sizeof(rearm)), EINVAL);
+	FAILS(twheel_query_sized(fd, 1, 0, &query, TWHEEL_RECORD_SIZE_MIN - 8), EINVAL);
+	FAILS(twheel_drain_sized(fd, &query, 1, &cursor, 0x10000 + sizeof(query)), EINVAL);
+	FAILS(twheel_submit_sized(fd, &op, 1, 0, 0x10000 + sizeof(op)), EINVAL);
+	FAILS(twheel_read_sized(fd, &event, 1, sizeof(event) - 8), EINVAL);
+}
+
 static void batch(void)
 {
 	struct twheel_op ops[4], *op;
@@ -154,6 +178,7 @@ int main(void)
 	FAILS(twheel_open(O_APPEND), EINVAL);
 	errors(-1, EBADF, EBADF);
 	errors(null, ENOTTY, ENODEV);
+	sizes(null);
 	FAILS(twheel_read(-1, &event, 1), EBADF);
 	FAILS(twheel_wait(-1, 0), EBADF);
 	FAILS(twheel_ring_map(null, 0, NULL), EINVAL);

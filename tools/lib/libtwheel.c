@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,6 +23,32 @@ static int call(int fd, unsigned long cmd, void *arg)
 		ret = -errno;
 	errno = saved;
 	return ret;
+}
+
+/*
+ * The size of the program's structure is part of the call's number: not that of the library's,
+ * which may be of another version.
+ */
+static int call_sized(int fd, unsigned long cmd, void *arg, size_t size)
+{
+	if (size > _IOC_SIZEMASK)
+		return -EINVAL;
+	cmd &= ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT);
+	return call(fd, cmd | size << _IOC_SIZESHIFT, arg);
+}
+
+/*
+ * The same for a structure that the kernel only writes. One that knows less of it wants to
+ * find zeros in the rest, and they stay.
+ */
+static int ask_sized(int fd, unsigned long cmd, void *arg, size_t size)
+{
+	int ret = call_sized(fd, cmd, arg, size);
+
+	if (ret != -E2BIG)
+		return ret;
+	memset(arg, 0, size);
+	return call_sized(fd, cmd, arg, size);
 }
 
 unsigned int twheel_version(void)
@@ -45,32 +72,32 @@ int twheel_open(int flags)
 	return fd;
 }
 
-int twheel_info(int fd, struct twheel_info *info)
+int twheel_info_sized(int fd, struct twheel_info *info, size_t size)
 {
-	return call(fd, TWHEEL_IOC_INFO, info);
+	return ask_sized(fd, TWHEEL_IOC_INFO, info, size);
 }
 
-int twheel_stats(int fd, struct twheel_context_stats *stats)
+int twheel_stats_sized(int fd, struct twheel_context_stats *stats, size_t size)
 {
-	return call(fd, TWHEEL_IOC_STATS, stats);
+	return ask_sized(fd, TWHEEL_IOC_STATS, stats, size);
 }
 
-int twheel_setup(int fd, struct twheel_setup *setup)
+int twheel_setup_sized(int fd, struct twheel_setup *setup, size_t size)
 {
-	return call(fd, TWHEEL_IOC_SETUP, setup);
+	return call_sized(fd, TWHEEL_IOC_SETUP, setup, size);
 }
 
 /* ---- timers ---- */
 
-int twheel_timer_add(int fd, struct twheel_timer_add *add)
+int twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size)
 {
-	return call(fd, TWHEEL_IOC_TIMER_ADD, add);
+	return call_sized(fd, TWHEEL_IOC_TIMER_ADD, add, size);
 }
 
-int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm)
+int twheel_timer_rearm_sized(int fd, const struct twheel_timer_rearm *rearm, size_t size)
 {
 	/* The kernel only reads it. */
-	return call(fd, TWHEEL_IOC_TIMER_REARM, (void *)rearm);
+	return call_sized(fd, TWHEEL_IOC_TIMER_REARM, (void *)rearm, size);
 }
 
 static int rearm_limit(int fd, uint64_t handle, uint64_t ns, unsigned int flags,
@@ -96,13 +123,15 @@ static int cancel(int fd, uint64_t handle, unsigned int flags)
 	return call(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
 }
 
-static int query_timer(int fd, uint64_t handle, unsigned int flags,
-		       struct twheel_timer_query *query)
+int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
+		       struct twheel_timer_query *query, size_t size)
 {
-	memset(query, 0, sizeof(*query));
-	query->handle = handle;
+	if (size < TWHEEL_RECORD_SIZE_MIN)
+		return -EINVAL;
+	memset(query, 0, size);
+	query->handle = name;
 	query->flags = flags;
-	return call(fd, TWHEEL_IOC_TIMER_QUERY, query);
+	return call_sized(fd, TWHEEL_IOC_TIMER_QUERY, query, size);
 }
 
 int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
@@ -136,11 +165,6 @@ int twheel_cancel(int fd, uint64_t handle)
 	return cancel(fd, handle, 0);
 }
 
-int twheel_query(int fd, uint64_t handle, struct twheel_timer_query *query)
-{
-	return query_timer(fd, handle, 0, query);
-}
-
 int twheel_add_key(int fd, uint64_t key, uint64_t ns, unsigned int flags,
 		   uint64_t user_data)
 {
@@ -170,38 +194,39 @@ int twheel_cancel_key(int fd, uint64_t key)
 	return cancel(fd, key, TWHEEL_BY_KEY);
 }
 
-int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query)
-{
-	return query_timer(fd, key, TWHEEL_BY_KEY, query);
-}
-
 /* ---- many timers at once ---- */
 
-int twheel_batch_submit(int fd, const struct twheel_batch *batch, unsigned int flags)
+int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsigned int flags,
+			size_t size)
 {
 	struct twheel_submit submit = {
-		.ops		= (uintptr_t)batch->ops,
-		.nr_ops		= batch->nr_ops,
-		.op_size	= sizeof(*batch->ops),
-		.flags		= flags,
+		.ops		= (uintptr_t)ops,
+		.nr_ops		= nr_ops,
+		.op_size	= (uint16_t)size,
+		.flags		= (uint16_t)flags,
 	};
 
 	if (flags > UINT16_MAX)
 		return -EOPNOTSUPP;
+	if (size > UINT16_MAX)
+		return -EINVAL;
 	return call(fd, TWHEEL_IOC_SUBMIT, &submit);
 }
 
-int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
-		 uint64_t *cursor)
+int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int most,
+		       uint64_t *cursor, size_t size)
 {
 	struct twheel_drain drain = {
 		.records	= (uintptr_t)timers,
 		.nr_records	= most,
-		.record_size	= sizeof(*timers),
+		.record_size	= (uint16_t)size,
 		.cursor		= *cursor,
 	};
-	int ret = call(fd, TWHEEL_IOC_DRAIN, &drain);
+	int ret;
 
+	if (size > UINT16_MAX)
+		return -EINVAL;
+	ret = call(fd, TWHEEL_IOC_DRAIN, &drain);
 	if (ret >= 0)
 		*cursor = drain.cursor;
 	return ret;
@@ -209,16 +234,32 @@ int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
 
 /* ---- events ---- */
 
-int twheel_read(int fd, struct twheel_event *events, unsigned int most)
+/* What read() gives for an event, in every version. */
+#define EVENT_SIZE	(offsetof(struct twheel_event, reason) + sizeof(uint32_t))
+
+/* Moves events, which lie close together, to where a program looks that knows longer ones. */
+static void spread_events(char *events, size_t nr, size_t size)
 {
-	const unsigned int limit = INT_MAX / sizeof(*events);
+	while (nr--) {
+		memmove(events + nr * size, events + nr * EVENT_SIZE, EVENT_SIZE);
+		memset(events + nr * size + EVENT_SIZE, 0, size - EVENT_SIZE);
+	}
+}
+
+int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, size_t size)
+{
+	const unsigned int limit = INT_MAX / EVENT_SIZE;
 	int saved = errno;
 	ssize_t ret;
 
-	ret = read(fd, events, (most < limit ? most : limit) * sizeof(*events));
-	ret = ret < 0 ? -errno : ret / (ssize_t)sizeof(*events);
+	if (size < EVENT_SIZE)
+		return -EINVAL;
+	ret = read(fd, events, (most < limit ? most : limit) * EVENT_SIZE);
+	ret = ret < 0 ? -errno : ret / (ssize_t)EVENT_SIZE;
+	if (ret > 0 && size > EVENT_SIZE)
+		spread_events((char *)events, (size_t)ret, size);
 	errno = saved;
-	return ret;
+	return (int)ret;
 }
 
 int twheel_wait(int fd, int timeout_ms)

@@ -9,10 +9,16 @@
  *
  * Begin with twheel_open(), twheel_add() and twheel_read(). Each call has a page in
  * section 3 of the manual; twheel(7) is the overview.
+ *
+ * The structures of <linux/twheel.h> grow. Calls that take one, and are not told its size, are
+ * inline, and pass on the size that the program was compiled with to one that is: so programs
+ * and libraries of different versions work together. Programs in other languages call those
+ * whose names end in _sized.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -49,13 +55,36 @@ unsigned int twheel_version(void);
 int twheel_open(int flags);
 
 /**
+ * twheel_info_sized - twheel_info() for a structure of any version
+ * @fd:		the context
+ * @info:	is filled in; what this kernel does not know is 0
+ * @size:	the size of the program's struct twheel_info, in bytes
+ *
+ * Return: 0, or a negative errno: -EINVAL if @size is that of no version.
+ */
+int twheel_info_sized(int fd, struct twheel_info *info, size_t size);
+
+/**
  * twheel_info - ask what the module and a context are like
  * @fd:		the context
  * @info:	is filled in
  *
  * Return: 0, or a negative errno.
  */
-int twheel_info(int fd, struct twheel_info *info);
+static __inline__ int twheel_info(int fd, struct twheel_info *info)
+{
+	return twheel_info_sized(fd, info, sizeof(*info));
+}
+
+/**
+ * twheel_stats_sized - twheel_stats() for a structure of any version
+ * @fd:		the context
+ * @stats:	is filled in; what this kernel does not know is 0
+ * @size:	the size of the program's struct twheel_context_stats, in bytes
+ *
+ * Return: 0, or a negative errno: -EINVAL if @size is that of no version.
+ */
+int twheel_stats_sized(int fd, struct twheel_context_stats *stats, size_t size);
 
 /**
  * twheel_stats - ask what has happened in a context
@@ -64,7 +93,21 @@ int twheel_info(int fd, struct twheel_info *info);
  *
  * Return: 0, or a negative errno.
  */
-int twheel_stats(int fd, struct twheel_context_stats *stats);
+static __inline__ int twheel_stats(int fd, struct twheel_context_stats *stats)
+{
+	return twheel_stats_sized(fd, stats, sizeof(*stats));
+}
+
+/**
+ * twheel_setup_sized - twheel_setup() for a structure of any version
+ * @fd:		the context
+ * @setup:	as for twheel_setup()
+ * @size:	the size of the program's struct twheel_setup, in bytes
+ *
+ * Return: as twheel_setup(); -EINVAL if @size is that of no version, -E2BIG if @setup asks for
+ * what this kernel does not know.
+ */
+int twheel_setup_sized(int fd, struct twheel_setup *setup, size_t size);
 
 /**
  * twheel_setup - limit a context, and make its ring and its touch array
@@ -73,7 +116,10 @@ int twheel_stats(int fd, struct twheel_context_stats *stats);
  *
  * Return: 0, or a negative errno: -EINVAL, -EOPNOTSUPP, -EBUSY, -ENOMEM.
  */
-int twheel_setup(int fd, struct twheel_setup *setup);
+static __inline__ int twheel_setup(int fd, struct twheel_setup *setup)
+{
+	return twheel_setup_sized(fd, setup, sizeof(*setup));
+}
 
 /**
  * twheel_add - add a timer and arm it
@@ -123,6 +169,19 @@ int twheel_active(int fd, uint64_t handle);
 int twheel_cancel(int fd, uint64_t handle);
 
 /**
+ * twheel_query_sized - twheel_query() and twheel_query_key() for a structure of any version
+ * @fd:		the context
+ * @name:	the timer's handle, or its key
+ * @flags:	0, or TWHEEL_BY_KEY if @name is a key
+ * @query:	is filled in; what this kernel does not know is 0
+ * @size:	the size of the program's struct twheel_timer_query, in bytes
+ *
+ * Return: as twheel_query(); -EINVAL if @size is that of no version.
+ */
+int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
+		       struct twheel_timer_query *query, size_t size);
+
+/**
  * twheel_query - ask for a timer's state
  * @fd:		the context
  * @handle:	the timer
@@ -130,7 +189,10 @@ int twheel_cancel(int fd, uint64_t handle);
  *
  * Return: 0, or a negative errno: -ENOENT, -EALREADY.
  */
-int twheel_query(int fd, uint64_t handle, struct twheel_timer_query *query);
+static __inline__ int twheel_query(int fd, uint64_t handle, struct twheel_timer_query *query)
+{
+	return twheel_query_sized(fd, handle, 0, query, sizeof(*query));
+}
 
 /**
  * twheel_add_key - add a timer that has a key, or move the one that has it
@@ -183,7 +245,21 @@ int twheel_cancel_key(int fd, uint64_t key);
  *
  * Return: as twheel_query().
  */
-int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query);
+static __inline__ int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query)
+{
+	return twheel_query_sized(fd, key, TWHEEL_BY_KEY, query, sizeof(*query));
+}
+
+/**
+ * twheel_timer_add_sized - twheel_timer_add() for a structure of any version
+ * @fd:		the context
+ * @add:	as for twheel_timer_add()
+ * @size:	the size of the program's struct twheel_timer_add, in bytes
+ *
+ * Return: as twheel_timer_add(); -EINVAL if @size is that of no version, -E2BIG if @add asks for
+ * what this kernel does not know.
+ */
+int twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size);
 
 /**
  * twheel_timer_add - add a timer with all that a timer can have
@@ -193,7 +269,21 @@ int twheel_query_key(int fd, uint64_t key, struct twheel_timer_query *query);
  * Return: 0, or with TWHEEL_KEYED a verdict; or a negative errno: -EINVAL, -EOPNOTSUPP,
  * -ENOSPC, -ENOMEM; with TWHEEL_WATCHED -EBADF, -ENOTCONN, -EBUSY.
  */
-int twheel_timer_add(int fd, struct twheel_timer_add *add);
+static __inline__ int twheel_timer_add(int fd, struct twheel_timer_add *add)
+{
+	return twheel_timer_add_sized(fd, add, sizeof(*add));
+}
+
+/**
+ * twheel_timer_rearm_sized - twheel_timer_rearm() for a structure of any version
+ * @fd:		the context
+ * @rearm:	as for twheel_timer_rearm()
+ * @size:	the size of the program's struct twheel_timer_rearm, in bytes
+ *
+ * Return: as twheel_timer_rearm(); -EINVAL if @size is that of no version, -E2BIG if @rearm asks
+ * for what this kernel does not know.
+ */
+int twheel_timer_rearm_sized(int fd, const struct twheel_timer_rearm *rearm, size_t size);
 
 /**
  * twheel_timer_rearm - arm any limit of a timer anew
@@ -203,7 +293,23 @@ int twheel_timer_add(int fd, struct twheel_timer_add *add);
  * Return: as twheel_rearm(); or -ENOTCONN if the timer has watched a connection, and has
  * expired.
  */
-int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm);
+static __inline__ int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm)
+{
+	return twheel_timer_rearm_sized(fd, rearm, sizeof(*rearm));
+}
+
+/**
+ * twheel_drain_sized - twheel_drain() for a structure of any version
+ * @fd:		the context
+ * @timers:	as for twheel_drain(); what this kernel does not know is 0
+ * @most:	as for twheel_drain()
+ * @cursor:	as for twheel_drain()
+ * @size:	the size of the program's struct twheel_timer_query, in bytes
+ *
+ * Return: as twheel_drain(); -EINVAL if @size is that of no version.
+ */
+int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int most,
+		       uint64_t *cursor, size_t size);
 
 /**
  * twheel_drain - cancel all timers, and be told which there were
@@ -214,8 +320,22 @@ int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm);
  *
  * Return: how many were cancelled, 0 at the end; or a negative errno.
  */
-int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
-		 uint64_t *cursor);
+static __inline__ int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
+				   uint64_t *cursor)
+{
+	return twheel_drain_sized(fd, timers, most, cursor, sizeof(*timers));
+}
+
+/**
+ * twheel_read_sized - twheel_read() for a structure of any version
+ * @fd:		the context
+ * @events:	as for twheel_read(); what this library does not know is 0
+ * @most:	as for twheel_read()
+ * @size:	the size of the program's struct twheel_event, in bytes
+ *
+ * Return: as twheel_read(); -EINVAL if @size is that of no version.
+ */
+int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, size_t size);
 
 /**
  * twheel_read - read events
@@ -227,7 +347,10 @@ int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
  *
  * Return: the number of events read; or a negative errno: -EAGAIN, -EINTR, -EINVAL, -EBUSY.
  */
-int twheel_read(int fd, struct twheel_event *events, unsigned int most);
+static __inline__ int twheel_read(int fd, struct twheel_event *events, unsigned int most)
+{
+	return twheel_read_sized(fd, events, most, sizeof(*events));
+}
 
 /**
  * twheel_wait - wait until there are events, without reading any
@@ -246,7 +369,7 @@ int twheel_wait(int fd, int timeout_ms);
  * @nr_ops:	how many there are; the program reads this
  * @room:	how many fit
  *
- * One thread at a time may use a batch.
+ * One thread at a time may use a batch. The library itself does not know it.
  */
 struct twheel_batch {
 	struct twheel_op *ops;
@@ -367,6 +490,20 @@ static __inline__ struct twheel_op *twheel_batch_cancel(struct twheel_batch *bat
 }
 
 /**
+ * twheel_submit_sized - do an array of operations, of any version
+ * @fd:		the context
+ * @ops:	the operations
+ * @nr_ops:	how many these are
+ * @flags:	as for twheel_batch_submit()
+ * @size:	bytes from one operation to the next: the size of the program's struct twheel_op, or
+ *		TWHEEL_OP_SIZE_MIN
+ *
+ * Return: as twheel_batch_submit(); -EINVAL if @size is that of no version.
+ */
+int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsigned int flags,
+			size_t size);
+
+/**
  * twheel_batch_submit - do the operations of a batch, in one call of the kernel
  * @fd:		the context
  * @batch:	the batch. Its operations stay, with their results, until it is cleared
@@ -375,7 +512,11 @@ static __inline__ struct twheel_op *twheel_batch_cancel(struct twheel_batch *bat
  * Return: how many have their result; or a negative errno: -EINVAL, -EOPNOTSUPP, -EFAULT,
  * -EINTR.
  */
-int twheel_batch_submit(int fd, const struct twheel_batch *batch, unsigned int flags);
+static __inline__ int twheel_batch_submit(int fd, const struct twheel_batch *batch,
+					  unsigned int flags)
+{
+	return twheel_submit_sized(fd, batch->ops, batch->nr_ops, flags, sizeof(*batch->ops));
+}
 
 /**
  * twheel_ring_map - map the ring of events

@@ -170,7 +170,7 @@ enum twheel_limit {
  * @max_timers: limit on the timers of this context
  * @nr_timers: timers of this context that are pending, or expired and unread
  * @nr_events: events that wait to be delivered
- * @event_size: size of struct twheel_event in this kernel, in bytes
+ * @event_size: bytes of an event that read() or the ring gives
  * @reserved: zero
  *
  * All fields are written by the kernel; they are ignored on the way in.
@@ -459,6 +459,9 @@ struct twheel_context_stats {
  * @reason: one of enum twheel_limit: the limit that was reached
  *
  * read() returns as many whole events as are there and fit.
+ *
+ * Neither read() nor the ring is told what a program knows of this structure, so what they
+ * give are these 48 bytes, for good. Should an event grow, a context will have to ask for that.
  */
 struct twheel_event {
 	__aligned_u64 handle;
