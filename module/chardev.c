@@ -21,6 +21,7 @@
 #define FEATURES	(TWHEEL_FEATURE_SUBMIT | TWHEEL_FEATURE_KEYS |		\
 			 TWHEEL_FEATURE_PERIODIC | TWHEEL_FEATURE_CLOCKS |	\
 			 TWHEEL_FEATURE_LIMITS | TWHEEL_FEATURE_RING |		\
+			 TWHEEL_FEATURE_EVENT_KEYS |				\
 			 (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0))
 
 static long run_info(const struct twheel_ioctl_call *call)
@@ -166,7 +167,7 @@ static long run_stats(const struct twheel_ioctl_call *call)
 
 static int check_setup(const struct twheel_setup *setup)
 {
-	if (setup->flags)
+	if (setup->flags & ~TWHEEL_SETUP_EVENT_KEYS)
 		return -EOPNOTSUPP;
 	if (setup->reserved || (setup->ring_entries && setup->touch_words))
 		return -EINVAL;
@@ -185,9 +186,16 @@ static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
 	}
 	if (setup->touch_words)
 		ret = twheel_touch_create(ctx, setup->touch_words);
-	if (!ret && setup->max_timers)
+	if (ret)
+		return ret;
+	if (setup->max_timers)
 		twheel_context_limit(ctx, setup->max_timers);
-	return ret;
+	if (setup->flags & TWHEEL_SETUP_EVENT_KEYS) {
+		spin_lock_bh(&ctx->lock);
+		ctx->event_keys = true;
+		spin_unlock_bh(&ctx->lock);
+	}
+	return 0;
 }
 
 static long run_setup(const struct twheel_ioctl_call *call)

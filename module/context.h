@@ -158,6 +158,7 @@ struct twheel_keys {
  * @used_by:	who has called for it last, or opened it. Written by any caller, with no lock
  * @payer:	the memory cgroup that is charged for what the kernel arms by itself: that of who
  *		has opened the device. With a reference; constant
+ * @event_keys:	events name timers by their keys. Set once, under @lock
  * @has_clocks:	timers on clocks that jump may be added. Set once, under @lock
  * @has_watches: timers that watch connections may be added. Set once, under watched.c's
  *		lock
@@ -196,6 +197,7 @@ struct twheel_context {
 	struct twheel_user		*user;
 	kuid_t				used_by;
 	struct mem_cgroup		*payer;
+	bool				event_keys;
 	bool				has_clocks;
 	bool				has_watches;
 	struct twheel_waiters		waiters;
@@ -527,7 +529,8 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 /* events.c */
 void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired);
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut);
-void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_event *event);
+void twheel_event_fill(const struct twheel_context *ctx, struct twheel_user_timer *ut, u64 seq,
+		       struct twheel_event *event);
 void twheel_events_to_ring(struct twheel_context *ctx);
 ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock);
 __poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait);

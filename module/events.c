@@ -182,15 +182,20 @@ static void finish_delivery(struct twheel_context *ctx, struct twheel_user_timer
 
 /**
  * twheel_event_fill - write the event of a timer
+ * @ctx:	the context
  * @ut:		the timer, which has expired
  * @seq:	the event's number
  * @event:	where to
  *
  * Context: with the context's lock held.
  */
-void twheel_event_fill(struct twheel_user_timer *ut, u64 seq, struct twheel_event *event)
+void twheel_event_fill(const struct twheel_context *ctx, struct twheel_user_timer *ut, u64 seq,
+		       struct twheel_event *event)
 {
-	event->handle = twheel_timer_handle(ut);
+	if (ctx->event_keys && ut->node.state & TWHEEL_HASHED)
+		event->handle = twheel_keyed(ut)->key;
+	else
+		event->handle = twheel_timer_handle(ut);
 	event->user_data = ut->user_data;
 	event->deadline = ut->node.deadline;
 	event->fired = ut->expired.fired;
@@ -210,7 +215,7 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **
 
 	spin_lock_bh(&ctx->lock);
 	while (n < most && (ut = first_event(ctx))) {
-		twheel_event_fill(ut, ctx->seq + n, &events[n]);
+		twheel_event_fill(ctx, ut, ctx->seq + n, &events[n]);
 		twheel_events_unqueue(ctx, ut);
 		twheel_set_state(ut, TWHEEL_IN_DELIVERY);
 		batch[n++] = ut;

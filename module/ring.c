@@ -206,7 +206,7 @@ bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut)
 	/* Pairs with the program's release. A tail that is ahead of the head is far behind. */
 	if (head - READ_ONCE(shared->tail) >= ring->entries)
 		return false;
-	twheel_event_fill(ut, ctx->seq++, &shared->events[head & (ring->entries - 1)]);
+	twheel_event_fill(ctx, ut, ctx->seq++, &shared->events[head & (ring->entries - 1)]);
 	/* Pairs with the READ_ONCE() in twheel_ring_readable(). */
 	WRITE_ONCE(ring->head, ++head);
 	/* Pairs with the program's acquire. */

@@ -453,11 +453,23 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return TWHEEL_WAS_ABSENT;
 }
 
+/* With another limit the deadline, and so its clock, need not be given. */
+static void set_defaults(struct twheel_op *op)
+{
+	if (!op->idle && !op->lifetime)
+		return;
+	if (!op->time && !(op->flags & TWHEEL_TIME_ABS))
+		op->time = TWHEEL_TIME_NONE;
+	if (op->time == TWHEEL_TIME_NONE && !op->clock)
+		op->clock = CLOCK_MONOTONIC;
+}
+
 static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_user_timer *ut;
 	int ret;
 
+	set_defaults(op);
 	ret = check_add(ctx, op);
 	if (ret)
 		return ret;

@@ -109,13 +109,24 @@ static void next_period(struct timer *timer, const struct twheel_event *event,
 	}
 }
 
+/* A key can happen to be the handle of another timer. */
+static struct timer *timer_of(struct model *model, const struct twheel_event *event)
+{
+	struct timer *timer = model->event_keys ? model_by_key(model, event->handle) : NULL;
+
+	if (timer && timer->user_data == event->user_data)
+		return timer;
+	timer = model_by_handle(model, event->handle);
+	if (!timer || (model->event_keys && timer->flags & TWHEEL_KEYED))
+		fuzz_fail("event of %llx, which is no timer", event->handle);
+	return timer;
+}
+
 /* An event was read, or taken from the ring. */
 void model_event(struct model *model, const struct twheel_event *event, const struct span *span)
 {
-	struct timer *timer = model_by_handle(model, event->handle);
+	struct timer *timer = timer_of(model, event);
 
-	if (!timer)
-		fuzz_fail("event of %llx, which is no timer", event->handle);
 	if (event->seq != model->seq++)
 		fuzz_fail("event %llu, not %llu", event->seq, model->seq - 1);
 	if (event->user_data != timer->user_data)

@@ -322,10 +322,25 @@ static __u32 kind(const struct model *model, const struct timer *timer, const st
 	       timer->flags << 6 | (timer->clock != CLOCK_MONOTONIC) << 14 | model->ring << 15;
 }
 
-/* An operation was done: @told is what came back. */
-void model_op(struct model *model, const struct twheel_op *op, const struct twheel_op *told,
+/* What an operation means: an add with another limit need not say that there is no deadline. */
+static struct twheel_op meaning(const struct twheel_op *said)
+{
+	struct twheel_op op = *said;
+
+	if (op.opcode != TWHEEL_OP_ADD || (!op.idle && !op.lifetime))
+		return op;
+	if (!op.time && !(op.flags & TWHEEL_TIME_ABS))
+		op.time = TWHEEL_TIME_NONE;
+	if (op.time == TWHEEL_TIME_NONE && op.clock == CLOCK_REALTIME)
+		op.clock = CLOCK_MONOTONIC;
+	return op;
+}
+
+/* An operation was done: @said is what was given, @told what came back. */
+void model_op(struct model *model, const struct twheel_op *said, const struct twheel_op *told,
 	      const struct span *span)
 {
+	const struct twheel_op meant = meaning(said), *op = &meant;
 	struct expect expect = { };
 	struct timer *timer = NULL;
 

@@ -128,6 +128,7 @@ struct word {
  * @seq:	number of the next event
  * @max_timers:	its limit
  * @ring:	its events go to a ring
+ * @event_keys: its events name timers by their keys
  * @nr_words:	of the touch array
  * @word:	these
  * @one_shots:	events of timers that ended with them
@@ -143,6 +144,7 @@ struct model {
 	__u64				seq;
 	__u64				max_timers;
 	bool				ring;
+	bool				event_keys;
 	__u32				nr_words;
 	struct word			word[MOST_WORDS];
 	__u64				one_shots;
@@ -212,7 +214,7 @@ struct timer *model_named(struct model *model, __u64 name, __u32 flags, const st
 void model_end(struct model *model, struct timer *timer, enum fate fate);
 void model_gone(struct model *model, struct timer *timer, const struct span *span);
 struct range model_nr(const struct model *model, const struct moment *now);
-void model_op(struct model *model, const struct twheel_op *op, const struct twheel_op *told,
+void model_op(struct model *model, const struct twheel_op *said, const struct twheel_op *told,
 	      const struct span *span);
 
 /* model-answers.c */

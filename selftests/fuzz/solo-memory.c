@@ -21,7 +21,7 @@ static bool is_periodic(const struct model *model)
 static void expect_setup(const struct solo *solo, const struct twheel_setup *setup,
 			 struct expect *expect)
 {
-	if (setup->flags)
+	if (setup->flags & ~TWHEEL_SETUP_EVENT_KEYS)
 		must(expect, EOPNOTSUPP);
 	if (setup->reserved || (setup->ring_entries && setup->touch_words))
 		must(expect, EINVAL);
@@ -49,6 +49,8 @@ static void did_setup(struct solo *solo, const struct twheel_setup *setup)
 		model->max_timers = setup->max_timers;
 	else if (setup->max_timers)
 		model->max_timers = 1ULL << 20;
+	if (setup->flags & TWHEEL_SETUP_EVENT_KEYS)
+		model->event_keys = true;
 	if (setup->ring_entries) {
 		solo->ring_bytes = setup->ring_bytes;
 		solo->ring = map(solo, setup->ring_bytes, TWHEEL_RING_OFFSET);
@@ -80,9 +82,12 @@ void solo_setup(struct solo *solo)
 	case 0:
 		setup.max_timers = one_of(choices, 2) ? 1 + choose(choices, 64) :
 							1ULL << (20 + choose(choices, 40));
+		/* Of what is in a ring, nobody could say when it came. */
+		if (setup.max_timers & 1 && !solo->ring)
+			setup.flags = TWHEEL_SETUP_EVENT_KEYS;
 		break;
 	case 1 ... 2:
-		if (!is_periodic(&solo->model))
+		if (!is_periodic(&solo->model) && !solo->model.event_keys)
 			setup.ring_entries = 1U << choose(choices, 8);
 		break;
 	case 3 ... 4:
@@ -91,6 +96,7 @@ void solo_setup(struct solo *solo)
 		break;
 	default:
 		setup.flags = one_of(choices, 2) ? choose_garbage(choices) : 0;
+		setup.flags &= ~TWHEEL_SETUP_EVENT_KEYS;
 		setup.reserved = one_of(choices, 2) ? choose_garbage(choices) : 0;
 		setup.ring_entries = 3 << choose(choices, 22);
 	}

@@ -351,7 +351,8 @@ TEST_F(abi, flags_and_reserved_fields)
 		break;
 	case TWHEEL_IOC_SETUP:
 		sweep_bits(_metadata, &self->sample, variant->cmd, &argument,
-			   offsetof(struct twheel_setup, flags), 0, EOPNOTSUPP);
+			   offsetof(struct twheel_setup, flags), TWHEEL_SETUP_EVENT_KEYS,
+			   EOPNOTSUPP);
 		sweep_bits(_metadata, &self->sample, variant->cmd, &argument,
 			   offsetof(struct twheel_setup, reserved), 0, EINVAL);
 		break;

@@ -35,7 +35,8 @@ static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_
 
 	for (i = 0; i < n; i++) {
 		memset(&add, 0, sizeof(add));
-		add.time = i < expired ? 0 : HOUR + i;
+		/* With a lifetime, 0 would be no deadline. */
+		add.time = i < expired ? 1 : HOUR + i;
 		add.user_data = i;
 		add.clock = i % 7 == 1 ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 		if (i % 3 == 1) {

@@ -165,6 +165,79 @@ TEST_F(keys, any_number_is_a_key)
 }
 
 /* A handle is no key and a key no handle, and timers without a key have none. */
+static int name_events_by_key(int fd)
+{
+	struct twheel_setup setup = { .flags = TWHEEL_SETUP_EVENT_KEYS };
+
+	return wh_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+}
+
+TEST_F(keys, events_by_key)
+{
+	struct twheel_timer_add idle = {
+		.idle = MSEC, .flags = TWHEEL_KEYED, .key = ~0ULL, .user_data = 3,
+	};
+	struct twheel_timer_add periodic = {
+		.time = MSEC, .period = HOUR, .clock = CLOCK_MONOTONIC, .flags = TWHEEL_KEYED,
+		.user_data = 4,
+	};
+	struct twheel_setup setup;
+	struct twheel_event event;
+	__u64 handle, unused;
+
+	/* One that has expired before, and one that has no key. */
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, 0, 0, 1, &unused));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, name_events_by_key(self->fd));
+	ASSERT_EQ(0, wh_setup(self->fd, 0, 0, &setup));
+	expect_event(_metadata, self->fd, 7, 1);
+	ASSERT_EQ(0, wh_add(self->fd, MSEC, 0, 2, &handle));
+	expect_event(_metadata, self->fd, handle, 2);
+
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_add_timer(self->fd, &idle));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
+	EXPECT_EQ(~0ULL, event.handle);
+	EXPECT_EQ(3, event.user_data);
+	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+	/* It is still there, for the next period. */
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_add_timer(self->fd, &periodic));
+	expect_event(_metadata, self->fd, 0, 4);
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, 0));
+}
+
+TEST_F(keys, events_by_key_in_a_ring)
+{
+	struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_EVENT_KEYS, .ring_entries = 8,
+	};
+	struct twheel_ring *ring;
+
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, MSEC, 0, 1, NULL));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	EXPECT_EQ(7, ring->events[0].handle);
+	EXPECT_EQ(1, ring->events[0].user_data);
+	/* Its key is free. */
+	EXPECT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, HOUR, 0, 2, NULL));
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
+/* A call that fails does not set it. */
+TEST_F(keys, events_by_key_if_asked_for)
+{
+	struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_EVENT_KEYS, .ring_entries = 3,
+	};
+	__u64 handle;
+
+	EXPECT_EQ(-EINVAL, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, MSEC, 0, 1, &handle));
+	expect_event(_metadata, self->fd, handle, 1);
+}
+
 TEST_F(keys, other_names)
 {
 	struct twheel_timer_query query;

@@ -34,6 +34,7 @@ ASSERT_FIELD(twheel_timer_add, spread, 56, 8);
 ASSERT_FIELD(twheel_timer_add, idle, 64, 8);
 ASSERT_FIELD(twheel_timer_add, lifetime, 72, 8);
 ASSERT_FIELD(twheel_timer_add, touch, 80, 4);
+ASSERT_FIELD(twheel_timer_add, sock_fd, 80, 4);
 ASSERT_FIELD(twheel_timer_add, reserved, 84, 4);
 
 _Static_assert(sizeof(struct twheel_timer_cancel) == 16, "twheel_timer_cancel");
@@ -77,6 +78,7 @@ ASSERT_FIELD(twheel_op, spread, 64, 8);
 ASSERT_FIELD(twheel_op, idle, 72, 8);
 ASSERT_FIELD(twheel_op, lifetime, 80, 8);
 ASSERT_FIELD(twheel_op, touch, 88, 4);
+ASSERT_FIELD(twheel_op, sock_fd, 88, 4);
 ASSERT_FIELD(twheel_op, limit, 92, 4);
 
 _Static_assert(sizeof(struct twheel_submit) == 16, "twheel_submit");

@@ -297,6 +297,65 @@ TEST_F(limits, contradictions)
 	EXPECT_EQ(before, deadline);
 }
 
+/* With another limit there need be no word of the deadline, nor of its clock. */
+TEST_F(limits, no_deadline_need_be_given)
+{
+	struct twheel_timer_add adds[] = {
+		{ .idle = 20 * MSEC },
+		{ .lifetime = 20 * MSEC },
+		{ .idle = HOUR, .lifetime = 20 * MSEC, .clock = CLOCK_MONOTONIC },
+		{ .idle = 20 * MSEC, .lifetime = HOUR, .time = NONE },
+		{ .idle = 20 * MSEC, .flags = TWHEEL_KEYED, .key = 1 },
+	};
+	enum twheel_limit limits[] = { TWHEEL_LIMIT_IDLE, TWHEEL_LIMIT_LIFETIME,
+				       TWHEEL_LIMIT_LIFETIME, TWHEEL_LIMIT_IDLE,
+				       TWHEEL_LIMIT_IDLE };
+	struct twheel_timer_query query;
+	__u64 before;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(adds); i++) {
+		before = now_ns();
+		ASSERT_LE(0, wh_add_timer(self->fd, &adds[i])) TH_LOG("add %zu", i);
+		ASSERT_EQ(0, wh_query(self->fd, adds[i].handle, &query));
+		EXPECT_EQ(limits[i], query.limit) TH_LOG("add %zu", i);
+		EXPECT_EQ(CLOCK_MONOTONIC, query.clock);
+		EXPECT_LE(before + 20 * MSEC, query.deadline);
+		EXPECT_GE(now_ns() + 20 * MSEC, query.deadline);
+		EXPECT_EQ(query.deadline, expect_reason(_metadata, self->fd, adds[i].handle,
+							limits[i]));
+	}
+}
+
+/* What is a deadline is taken for one. */
+TEST_F(limits, a_deadline_that_is_given)
+{
+	struct twheel_timer_add add = { .flags = ABS, .clock = CLOCK_MONOTONIC, .idle = HOUR };
+
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(0, expect_reason_again(_metadata, self->fd, add.handle, TWHEEL_LIMIT_DEADLINE,
+					 now_ns()));
+	add.clock = CLOCK_REALTIME;
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	add.flags = 0;
+	add.time = 1;
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	add.time = NONE;
+	add.clock = CLOCK_BOOTTIME;
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+}
+
+TEST_F(limits, no_deadline_in_an_array)
+{
+	struct twheel_op op = { .opcode = TWHEEL_OP_ADD, .idle = 20 * MSEC }, copy;
+
+	copy = op;
+	ASSERT_EQ(1, wh_submit(self->fd, &op, 1, sizeof(op), 0));
+	copy.handle = op.handle;
+	EXPECT_EQ(0, memcmp(&copy, &op, sizeof(op)));
+	expect_reason(_metadata, self->fd, op.handle, TWHEEL_LIMIT_IDLE);
+}
+
 /* By key as well. */
 TEST_F(limits, activity_by_key)
 {

@@ -84,7 +84,7 @@ TEST_F(watched, what_is_no_watch)
 	add.time = HOUR;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add = watch_add(self->here, HOUR, 0);
-	add.clock = CLOCK_REALTIME;
+	add.clock = CLOCK_BOOTTIME;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add = watch_add(self->here, HOUR, 0);
 	add.period = HOUR;

@@ -45,6 +45,8 @@ expectations() {
 	AT(twheel_timer_add, handle, 16);
 	AT(twheel_timer_add, clock, 28);
 	AT(twheel_timer_add, key, 32);
+	AT(twheel_timer_add, touch, 80);
+	AT(twheel_timer_add, sock_fd, 80);
 	AT(twheel_timer_add, reserved, 84);
 	AT(twheel_timer_cancel, reserved, 12);
 	AT(twheel_timer_rearm, limit, 20);
@@ -55,6 +57,7 @@ expectations() {
 	AT(twheel_timer_query, limit, 60);
 	AT(twheel_op, result, 36);
 	AT(twheel_op, key, 40);
+	AT(twheel_op, sock_fd, 88);
 	AT(twheel_op, limit, 92);
 	AT(twheel_submit, flags, 14);
 	AT(twheel_drain, cursor, 16);
@@ -108,6 +111,7 @@ expectations() {
 	HOLDS(TWHEEL_WATCHED == 32 && TWHEEL_WATCH_RECEIVED == 64 && TWHEEL_WATCH_SENT == 128);
 	HOLDS(TWHEEL_WATCH_SHUTDOWN == 256 && TWHEEL_WATCH_ABORT == 512);
 	HOLDS(TWHEEL_FEATURE_WATCH == 256 && TWHEEL_FEATURE_RULES == 512);
+	HOLDS(TWHEEL_FEATURE_EVENT_KEYS == 2048 && TWHEEL_SETUP_EVENT_KEYS == 1);
 	HOLDS(TWHEEL_FEATURE_SUBMIT == 1 && TWHEEL_FEATURE_URING == 128);
 	HOLDS(TWHEEL_RULE_LOCAL_PORT == 0x10000 && TWHEEL_RULE_REMOTE_PORT == 0x20000);
 	HOLDS(TWHEEL_RULE_UID == 0x40000 && TWHEEL_RULE_CGROUP == 0x80000);

@@ -161,6 +161,7 @@ enum twheel_limit {
 #define TWHEEL_FEATURE_WATCH	(1ULL << 8)	/* TWHEEL_WATCHED */
 #define TWHEEL_FEATURE_RULES	(1ULL << 9)	/* see linux/twheel_rules.h */
 #define TWHEEL_FEATURE_TOUCH	(1ULL << 10)	/* TWHEEL_IOC_SETUP: the touch array */
+#define TWHEEL_FEATURE_EVENT_KEYS (1ULL << 11)	/* TWHEEL_SETUP_EVENT_KEYS; no @time or @clock */
 
 /**
  * struct twheel_info - the answer to TWHEEL_IOC_INFO
@@ -189,8 +190,8 @@ struct twheel_info {
  * struct twheel_timer_add - the argument of TWHEEL_IOC_TIMER_ADD
  * @time: in: when to expire, in nanoseconds, 0 to %TWHEEL_TIME_MAX. A time that
  *	has passed expires at the next tick; a relative time that ends after
- *	%TWHEEL_TIME_MAX ends there. %TWHEEL_TIME_NONE if there is an @idle or a
- *	@lifetime, and no deadline
+ *	%TWHEEL_TIME_MAX ends there. If there is an @idle or a @lifetime, %TWHEEL_TIME_NONE,
+ *	or 0 without TWHEEL_TIME_ABS, is no deadline
  * @user_data: in: given back in the event
  * @handle: out: names the timer in this context, never 0. A value is not given
  *	out twice by one context
@@ -199,7 +200,8 @@ struct twheel_info {
  * @clock: in: the clock of @time and of the event: CLOCK_MONOTONIC, CLOCK_BOOTTIME
  *	(counts while the system is suspended), or CLOCK_REALTIME: if that clock is
  *	set, the timer expires when the clock shows its time. A relative time on
- *	CLOCK_REALTIME is one on CLOCK_MONOTONIC, as with timer_settime()
+ *	CLOCK_REALTIME is one on CLOCK_MONOTONIC, as with timer_settime(). With @idle or
+ *	@lifetime it is CLOCK_MONOTONIC; or, if there is no deadline, 0
  * @key: in: with TWHEEL_KEYED, any number. If a timer of this key exists it becomes
  *	this one: its event, if any, is taken back
  * @period: in: if not 0, the timer expires again each so many nanoseconds after
@@ -214,11 +216,10 @@ struct twheel_info {
  *	TWHEEL_TOUCHED or TWHEEL_WATCHED from %TWHEEL_IDLE_MIN on
  * @lifetime: in: if not 0, the lifetime in nanoseconds, up to %TWHEEL_TIME_MAX
  * @touch: in: with TWHEEL_TOUCHED, the word of the touch array that tells of this
- *	timer's activity; needs an @idle. Several timers may share one. With
- *	TWHEEL_WATCHED, the file descriptor of a TCP socket; needs an @idle or a @lifetime
+ *	timer's activity; needs an @idle. Several timers may share one
+ * @sock_fd: in: with TWHEEL_WATCHED, the file descriptor of a TCP socket; needs an @idle or a
+ *	@lifetime
  * @reserved: in: 0
- *
- * With @idle or @lifetime the clock is CLOCK_MONOTONIC.
  *
  * A timer with TWHEEL_WATCHED ends with its connection, without an event. The connection
  * must be established, or closed by its peer only; a socket can have one such timer, until that
@@ -238,7 +239,10 @@ struct twheel_timer_add {
 	__aligned_u64 spread;
 	__aligned_u64 idle;
 	__aligned_u64 lifetime;
-	__u32 touch;
+	union {
+		__u32 touch;
+		__s32 sock_fd;
+	};
 	__u32 reserved;
 };
 
@@ -333,6 +337,7 @@ enum twheel_opcode {
  * @idle: in: for adds
  * @lifetime: in: for adds
  * @touch: in: for adds
+ * @sock_fd: in: for adds
  * @limit: in: for re-arms
  *
  * The first 40 bytes, up to @result, are enough for what needs no more: see
@@ -352,7 +357,10 @@ struct twheel_op {
 	__aligned_u64 spread;
 	__aligned_u64 idle;
 	__aligned_u64 lifetime;
-	__u32 touch;
+	union {
+		__u32 touch;
+		__s32 sock_fd;
+	};
 	__u32 limit;
 };
 
@@ -448,7 +456,8 @@ struct twheel_context_stats {
 /**
  * struct twheel_event - one expiry, as read() gives it
  * @handle: the timer. That of a one-shot timer is stale from here on: it ends with the
- *	delivery of its event
+ *	delivery of its event. If the timer has a key, in a context with TWHEEL_SETUP_EVENT_KEYS,
+ *	the key
  * @user_data: as given when the timer was added
  * @deadline: when the timer was due, in nanoseconds, absolute, on its clock
  * @fired: when the kernel expired it, in nanoseconds of the same clock; never
@@ -473,6 +482,12 @@ struct twheel_event {
 	__u32 reason;
 };
 
+/*
+ * Setup: when this call has returned, events name timers that have a key by that, in the field
+ * @handle, as calls do with TWHEEL_BY_KEY. Those of other timers have their handle, as ever.
+ */
+#define TWHEEL_SETUP_EVENT_KEYS	(1U << 0)
+
 /**
  * struct twheel_setup - the argument of TWHEEL_IOC_SETUP
  * @max_timers: in: if not 0, a limit on the timers of this context, instead of the
@@ -480,7 +495,7 @@ struct twheel_event {
  * @ring_entries: in: if not 0, make a ring of so many events, a power of two up to
  *	2^20
  * @touch_words: in: if not 0, make a touch array of so many words, up to 2^24
- * @flags: in: 0
+ * @flags: in: 0 or TWHEEL_SETUP_EVENT_KEYS, which stays
  * @reserved: in: 0
  * @ring_bytes: out: length of the ring's mapping; 0 if there is none
  * @touch_bytes: out: length of the touch array's mapping; 0 if there is none
