@@ -69,11 +69,20 @@ periodic() {
 		/tmp/example || wrong "the periods do not add up"
 }
 
+# Three in four fall silent, after twice the timeout; in real time, on a slow machine, one that talks
+# may be taken for one of them. Each ends once, whatever its server hears first.
+idle() {
+	shows '^100 connections: [0-9]+ timed out, [0-9]+ closed by their peers$' \
+		$EXAMPLES/idle 100 500 || return
+	awk '{ exit !($3 + $6 == 100 && $3 >= 75) }' /tmp/example || wrong "not three in four"
+}
+
 is_loaded || load
-tap_plan 5
+tap_plan 6
 tap "timeouts in a loop with epoll, by read()" eventloop
 tap "the same from the ring" eventloop --ring
 tap "a cache whose entries expire" cache
 tap "its errors" cache_says_no
 tap "a job that misses periods" periodic
+tap "a server whose idle connections are shut down" idle
 tap_end

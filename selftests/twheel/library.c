@@ -5,7 +5,7 @@
  */
 #include <liburing.h>
 
-#include "twheel_test.h"
+#include "watch_test.h"
 
 #include <libtwheel.h>
 #include <libtwheel-uring.h>
@@ -119,6 +119,86 @@ TEST_F(library, limits)
 	EXPECT_EQ(3, event.user_data);
 }
 
+TEST_F(library, watch)
+{
+	const unsigned int flags = TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_ABORT;
+	struct twheel_timer_query query;
+	struct twheel_event event;
+	uint64_t handle = 4711;
+	int here, there;
+	char byte;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	EXPECT_EQ(-EBADF, twheel_watch(self->fd, -1, SEC, flags, 1, &handle));
+	EXPECT_EQ(-EOPNOTSUPP, twheel_watch(self->fd, self->fd, SEC, flags, 1, &handle));
+	EXPECT_EQ(-EINVAL, twheel_watch(self->fd, here, TWHEEL_IDLE_MIN - 1, flags, 1, &handle));
+	EXPECT_EQ(-EINVAL, twheel_watch(self->fd, here, SEC, TWHEEL_KEYED, 1, &handle));
+	EXPECT_EQ(-EOPNOTSUPP, twheel_watch(self->fd, here, SEC, TWHEEL_BY_KEY, 1, &handle));
+	EXPECT_EQ(4711, handle);
+	ASSERT_EQ(0, twheel_watch(self->fd, here, 100 * MSEC, flags, 1, &handle));
+	EXPECT_EQ(-EBUSY, twheel_watch(self->fd, here, SEC, flags, 2, &(uint64_t){ 0 }));
+	ASSERT_EQ(0, twheel_query(self->fd, handle, &query));
+	EXPECT_EQ(TWHEEL_LIMIT_IDLE, query.limit);
+	EXPECT_EQ(TWHEEL_WATCHED | flags, query.flags);
+	ASSERT_EQ(1, twheel_read(self->fd, &event, 1));
+	EXPECT_EQ(handle, event.handle);
+	EXPECT_EQ(1, event.user_data);
+	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
+	EXPECT_EQ(-1, recv(here, &byte, 1, 0));
+	EXPECT_EQ(ETIMEDOUT, errno);
+	close(here);
+	close(there);
+}
+
+/* What the page says of a connection that is closed before its event is read. */
+TEST_F(library, a_connection_that_is_closed_first)
+{
+	uint64_t handle;
+	int here, there;
+	char byte;
+
+	ASSERT_EQ(0, network());
+	/* By the kernel: its event is taken back. */
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	ASSERT_EQ(0, twheel_watch(self->fd, here, 50 * MSEC, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
+	EXPECT_EQ(0, recv(here, &byte, 1, 0));
+	EXPECT_EQ(TWHEEL_WAS_EXPIRED, twheel_cancel(self->fd, handle));
+	close(here);
+	close(there);
+	/* By the peer: there is none. */
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	ASSERT_EQ(0, twheel_watch(self->fd, here, HOUR, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
+	EXPECT_EQ(0, shutdown(there, SHUT_WR));
+	EXPECT_EQ(0, recv(here, &byte, 1, 0));
+	EXPECT_EQ(TWHEEL_WAS_PENDING, twheel_cancel(self->fd, handle));
+	close(here);
+	close(there);
+	/* By this side: the timer has ended with it. */
+	ASSERT_EQ(0, connection(AF_INET, &here, &there));
+	ASSERT_EQ(0, twheel_watch(self->fd, here, HOUR, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
+	close(here);
+	ASSERT_EQ(true, wait_timers(self->fd, 0));
+	EXPECT_EQ(-ENOENT, twheel_cancel(self->fd, handle));
+	close(there);
+	EXPECT_EQ(0, twheel_wait(self->fd, 0));
+}
+
+TEST_F(library, events_by_key)
+{
+	struct twheel_setup setup = { .flags = TWHEEL_SETUP_EVENT_KEYS };
+	struct twheel_event event;
+	struct twheel_info info;
+
+	ASSERT_EQ(0, twheel_info(self->fd, &info));
+	EXPECT_NE(0, info.features & TWHEEL_FEATURE_EVENT_KEYS);
+	ASSERT_EQ(0, twheel_setup(self->fd, &setup));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, twheel_add_key(self->fd, 77, MSEC, 0, 1));
+	ASSERT_EQ(1, twheel_read(self->fd, &event, 1));
+	EXPECT_EQ(77, event.handle);
+	EXPECT_EQ(1, event.user_data);
+}
+
 /* Adds timers with keys that are their user data, and twice as many hours to go. */
 static int add_many(int fd, unsigned int nr)
 {
@@ -197,6 +277,15 @@ TEST_F(library, a_batch_through_io_uring)
 	EXPECT_EQ(5, cqe->user_data);
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, ops[0].result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[1].result);
+	io_uring_cqe_seen(&ring, cqe);
+
+	/* Flags that are too wide are not cut to what would do. */
+	sqe = io_uring_get_sqe(&ring);
+	ASSERT_NE(NULL, sqe);
+	twheel_uring_prep_submit(sqe, self->fd, &batch, 0x10000);
+	EXPECT_EQ(1, io_uring_submit(&ring));
+	ASSERT_EQ(0, io_uring_wait_cqe(&ring, &cqe));
+	EXPECT_EQ(-EOPNOTSUPP, cqe->res);
 	io_uring_queue_exit(&ring);
 }
 

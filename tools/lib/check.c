@@ -54,6 +54,9 @@ static void errors(int fd, int error, int map_error)
 	FAILS(twheel_cancel_key(fd, 1), error);
 	FAILS(twheel_query_key(fd, 1, &query), error);
 	FAILS(twheel_timer_add(fd, &add), error);
+	FAILS(twheel_watch(fd, 0, TWHEEL_IDLE_MIN, 0, 1, &handle), error);
+	FAILS(twheel_watch(fd, 0, TWHEEL_IDLE_MIN, TWHEEL_KEYED, 1, &handle), EINVAL);
+	FAILS(twheel_watch(fd, 0, TWHEEL_IDLE_MIN, TWHEEL_TIME_ABS, 1, &handle), EINVAL);
 	FAILS(twheel_timer_rearm(fd, &rearm), error);
 	FAILS(twheel_drain(fd, &query, 1, &cursor), error);
 	FAILS(twheel_batch_submit(fd, &batch, 0), error);
@@ -126,6 +129,10 @@ static void uring(void)
 	       sqe.cmd_op == TWHEEL_URING_SUBMIT && !sqe.flags);
 	EXPECT(submit.ops == (uintptr_t)ops && submit.nr_ops == 2 &&
 	       submit.op_size == sizeof(ops[0]) && submit.flags == TWHEEL_SUBMIT_STOP);
+	/* What is too wide is not cut to what would do: no kernel knows all of these. */
+	twheel_uring_prep_submit(&sqe, 7, &batch, 0x10000 | TWHEEL_SUBMIT_STOP);
+	memcpy(&submit, (char *)&sqe + 48, sizeof(submit));
+	EXPECT(submit.flags == 0xffff);
 }
 
 /* The other side of a ring of eight, as the header tells, past the end of the numbers. */

@@ -21,7 +21,7 @@ extern "C" {
  * @fd:		the context
  * @batch:	the batch. Its operations must stay until the completion has come, the
  *		struct twheel_batch need not
- * @flags:	as for twheel_batch_submit()
+ * @flags:	as for twheel_batch_submit(); where that would refuse them, the kernel does
  *
  * The completion's result is what twheel_batch_submit() would return. For the thread that
  * uses the batch and the io_uring.
@@ -35,7 +35,8 @@ static __inline__ void twheel_uring_prep_submit(struct io_uring_sqe *sqe, int fd
 	submit.ops = (uintptr_t)batch->ops;
 	submit.nr_ops = batch->nr_ops;
 	submit.op_size = sizeof(*batch->ops);
-	submit.flags = flags;
+	/* What is wider than the field has to be refused, too. */
+	submit.flags = (__u16)(flags > 0xffff ? 0xffff : flags);
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;

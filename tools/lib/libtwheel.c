@@ -194,6 +194,28 @@ int twheel_cancel_key(int fd, uint64_t key)
 	return cancel(fd, key, TWHEEL_BY_KEY);
 }
 
+int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t user_data,
+		 uint64_t *handle)
+{
+	struct twheel_timer_add add = {
+		.time		= TWHEEL_TIME_NONE,
+		.user_data	= user_data,
+		.flags		= flags | TWHEEL_WATCHED,
+		.clock		= CLOCK_MONOTONIC,
+		.idle		= idle,
+		.sock_fd	= sock,
+	};
+	int ret;
+
+	/* There is no key, and no time. */
+	if (flags & (TWHEEL_KEYED | TWHEEL_TIME_ABS))
+		return -EINVAL;
+	ret = twheel_timer_add(fd, &add);
+	if (ret >= 0)
+		*handle = add.handle;
+	return ret;
+}
+
 /* ---- many timers at once ---- */
 
 int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsigned int flags,

@@ -299,6 +299,25 @@ static __inline__ int twheel_timer_rearm(int fd, const struct twheel_timer_rearm
 }
 
 /**
+ * twheel_watch - add a timer that watches a TCP connection
+ * @fd:		the context
+ * @sock:	the connection's file descriptor, which need not stay open
+ * @idle:	the idle timeout in nanoseconds, from TWHEEL_IDLE_MIN on
+ * @flags:	what is activity, TWHEEL_WATCH_RECEIVED or TWHEEL_WATCH_SENT or, with neither, both;
+ *		and what is done to an idle connection, TWHEEL_WATCH_SHUTDOWN or
+ *		TWHEEL_WATCH_ABORT or, with neither, nothing
+ * @user_data:	given back in the event
+ * @handle:	is set to what names the timer
+ *
+ * The timer ends with the connection, without an event, if that ends first.
+ *
+ * Return: 0, or a negative errno: -EBADF, -ENOTCONN, -EBUSY, -EINVAL, -EOPNOTSUPP, -ENOSPC,
+ * -ENOMEM.
+ */
+int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t user_data,
+		 uint64_t *handle);
+
+/**
  * twheel_drain_sized - twheel_drain() for a structure of any version
  * @fd:		the context
  * @timers:	as for twheel_drain(); what this kernel does not know is 0

@@ -29,12 +29,10 @@ static void begin(void)
 static void add(int fd)
 {
 	struct twheel_timer_add timer = {
-		.time		= TWHEEL_TIME_NONE,
+		.user_data	= fd,
 		.flags		= TWHEEL_TOUCHED,
-		.clock		= CLOCK_MONOTONIC,
 		.idle		= limit,
 		.touch		= fd,
-		.user_data	= fd,
 	};
 
 	check(twheel_timer_add(context, &timer), "twheel_timer_add");

@@ -24,18 +24,12 @@ static void begin(void)
 
 static void add(int fd)
 {
-	struct twheel_timer_add timer = {
-		.time		= TWHEEL_TIME_NONE,
-		.flags		= TWHEEL_WATCHED | TWHEEL_WATCH_ABORT,
-		.clock		= CLOCK_MONOTONIC,
-		.idle		= limit,
-		.touch		= fd,
-	};
-	int ret = twheel_timer_add(context, &timer);
+	uint64_t handle;
+	int ret = twheel_watch(context, fd, limit, TWHEEL_WATCH_ABORT, fd, &handle);
 
 	/* The connection may have ended already, which read() will tell. */
-	if (ret != -EOPNOTSUPP)
-		check(ret, "twheel_timer_add");
+	if (ret != -ENOTCONN)
+		check(ret, "twheel_watch");
 }
 
 /* They tell what read() tells as well. */
