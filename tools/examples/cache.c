@@ -59,6 +59,12 @@ static struct entry **find(const char *key)
 	return link;
 }
 
+/* Its number, which is the key of its timer. */
+static uint64_t number(const struct entry *entry)
+{
+	return (uint64_t)(entry - entries);
+}
+
 static void remove_entry(struct entry **link)
 {
 	struct entry *entry = *link;
@@ -86,7 +92,7 @@ static void set(const char *key, unsigned long ms, const char *value)
 		nr_used++;
 	}
 	snprintf(entry->value, sizeof(entry->value), "%s", value);
-	check(twheel_add_key(fd, entry - entries, ms * MSEC, 0, entry - entries), "add");
+	check(twheel_add_key(fd, number(entry), ms * MSEC, 0, number(entry)), "add");
 }
 
 static void get(const char *key)
@@ -102,15 +108,15 @@ static void expire(const char *key, unsigned long ms)
 	struct entry *entry = *find(key);
 
 	if (entry)
-		check(twheel_rearm_key(fd, entry - entries, ms * MSEC, 0), "re-arm");
+		check(twheel_rearm_key(fd, number(entry), ms * MSEC, 0), "re-arm");
 }
 
-static void delete(const char *key)
+static void delete_key(const char *key)
 {
 	struct entry **link = find(key);
 
 	if (*link) {
-		check(twheel_cancel_key(fd, *link - entries), "cancel");
+		check(twheel_cancel_key(fd, number(*link)), "cancel");
 		remove_entry(link);
 	}
 }
@@ -140,9 +146,9 @@ static void command(const char *line)
 	else if (sscanf(line, "expire %63s %lu", key, &ms) == 2)
 		expire(key, ms);
 	else if (sscanf(line, "delete %63s", key) == 1)
-		delete(key);
+		delete_key(key);
 	else if (sscanf(line, "wait %lu", &ms) == 1)
-		usleep(ms * 1000);
+		usleep((useconds_t)ms * 1000);
 	else if (!strcmp(line, "count\n"))
 		printf("%zu\n", nr_used);
 	else
@@ -152,7 +158,7 @@ static void command(const char *line)
 
 int main(int argc, char **argv)
 {
-	struct twheel_setup setup = { 0 };
+	struct twheel_setup setup;
 	char line[512];
 	size_t i;
 
@@ -162,8 +168,8 @@ int main(int argc, char **argv)
 		fputs("usage: cache [ENTRIES]\n", stderr);
 		return 2;
 	}
-	entries = calloc(nr_entries, sizeof(*entries));
-	buckets = calloc(nr_entries, sizeof(*buckets));
+	entries = (struct entry *)calloc(nr_entries, sizeof(*entries));
+	buckets = (struct entry **)calloc(nr_entries, sizeof(*buckets));
 	if (!entries || !buckets) {
 		perror("cache");
 		return 1;
@@ -173,6 +179,7 @@ int main(int argc, char **argv)
 		unused = &entries[i];
 	}
 	fd = check(twheel_open(O_NONBLOCK), "/dev/twheel");
+	memset(&setup, 0, sizeof(setup));
 	setup.max_timers = nr_entries;
 	check(twheel_setup(fd, &setup), "setup");
 	while (fgets(line, sizeof(line), stdin)) {

@@ -111,9 +111,9 @@ static int take_answers(int peer)
 	bytes = read(peer, numbers, sizeof(numbers));
 	if (bytes < 0 && errno == EAGAIN)
 		return 1;
-	check_errno(bytes, "read");
+	check_errno((int)bytes, "read");
 	twheel_batch_init(&batch, ops, BATCH);
-	for (i = 0; i < bytes / sizeof(numbers[0]); i++)
+	for (i = 0; i < (size_t)bytes / sizeof(numbers[0]); i++)
 		twheel_batch_cancel(&batch, requests[numbers[i]].handle, 0);
 	if (batch.nr_ops)
 		check(twheel_batch_submit(context, &batch, 0), "submit");
@@ -172,16 +172,20 @@ static void take_timeouts_from_ring(void)
 
 static void make_ring(void)
 {
-	struct twheel_setup setup = { .ring_entries = RING_ENTRIES };
+	struct twheel_setup setup;
 
+	memset(&setup, 0, sizeof(setup));
+	setup.ring_entries = RING_ENTRIES;
 	check(twheel_setup(context, &setup), "setup");
 	check(twheel_ring_map(context, setup.ring_bytes, &ring), "map");
 }
 
 static void watch(int epoll, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+	struct epoll_event event;
 
+	event.events = EPOLLIN;
+	event.data.fd = fd;
 	check_errno(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
@@ -213,12 +217,12 @@ int main(int argc, char **argv)
 	int want_ring = argc > 1 && !strcmp(argv[1], "--ring");
 
 	if (argc > 1 + want_ring)
-		nr_requests = strtoul(argv[1 + want_ring], NULL, 10);
+		nr_requests = (unsigned int)strtoul(argv[1 + want_ring], NULL, 10);
 	if (argc > 2 + want_ring || !nr_requests) {
 		fputs("usage: eventloop [--ring] [REQUESTS]\n", stderr);
 		return 2;
 	}
-	requests = calloc(nr_requests, sizeof(*requests));
+	requests = (struct request *)calloc(nr_requests, sizeof(*requests));
 	if (!requests) {
 		perror("eventloop");
 		return 1;

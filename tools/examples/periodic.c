@@ -24,8 +24,8 @@ static void check(int ret, const char *what)
 static void job(int run, uint64_t period)
 {
 	struct timespec work = {
-		.tv_sec		= period * 7 / 2 / 1000000000,
-		.tv_nsec	= period * 7 / 2 % 1000000000,
+		.tv_sec		= (time_t)(period * 7 / 2 / 1000000000),
+		.tv_nsec	= (long)(period * 7 / 2 % 1000000000),
 	};
 
 	if (run % 3 == 0)
@@ -36,11 +36,7 @@ int main(int argc, char **argv)
 {
 	uint64_t period = 1000000ULL * (argc > 1 ? strtoul(argv[1], NULL, 10) : 100);
 	int runs = argc > 2 ? atoi(argv[2]) : 10;
-	struct twheel_timer_add add = {
-		.time	= period,
-		.period	= period,
-		.clock	= CLOCK_MONOTONIC,
-	};
+	struct twheel_timer_add add;
 	unsigned long long missed = 0;
 	struct twheel_event event;
 	uint64_t due = 0;
@@ -52,6 +48,10 @@ int main(int argc, char **argv)
 	}
 	fd = twheel_open(0);
 	check(fd, "/dev/twheel");
+	memset(&add, 0, sizeof(add));
+	add.time = period;
+	add.period = period;
+	add.clock = CLOCK_MONOTONIC;
 	check(twheel_timer_add(fd, &add), "add");
 	for (run = 1; run <= runs; run++) {
 		check(twheel_read(fd, &event, 1), "read");
@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 	}
 	check(twheel_cancel(fd, add.handle), "cancel");
 	close(fd);
-	printf("%d runs and %llu missed in %llu periods\n", runs, missed, runs + missed);
+	printf("%d runs and %llu missed in %llu periods\n", runs, missed,
+	       (unsigned int)runs + missed);
 	return 0;
 }
