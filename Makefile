@@ -47,7 +47,7 @@ man: ## build the pages of the manual
 	@+$(MAN)
 
 tests: ## build the test programs
-	@tools/deps build
+	@tools/deps build tests
 	@tools/fetch-source
 	@+$(MAKE) -C selftests
 
@@ -118,7 +118,7 @@ bench-user: ## measure wheel.c natively, beside libev and a limit line
 	@build/tools/bench-user-libev --json build/bench/user.json
 
 shell: ## an interactive guest, with twheel.ko loaded
-	@tools/deps --install build kernel vm
+	@tools/deps --install build tests kernel vm
 	@+$(MAKE) -s tools tests
 	@tools/vm/run --shell -- insmod twheel.ko
 

@@ -57,7 +57,7 @@ make_tree() {
 		selftests/{uapi/check-header.sh,wheel/fuzz.sh}; do
 		cp "$tree/passes" "$tree/$file"
 	done
-	for file in fetch-kernel build-kernel fetch-software; do
+	for file in fetch-kernel build-kernel fetch-software copy-python; do
 		cp "$tree/does" "$tree/tools/vm/$file"
 	done
 	for file in selftests/wheel tools/bench-user tools/twctl; do
@@ -66,6 +66,7 @@ make_tree() {
 	# Those that the check itself names, and one of each directory.
 	programs=$(grep -oE '\b(twheel|debug|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/tools/check/run" | sort -u)
 	programs+=' budgets/calls long/timers periodic-tick/ticks isolated/cpu software/nginx.sh'
+	programs+=' python/python.sh'
 	{
 		echo '.PHONY: tools tests'
 		echo 'tools:'

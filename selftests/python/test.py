@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The library's module for Python, with the device. Prints TAP."""
+
+import errno
+import select
+import socket
+import sys
+import time
+
+import twheel
+
+# Longer than anything takes, in which nothing is to come.
+GUARD = 10
+
+NS = 10 ** 9
+
+
+def expect(what):
+    if not what:
+        frame = sys._getframe(1)
+        raise AssertionError(f"line {frame.f_lineno}")
+
+
+def wait_for(context, nr):
+    """Dispatches until so many were called."""
+    while nr > 0:
+        expect(context.wait(GUARD))
+        nr -= context.dispatch()
+    expect(nr == 0 and not context.wait(0))
+
+
+def once():
+    """a timer calls once"""
+    calls = []
+    with twheel.Context() as context:
+        begin = time.monotonic_ns()
+        timer = context.add(0.02, calls.append, "x")
+        expect(timer.handle and context.info()["nr_timers"] == 1)
+        wait_for(context, 1)
+        expect(calls == ["x"])
+        event = timer.event
+        expect(begin + 0.02 * NS <= event.deadline <= event.fired <= time.monotonic_ns())
+        expect(event.reason == twheel.DEADLINE and event.overruns == 0)
+        expect(not timer.handle and not timer.cancel() and not timer.rearm(1))
+        expect(context.info()["nr_timers"] == 0)
+
+
+def moved():
+    """moved and cancelled"""
+    calls = []
+    with twheel.Context() as context:
+        timer = context.add(0.005, calls.append, 1)
+        expect(timer.rearm(3600) and not context.wait(0.02))
+        expect(timer.rearm(0) and context.wait(GUARD))
+        expect(timer.cancel() and not context.wait(0) and not context.dispatch())
+        expect(not calls and not context._timers)
+
+
+def by_each_other():
+    """cancelled by each other, when their events have been read"""
+    calls = []
+    with twheel.Context() as context:
+        timers = []
+
+        def call(i):
+            calls.append(i)
+            if len(calls) == 1:
+                expect(timers[1].cancel())
+                expect(not timers[2].rearm(1))
+
+        timers += [context.add(0, call, i) for i in range(10)]
+        time.sleep(0.02)
+        expect(context.dispatch() == 9)
+        expect(calls == [0, 2, 3, 4, 5, 6, 7, 8, 9])
+
+
+def many():
+    """many, by select()"""
+    calls = []
+    with twheel.Context() as context:
+        for i in range(200):
+            context.add(0.001, calls.append, i)
+        while len(calls) < 200:
+            expect(select.select([context], [], [], GUARD)[0])
+            context.dispatch()
+        expect(sorted(calls) == list(range(200)) and not context._timers)
+
+
+def periods():
+    """periods"""
+    calls = []
+    with twheel.Context() as context:
+        timer = context.every(0.01, lambda: calls.append(1 + timer.event.overruns))
+        while len(calls) < 5:
+            expect(context.wait(GUARD))
+            context.dispatch()
+        expect(sum(calls) >= 5 and timer.handle and timer.cancel())
+        expect(not context.wait(0.03))
+
+
+def idle():
+    """idle timeouts"""
+    calls = []
+    with twheel.Context() as context:
+        timer = context.idle(0.05, calls.append, 1)
+        for _ in range(5):
+            expect(not context.wait(0.02) and timer.active())
+        wait_for(context, 1)
+        expect(timer.event.reason == twheel.IDLE and not timer.active())
+
+
+def connections():
+    """connections"""
+    calls = []
+    with twheel.Context() as context, socket.create_server(("127.0.0.1", 0)) as server:
+        there = [socket.create_connection(server.getsockname()) for _ in range(2)]
+        here = [server.accept()[0] for _ in range(2)]
+        timer = context.watch(here[0], 0.1, twheel.RECEIVED | twheel.ABORT, calls.append, 0)
+        ended = context.watch(here[1].fileno(), 0.1, 0, calls.append, 1)
+        here[1].shutdown(socket.SHUT_RDWR)
+        wait_for(context, 1)
+        expect(calls == [0] and timer.event.reason == twheel.IDLE)
+        expect(ended.handle and not ended.cancel() and not context._timers)
+        try:
+            here[0].recv(1)
+            expect(False)
+        except TimeoutError:
+            pass
+        for sock in here + there:
+            sock.close()
+
+
+def errors():
+    """errors"""
+    with twheel.Context() as context:
+        for call, error in ((lambda: context.watch(0, 0, 0, print), errno.EINVAL),
+                            (lambda: context.watch(context, 1, 0, print), errno.EOPNOTSUPP)):
+            try:
+                call()
+                expect(False)
+            except OSError as exception:
+                expect(exception.errno == error)
+        expect(not context._timers)
+        # As far in the future as there is.
+        expect(context.add(10 ** 12, print).cancel())
+
+
+def raised():
+    """exceptions"""
+    calls = []
+
+    def call(i):
+        calls.append(i)
+        if i % 2:
+            raise KeyError(i)
+
+    with twheel.Context() as context:
+        for i in range(3):
+            context.add(0, call, i)
+        time.sleep(0.02)
+        try:
+            context.dispatch()
+            expect(False)
+        except KeyError:
+            expect(calls == [0, 1])
+        expect(context.wait(0) and context.dispatch() == 1 and calls == [0, 1, 2])
+
+
+TESTS = [once, moved, by_each_other, many, periods, idle, connections, errors, raised]
+
+
+def main():
+    failed = 0
+    print("TAP version 13", f"1..{len(TESTS)}", sep="\n")
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print("ok", number, test.__doc__)
+        except Exception as exception:
+            failed += 1
+            print("#", type(exception).__name__, exception)
+            print("not ok", number, test.__doc__)
+        sys.stdout.flush()
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

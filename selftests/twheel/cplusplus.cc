@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The header of libtwheel for C++, with the device. Prints TAP.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <libtwheel.hpp>
+
+using namespace std::chrono_literals;
+using event = const struct twheel_event &;
+
+/* Longer than anything takes, in which nothing is to come. */
+static constexpr auto guard = 10s;
+
+static bool ok;
+
+#define EXPECT(condition) do {							\
+	if (!(condition)) {							\
+		std::printf("# %s:%d: %s is false\n", __func__, __LINE__, #condition); \
+		ok = false;							\
+	}									\
+} while (0)
+
+/* Dispatches until so many were called. */
+static void await(twheel::context &context, unsigned int nr)
+{
+	while (nr) {
+		if (!context.wait(guard)) {
+			std::printf("# nothing comes\n");
+			ok = false;
+			return;
+		}
+		unsigned int called = context.dispatch();
+
+		EXPECT(called <= nr);
+		nr -= called;
+	}
+	EXPECT(!context.wait(0ms));
+}
+
+static void once()
+{
+	twheel::context context;
+	std::uint64_t named = 0;
+	auto begin = twheel::clock::now();
+	twheel::timer timer(context, [&](event e) {
+		EXPECT(e.handle == named);
+		EXPECT(e.fired >= e.deadline);
+		EXPECT(e.deadline >= twheel::count(begin.time_since_epoch() + 20ms));
+	});
+
+	EXPECT(!timer.handle() && !timer.cancel());
+	timer.start(20ms);
+	named = timer.handle();
+	EXPECT(named);
+	await(context, 1);
+	EXPECT(twheel::clock::now() >= begin + 20ms);
+	EXPECT(!timer.handle() && !timer.cancel());
+
+	/* An absolute time, and one that has passed. */
+	begin = twheel::clock::now();
+	timer.start(begin + 20ms);
+	named = timer.handle();
+	await(context, 1);
+	begin -= 1h;
+	timer.start(-1s);
+	named = timer.handle();
+	await(context, 1);
+}
+
+static void moved_and_cancelled()
+{
+	twheel::context context;
+	int calls = 0;
+	twheel::timer timer(context, [&](event) { calls++; });
+
+	timer.start(5ms);
+	std::uint64_t named = timer.handle();
+	timer.start(1h);
+	EXPECT(timer.handle() == named);
+	EXPECT(!context.wait(20ms));
+	EXPECT(timer.cancel());
+	timer.start(1ms);
+	EXPECT(context.wait(guard));
+	EXPECT(timer.cancel());
+	EXPECT(!context.wait(0ms) && !context.dispatch() && !calls);
+	{
+		twheel::timer other(context, [&](event) { calls++; });
+
+		other.start(1ms);
+	}
+	EXPECT(!context.wait(20ms) && !calls);
+}
+
+/* Timers that have expired and were read together with the one whose callback takes them away. */
+static void by_each_other()
+{
+	twheel::context context;
+	std::vector<std::unique_ptr<twheel::timer>> timers;
+	unsigned int calls = 0, i;
+
+	for (i = 0; i < 10; i++) {
+		timers.push_back(std::make_unique<twheel::timer>(context, [&](event) {
+			if (calls++)
+				return;
+			timers[1].reset();
+			EXPECT(timers[2]->cancel());
+			timers[3]->start(30ms);
+			timers[0].reset();
+		}));
+		timers[i]->start(twheel::clock::time_point(1ns));
+	}
+	while (context.wait(guard) && calls < 8)
+		context.dispatch();
+	/* All but the two that were taken away, and the one that was put off comes last. */
+	EXPECT(calls == 8);
+	EXPECT(!context.wait(50ms) && !context.dispatch());
+}
+
+/* More than fit in an array, each of which starts itself once more. */
+static void many()
+{
+	twheel::context context;
+	std::vector<std::unique_ptr<twheel::timer>> timers(1000);
+	unsigned int calls = 0;
+
+	for (auto &timer : timers) {
+		auto *place = &timer;
+
+		timer = std::make_unique<twheel::timer>(context, [&calls, place](event) {
+			if (++calls <= 1000)
+				(*place)->start(1ms);
+		});
+		timer->start(1ms);
+	}
+	await(context, 2000);
+	EXPECT(calls == 2000);
+}
+
+static void periods()
+{
+	twheel::context context;
+	unsigned int calls = 0;
+	std::uint64_t seen = 0;
+	twheel::timer timer(context, [&](event e) {
+		calls++;
+		seen += 1 + e.overruns;
+	});
+
+	timer.start_every(10ms);
+	while (calls < 5 && context.wait(guard))
+		context.dispatch();
+	EXPECT(calls == 5 && seen >= 5);
+	EXPECT(timer.handle());
+	/* Moved to a deadline it has no period. */
+	timer.start(5ms);
+	await(context, 1);
+	EXPECT(!context.wait(30ms));
+}
+
+static void idle()
+{
+	twheel::context context;
+	unsigned int reason = 99;
+	twheel::timer timer(context, [&](event e) { reason = e.reason; });
+
+	EXPECT(!timer.active());
+	timer.start_idle(50ms);
+	for (int i = 0; i < 5; i++) {
+		EXPECT(!context.wait(20ms));
+		EXPECT(timer.active());
+	}
+	await(context, 1);
+	EXPECT(reason == TWHEEL_LIMIT_IDLE);
+	EXPECT(!timer.active());
+	/* To start it is to end the idle timeout. */
+	timer.start_idle(5ms);
+	timer.start(30ms);
+	await(context, 1);
+	EXPECT(reason == TWHEEL_LIMIT_DEADLINE);
+}
+
+/* Two ends of a connection. */
+struct connection {
+	connection()
+	{
+		struct sockaddr_in address = {};
+		socklen_t length = sizeof(address);
+		int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+		address.sin_family = AF_INET;
+		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		there = socket(AF_INET, SOCK_STREAM, 0);
+		EXPECT(!bind(listener, reinterpret_cast<sockaddr *>(&address), length) &&
+		       !listen(listener, 1) &&
+		       !getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length) &&
+		       !connect(there, reinterpret_cast<sockaddr *>(&address), length));
+		here = accept(listener, nullptr, nullptr);
+		close(listener);
+	}
+	~connection()
+	{
+		close(here);
+		close(there);
+	}
+
+	int here, there;
+};
+
+static void watched()
+{
+	twheel::context context;
+	connection one, other;
+	unsigned int calls = 0;
+	twheel::timer first(context, [&](event) { calls++; });
+	twheel::timer second(context, [&](event) { calls += 10; });
+	char byte;
+
+	first.watch(one.here, 100ms, TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SHUTDOWN);
+	second.watch(other.here, 100ms);
+	/* This one ends by itself. */
+	shutdown(other.here, SHUT_RDWR);
+	await(context, 1);
+	EXPECT(calls == 1);
+	EXPECT(recv(one.there, &byte, 1, 0) == 0);
+	EXPECT(second.handle() && !second.cancel());
+}
+
+static void errors()
+{
+	twheel::context context;
+	twheel::timer timer(context, [](event) {});
+	int code = 0;
+
+	try {
+		timer.watch(-1, 1s);
+	} catch (const std::system_error &error) {
+		code = error.code().value();
+	}
+	EXPECT(code == EBADF && !timer.handle());
+	code = 0;
+	try {
+		timer.watch(STDIN_FILENO, 0s);
+	} catch (const std::system_error &error) {
+		code = error.code().value();
+	}
+	EXPECT(code == EINVAL);
+	/* What is short or long, but right. */
+	timer.start(twheel::nanoseconds::max());
+	timer.start_every(0ns);
+	EXPECT(context.wait(guard));
+	timer.start_idle(0ns);
+	await(context, 1);
+}
+
+/* What is thrown comes out, and no other timer is lost. */
+static void thrown()
+{
+	twheel::context context;
+	unsigned int calls = 0, caught = 0;
+	auto call = [&](event) {
+		if (++calls % 2)
+			throw std::runtime_error("odd");
+	};
+	twheel::timer a(context, call), b(context, call), c(context, call);
+
+	for (auto *timer : { &a, &b, &c })
+		timer->start(twheel::clock::time_point(1ns));
+	while (calls < 3) {
+		try {
+			if (!caught)
+				EXPECT(context.wait(guard));
+			context.dispatch();
+		} catch (const std::runtime_error &) {
+			caught++;
+		}
+	}
+	EXPECT(calls == 3 && caught == 2);
+	/* The callback is still there. */
+	a.start(1ms);
+	await(context, 1);
+	EXPECT(calls == 4);
+}
+
+static const struct {
+	const char *name;
+	void (*run)();
+} tests[] = {
+	{ "a timer calls once", once },
+	{ "moved and cancelled", moved_and_cancelled },
+	{ "taken away by each other", by_each_other },
+	{ "many", many },
+	{ "periods", periods },
+	{ "idle", idle },
+	{ "connections", watched },
+	{ "errors", errors },
+	{ "exceptions", thrown },
+};
+
+int main()
+{
+	unsigned int number = 0, failed = 0;
+
+	std::printf("TAP version 13\n1..%zu\n", sizeof(tests) / sizeof(tests[0]));
+	for (const auto &test : tests) {
+		ok = true;
+		try {
+			test.run();
+		} catch (const std::exception &error) {
+			std::printf("# %s\n", error.what());
+			ok = false;
+		}
+		failed += !ok;
+		std::printf("%s %u %s\n", ok ? "ok" : "not ok", ++number, test.name);
+	}
+	return failed != 0;
+}
