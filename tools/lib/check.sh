@@ -107,7 +107,49 @@ symbols() {
 # headers COMPILER OPTION...
 headers() {
 	printf '#include <%s>\n' libtwheel-uring.h libtwheel.h libtwheel.h |
-		"$@" -O2 -Wall -Wextra -Werror -I"$include" -c -o "$tmp/out" -
+		"$@" -O2 -Wall -Wextra -Wconversion -Werror -I"$include" -c -o "$tmp/out" -
+}
+
+# hpp COMPILER OPTION...: with all of it used, as what is inline is not looked at else.
+hpp() {
+	"$@" -O2 -Wall -Wextra -Wconversion -Werror -I"$include" -c -o "$tmp/out" \
+		"$TOP/selftests/twheel/cplusplus.cc"
+}
+
+# What the module for Python takes structures and flags for is what they are.
+python_layout() {
+	PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
+		python3 - > "$tmp/layout.c" <<-'EOT' || return
+	import ctypes
+	import twheel
+
+	def expect(what, value):
+	    print(f'_Static_assert({what} == {value}, "{what}");')
+
+	print("#include <stddef.h>\n#include <libtwheel.h>")
+	for name, structure in (("twheel_event", twheel.Event), ("twheel_timer_add", twheel._Add),
+	                        ("twheel_info", twheel._Info)):
+	    expect(f"sizeof(struct {name})", ctypes.sizeof(structure))
+	    for field, _ in structure._fields_:
+	        if field != "activity":
+	            expect(f"offsetof(struct {name}, {field})", getattr(structure, field).offset)
+	expect("offsetof(struct twheel_timer_add, sock_fd)", twheel._Add.sock_fd.offset)
+	for name in ("RECEIVED", "SENT", "SHUTDOWN", "ABORT"):
+	    expect("TWHEEL_WATCH_" + name, getattr(twheel, name))
+	for name in ("DEADLINE", "IDLE", "LIFETIME"):
+	    expect("TWHEEL_LIMIT_" + name, getattr(twheel, name))
+	expect("TWHEEL_WATCHED", twheel._WATCHED)
+	expect("CLOCK_MONOTONIC", twheel._MONOTONIC)
+	expect("TWHEEL_TIME_NONE", f"{twheel._TIME_NONE}u")
+	expect("TWHEEL_TIME_MAX", twheel._TIME_MAX)
+	EOT
+	[ "$(grep -c _Static_assert "$tmp/layout.c")" -gt 30 ] && compile "$tmp/layout.c" -c
+}
+
+# It finds each call that it makes.
+python_calls() {
+	PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
+		python3 -c 'import twheel; twheel._load()'
 }
 
 # Calls of the library that have no page, and pages that have none.
@@ -116,9 +158,16 @@ pages() {
 
 	same "$(declared)" "$(cd "$root/share/man/man3" && printf '%s\n' *.3 |
 		sed 's/\.3$//' | sort)" || return
-	for page in twheel.7 twheel.4; do
+	for page in twheel.7 twheel.4 twheel_cpp.7 twheel_python.7; do
 		[ -e "$root/share/man/man${page#*.}/$page" ] || return
 	done
+}
+
+# What the header knows a kernel to be able to, and what the page tells of.
+features() {
+	same "$(grep -ow 'TWHEEL_FEATURE_[A-Z_]*' "$include/linux/twheel.h" | sort -u)" \
+		"$(grep -ow 'TWHEEL_FEATURE_[A-Z_]*' "$TOP/Documentation/man/twheel_info.3.scd" |
+			sort -u)"
 }
 
 # section PAGE TITLE: the text of a page's section, or of it what is verbatim.
@@ -148,10 +197,43 @@ form() {
 compiles() {
 	verbatim "$2" "$1" > "$tmp/verbatim.c"
 	if [ ! -s "$tmp/verbatim.c" ] ||
-	   ! compile "$tmp/verbatim.c" -shared -fPIC -Wl,-z,defs; then
+	   ! compile "$tmp/verbatim.c" -std=c11 -D_GNU_SOURCE -Wconversion -shared -fPIC \
+		-Wl,-z,defs; then
 		echo "$2: $1"
 		return 1
 	fi
+}
+
+# g++ 12 warns of initialisers that do not name all fields, which C programs may like.
+compiles_elsewhere() {
+	verbatim "$1" EXAMPLES > "$tmp/verbatim.c"
+	if ! plain "$tmp/verbatim.c" c c11 clang ||
+	   ! WARNINGS=-Wno-missing-field-initializers plain "$tmp/verbatim.c" c++ c++20 g++; then
+		echo "$1"
+		return 1
+	fi
+}
+
+# The same for the pages that are about other languages.
+other_languages() {
+	local section
+
+	for section in SYNOPSIS EXAMPLES; do
+		verbatim twheel_cpp.7.scd $section > "$tmp/page.cc"
+		[ -s "$tmp/page.cc" ] && hpp_compiles "$tmp/page.cc" || return
+		verbatim twheel_python.7.scd $section > "$tmp/page.py"
+		[ -s "$tmp/page.py" ] &&
+			PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
+				python3 -c "import runpy; runpy.run_path('$tmp/page.py')" || return
+	done
+}
+
+hpp_compiles() {
+	local flags
+
+	flags=$(pkg-config --cflags libtwheel)
+	# shellcheck disable=SC2086 # options
+	g++ -std=c++17 -Wall -Wextra -Wconversion -Werror $flags -c -o "$tmp/out" "$1"
 }
 
 # each COMMAND... FILE..., with the files after --
@@ -181,6 +263,30 @@ example() {
 	gcc -static -o "$tmp/out" "$1" $(pkg-config --cflags --libs --static libtwheel)
 }
 
+# plain FILE LANGUAGE STANDARD COMPILER...: without a word, as one's own project may want it, but for
+# those in $WARNINGS. POSIX is more than C11.
+plain() {
+	local file=$1 language=$2 standard=$3 compiler status=0
+
+	shift 3
+	for compiler; do
+		# shellcheck disable=SC2046,SC2086 # options
+		"$compiler" -x "$language" -std="$standard" -U_GNU_SOURCE -D_GNU_SOURCE -O2 -Wall \
+			-Wextra -Wconversion ${WARNINGS-} -Werror \
+			$(pkg-config --cflags libtwheel) -c -o "$tmp/out" "$file" ||
+			{ echo "$compiler: $file"; status=1; }
+	done
+	return $status
+}
+
+as_c11() {
+	plain "$1" c c11 gcc clang
+}
+
+as_cpp20() {
+	plain "$1" c++ c++20 g++ clang++
+}
+
 # Instructions of a touch beside the return, on this machine.
 instructions() {
 	local count
@@ -206,6 +312,25 @@ without_device() {
 	compile "$TOP/tools/lib/check.c" && "$tmp/out"
 }
 
+# What is installed can be found at once: no need to be told about ldconfig. In an image of another
+# root there is nothing to do.
+refreshed() {
+	local log=$tmp/refreshed dir=$tmp/prefix
+
+	make -s -C "$TOP/tools/lib" install PREFIX="$dir" O="$tmp/lib" \
+		LDCONFIG="echo install >> '$log'" || return
+	make -s -C "$TOP/tools/lib" uninstall PREFIX="$dir" O="$tmp/lib" \
+		LDCONFIG="echo uninstall >> '$log'" || return
+	if [ "$(id -u)" = 0 ]; then
+		same "$(cat "$log")" "$(printf '%s\n' install uninstall)" || return
+	else
+		[ ! -e "$log" ] || return
+	fi
+	(cd "$TOP/tools/lib" && make -n install DESTDIR="$dir" O="$tmp/lib") > "$tmp/commands" &&
+		! grep ' ldconfig$' "$tmp/commands" || return
+	(cd "$TOP/tools/lib" && make -n install O="$tmp/lib") | grep -q ' ldconfig$'
+}
+
 uninstalled() {
 	make -s -C "$TOP" uninstall DESTDIR="$tmp/root" PREFIX="$prefix" || return
 	! find "$tmp/root" ! -type d | grep .
@@ -224,15 +349,28 @@ check "headers: C11" headers gcc -x c -std=c11 -pedantic
 check "headers: GNU C" headers gcc -x c
 check "headers: C++98" headers g++ -x c++ -std=c++98
 check "headers: C++17" headers g++ -x c++ -std=c++17
+check "headers: clang" headers clang -x c -std=c11
+check "headers: clang, C++20" headers clang++ -x c++ -std=c++20
+check "header for C++: C++17" hpp g++ -std=c++17
+check "header for C++: C++20" hpp g++ -std=c++20
+check "header for C++: clang" hpp clang++ -std=c++17
 check "errors, batches, the ring and a touch, without the device" without_device
+check "the module for Python knows the structures" python_layout
+check "the module for Python finds its calls" python_calls
 check "a touch takes at most 5 instructions" instructions
 check "each call has a page, and each page a call" pages
+check "twheel_info(3) knows each feature" features
 cd "$TOP/Documentation/man" || exit
 check "form of the pages" each form -- twheel_*.3.scd
-check "synopses compile" each compiles SYNOPSIS -- twheel*.[347].scd
-check "examples of the pages compile" each compiles EXAMPLES -- twheel*.[347].scd
+check "synopses compile" each compiles SYNOPSIS -- twheel*.[34].scd twheel.7.scd
+check "examples of the pages compile" each compiles EXAMPLES -- twheel*.[34].scd twheel.7.scd
+check "by clang and as C++20 too" each compiles_elsewhere -- twheel*.[34].scd twheel.7.scd
+check "those of other languages as well" other_languages
 cd "$TOP/tools/examples" || exit
 check "examples compile, shared and static" each example -- *.c
+check "examples are C11" each as_c11 -- *.c
+check "examples are C++20" each as_cpp20 -- *.c
 check "the first program of the README compiles" first_program
+check "ldconfig, where it is needed" refreshed
 check "make uninstall leaves nothing" uninstalled
 finish
