@@ -92,7 +92,7 @@ status_with_contexts() {
 
 info_agrees() {
 	good twctl info || return
-	says "^max_timers +$(parameter max_timers)$" "^features +[a-z]+( [a-z]+)*$" || return
+	says "^max_timers +$(parameter max_timers)$" "^features +[a-z]+( [a-z-]+)*$" || return
 	json twctl info || return
 	has tick_ns "$(parameter tick_ns)" max_timers "$(parameter max_timers)"
 }

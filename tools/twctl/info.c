@@ -10,7 +10,7 @@
 /* By bit. Bit 6 is of touch arrays as they were once. */
 static const char *const features[] = {
 	"submit", "keys", "periodic", "clocks", "limits", "ring", NULL, "uring",
-	"watch", "rules", "touch",
+	"watch", "rules", "touch", "event-keys",
 };
 
 /* The name of a feature; a bit that has none is a number. */
