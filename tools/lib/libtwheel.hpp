@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -58,14 +59,22 @@ public:
 	context(const context &) = delete;
 	context &operator=(const context &) = delete;
 
-	/* For poll() and its like: readable as long as there is something to dispatch. */
+	/*
+	 * For poll() and its like: readable as long as there is something to dispatch, but for what
+	 * is left when a callback has thrown.
+	 */
 	int fd() const { return fd_; }
 
 	/* Sleeps until there is. Returns whether there is: false after the time, or a signal. */
 	bool wait(std::chrono::milliseconds time = std::chrono::milliseconds(-1)) const
 	{
-		int ret = twheel_wait(fd_, static_cast<int>(time.count()));
+		using rep = std::chrono::milliseconds::rep;
+		const rep longest = std::numeric_limits<int>::max();
+		int ret;
 
+		if (next_ < nr_)
+			return true;
+		ret = twheel_wait(fd_, static_cast<int>(std::clamp(time.count(), rep(-1), longest)));
 		return ret != -EINTR && check(ret, "twheel_wait");
 	}
 
