@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Programs and libraries of different versions: structures grow, and each side was compiled with
- * its own. Built three times: both with the same header; the library, or the program, with one
- * whose structures are longer. Whatever a call fills in, no byte behind it may change.
+ * its own. Built four times: both with the same header; the library, or the program, with one
+ * whose structures are longer; and as a program of the first version, whose library has grown.
+ * Whatever a call fills in, no byte behind it may change.
  */
 #include <liburing.h>
 
@@ -10,6 +11,33 @@
 
 #include <libtwheel.h>
 #include <libtwheel-uring.h>
+
+#ifdef TWHEEL_FIRST
+/* In the first header none of these was inline. */
+#define FIRST(name, ...) int first_##name(__VA_ARGS__) __asm__("twheel_" #name)
+
+FIRST(info, int fd, struct twheel_info *info);
+FIRST(stats, int fd, struct twheel_context_stats *stats);
+FIRST(setup, int fd, struct twheel_setup *setup);
+FIRST(timer_add, int fd, struct twheel_timer_add *add);
+FIRST(timer_rearm, int fd, const struct twheel_timer_rearm *rearm);
+FIRST(query, int fd, uint64_t handle, struct twheel_timer_query *query);
+FIRST(query_key, int fd, uint64_t key, struct twheel_timer_query *query);
+FIRST(drain, int fd, struct twheel_timer_query *timers, unsigned int most, uint64_t *cursor);
+FIRST(read, int fd, struct twheel_event *events, unsigned int most);
+FIRST(batch_submit, int fd, const struct twheel_batch *batch, unsigned int flags);
+
+#define twheel_info(...)		first_info(__VA_ARGS__)
+#define twheel_stats(...)		first_stats(__VA_ARGS__)
+#define twheel_setup(...)		first_setup(__VA_ARGS__)
+#define twheel_timer_add(...)		first_timer_add(__VA_ARGS__)
+#define twheel_timer_rearm(...)		first_timer_rearm(__VA_ARGS__)
+#define twheel_query(...)		first_query(__VA_ARGS__)
+#define twheel_query_key(...)		first_query_key(__VA_ARGS__)
+#define twheel_drain(...)		first_drain(__VA_ARGS__)
+#define twheel_read(...)		first_read(__VA_ARGS__)
+#define twheel_batch_submit(...)	first_batch_submit(__VA_ARGS__)
+#endif
 
 #define TIMERS	20
 #define GUARD	0xa5

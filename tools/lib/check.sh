@@ -95,13 +95,38 @@ version() {
 symbols() {
 	local soname
 
-	same "$( (exported; inline) | sort)" "$(declared)" || return
+	same "$( (exported; inline) | sort -u)" "$(declared)" || return
 	same "$(exported)" "$(nm -g --defined-only "$root/lib/libtwheel.a" |
 		sed -nE 's/.* [A-Z] (.*)/\1/p' | sort)" || return
 	! nm -D --defined-only "$root/lib/libtwheel.so" | grep -v -e '@@LIBTWHEEL_' -e ' A ' ||
 		return
 	soname=$(objdump -p "$root/lib/libtwheel.so" | awk '$1 == "SONAME" { print $2 }')
 	[ -e "$root/lib/$soname" ]
+}
+
+# Linked with the first version, whose header had no inline calls but for batches and rings.
+old_program() {
+	cat > "$tmp/old.c" <<-'EOT'
+	int twheel_info(), twheel_stats(), twheel_setup(), twheel_timer_add(), twheel_timer_rearm(),
+		twheel_query(), twheel_query_key(), twheel_drain(), twheel_read(),
+		twheel_batch_submit();
+
+	int main(void)
+	{
+		unsigned long long memory[12] = { 0 };
+
+		return !(twheel_info(-1, memory) == -9 && twheel_stats(-1, memory) == -9 &&
+			 twheel_setup(-1, memory) == -9 && twheel_timer_add(-1, memory) == -9 &&
+			 twheel_timer_rearm(-1, memory) == -9 &&
+			 twheel_query(-1, 1ULL, memory) == -9 &&
+			 twheel_query_key(-1, 1ULL, memory) == -9 &&
+			 twheel_drain(-1, memory, 1, memory) == -9 &&
+			 twheel_read(-1, memory, 1) == -9 &&
+			 twheel_batch_submit(-1, memory, 0) == -9);
+	}
+	EOT
+	compile "$tmp/old.c" -std=c11 && "$tmp/out" || return
+	gcc -static -std=c11 -o "$tmp/out" "$tmp/old.c" "$root/lib/libtwheel.a" && "$tmp/out"
 }
 
 # headers COMPILER OPTION...
@@ -344,6 +369,7 @@ fi
 check "make install to a relative DESTDIR" relative
 check "pkg-config, header and library tell VERSION" version
 check "the library exports what the header declares" symbols
+check "a program of the first version finds its calls" old_program
 check "headers: C90" headers gcc -x c -std=c90
 check "headers: C11" headers gcc -x c -std=c11 -pedantic
 check "headers: GNU C" headers gcc -x c
