@@ -177,10 +177,11 @@ static int check_setup(const struct twheel_setup *setup)
 /* Makes what is asked for. The context's grow_lock is held. */
 static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
 {
+	bool event_keys = setup->flags & TWHEEL_SETUP_EVENT_KEYS;
 	int ret = 0;
 
 	if (setup->ring_entries) {
-		ret = twheel_ring_create(ctx, setup->ring_entries);
+		ret = twheel_ring_create(ctx, setup->ring_entries, event_keys);
 		if (!ret)
 			twheel_events_to_ring(ctx);
 	}
@@ -190,7 +191,7 @@ static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
 		return ret;
 	if (setup->max_timers)
 		twheel_context_limit(ctx, setup->max_timers);
-	if (setup->flags & TWHEEL_SETUP_EVENT_KEYS) {
+	if (event_keys) {
 		spin_lock_bh(&ctx->lock);
 		ctx->event_keys = true;
 		spin_unlock_bh(&ctx->lock);

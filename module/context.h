@@ -541,7 +541,7 @@ void twheel_waiters_leave(struct twheel_waiters *waiters);
 void twheel_waiters_wake(struct twheel_waiters *waiters);
 
 /* ring.c */
-int twheel_ring_create(struct twheel_context *ctx, u32 entries);
+int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys);
 void twheel_ring_destroy(struct twheel_context *ctx);
 int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
 u64 twheel_ring_bytes(const struct twheel_context *ctx);

@@ -99,6 +99,7 @@ static struct twheel_ring_buffer *ring_make(u32 entries)
  * twheel_ring_create - give a context its ring
  * @ctx:	the context
  * @entries:	how many events it is to hold
+ * @event_keys:	from the first one on, events name timers by their keys
  *
  * Waits for a read() that is delivering events: its numbers come first.
  *
@@ -109,7 +110,7 @@ static struct twheel_ring_buffer *ring_make(u32 entries)
  * * %-ENOMEM	- no memory
  * * %-EINTR	- the task is being killed
  */
-int twheel_ring_create(struct twheel_context *ctx, u32 entries)
+int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
 {
 	struct twheel_ring_buffer *ring;
 
@@ -128,6 +129,7 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries)
 	spin_lock_bh(&ctx->lock);
 	/* Pairs with the READ_ONCE()s in ring_of() and has_ring(). */
 	smp_store_release(&ctx->ring, ring);
+	ctx->event_keys |= event_keys;
 	spin_unlock_bh(&ctx->lock);
 	mutex_unlock(&ctx->read_lock);
 	return 0;

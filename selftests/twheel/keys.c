@@ -225,6 +225,48 @@ TEST_F(keys, events_by_key_in_a_ring)
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 
+/* What waits for a read() when the ring is made is named by its key there. */
+TEST_F(keys, events_by_key_that_move_to_a_ring)
+{
+	struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_EVENT_KEYS, .ring_entries = 1,
+	};
+	struct twheel_ring *ring;
+
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, 0, 0, 1, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	EXPECT_EQ(1, ring->head);
+	EXPECT_EQ(7, ring->events[0].handle);
+	EXPECT_EQ(1, ring->events[0].user_data);
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
+/* One that is in a ring before does not change; one that has no room there yet is named by it. */
+TEST_F(keys, events_by_key_when_a_ring_is_full)
+{
+	struct twheel_setup setup;
+	struct twheel_ring *ring;
+	__u64 handle;
+
+	ASSERT_EQ(0, wh_setup(self->fd, 1, 0, &setup));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, 0, 0, 1, &handle));
+	ASSERT_EQ(true, wh_wait(self->fd));
+	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 8, 0, 0, 2, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
+	ASSERT_EQ(0, name_events_by_key(self->fd));
+	EXPECT_EQ(handle, ring->events[0].handle);
+	__atomic_store_n(&ring->tail, 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(true, wh_wait(self->fd));
+	EXPECT_EQ(8, ring->events[0].handle);
+	EXPECT_EQ(2, ring->events[0].user_data);
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
 /* A call that fails does not set it. */
 TEST_F(keys, events_by_key_if_asked_for)
 {

@@ -484,7 +484,8 @@ struct twheel_event {
 
 /*
  * Setup: when this call has returned, events name timers that have a key by that, in the field
- * @handle, as calls do with TWHEEL_BY_KEY. Those of other timers have their handle, as ever.
+ * @handle, as calls do with TWHEEL_BY_KEY. Those of other timers have their handle, as ever; and
+ * so have events that were in a ring before, or that a read() has begun to deliver.
  */
 #define TWHEEL_SETUP_EVENT_KEYS	(1U << 0)
 
