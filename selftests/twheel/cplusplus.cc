@@ -124,6 +124,44 @@ static void by_each_other()
 	EXPECT(!context.wait(50ms) && !context.dispatch());
 }
 
+/* Waits until so many have expired. */
+static void await_events(twheel::context &context, std::uint64_t nr)
+{
+	struct twheel_info info = {};
+	auto end = twheel::clock::now() + guard;
+
+	while (!twheel_info(context.fd(), &info) && info.nr_events < nr && twheel::clock::now() < end)
+		usleep(1000);
+	EXPECT(info.nr_events == nr);
+}
+
+/* What names an event does not matter: no timer that has gone is called, and no other is left out. */
+static void keys()
+{
+	twheel::context context;
+	struct twheel_setup setup = {};
+	struct twheel_timer_add add = {};
+	unsigned int first = 0, second = 0;
+	auto gone = std::make_unique<twheel::timer>(context, [&](event) { second++; });
+	twheel::timer timer(context, [&](event e) {
+		EXPECT(e.handle == 0);
+		first++;
+		gone.reset();
+	});
+
+	setup.flags = TWHEEL_SETUP_EVENT_KEYS;
+	EXPECT(!twheel_setup(context.fd(), &setup));
+	add.time = 1;
+	add.clock = CLOCK_MONOTONIC;
+	add.flags = TWHEEL_TIME_ABS | TWHEEL_KEYED;
+	timer.start(add);
+	await_events(context, 1);
+	add.key = 5;
+	gone->start(add);
+	await_events(context, 2);
+	EXPECT(context.dispatch() == 1 && first == 1 && !second);
+}
+
 /* More than fit in an array, each of which starts itself once more. */
 static void many()
 {
@@ -252,6 +290,18 @@ static void errors()
 		code = error.code().value();
 	}
 	EXPECT(code == EINVAL);
+	code = 0;
+	timer.start(1h);
+	try {
+		struct twheel_timer_add add = {};
+
+		add.user_data = 1;
+		add.clock = CLOCK_MONOTONIC;
+		timer.start(add);
+	} catch (const std::system_error &error) {
+		code = error.code().value();
+	}
+	EXPECT(code == EINVAL && timer.cancel());
 	/* What is short or long, but right. */
 	timer.start(twheel::nanoseconds::max());
 	timer.start_every(0ns);
@@ -295,6 +345,7 @@ static const struct {
 	{ "a timer calls once", once },
 	{ "moved and cancelled", moved_and_cancelled },
 	{ "taken away by each other", by_each_other },
+	{ "keys", keys },
 	{ "many", many },
 	{ "periods", periods },
 	{ "idle", idle },

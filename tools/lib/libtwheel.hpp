@@ -61,7 +61,7 @@ public:
 
 	/*
 	 * For poll() and its like: readable as long as there is something to dispatch, but for what
-	 * is left when a callback has thrown.
+	 * is left when a callback has thrown. Timers are added to it by twheel::timer alone.
 	 */
 	int fd() const { return fd_; }
 
@@ -88,12 +88,12 @@ private:
 	friend class timer;
 	struct running;
 
-	/* An event whose callback has not been called is not to be any more. */
-	void forget(std::uint64_t handle)
+	/* Events of a timer whose callback has not been called are not to be any more. */
+	void forget(const timer *expired)
 	{
 		for (unsigned int i = next_; i < nr_; i++)
-			if (events_[i].handle == handle)
-				events_[i].handle = 0;
+			if (events_[i].user_data == reinterpret_cast<std::uintptr_t>(expired))
+				events_[i].user_data = 0;
 	}
 
 	bool read();
@@ -180,9 +180,10 @@ public:
 		start(add);
 	}
 
-	/* All that twheel_timer_add() can do, but for user_data. */
+	/* All that twheel_timer_add() can do, but for user_data, which is to be 0. */
 	void start(struct twheel_timer_add add)
 	{
+		check(add.user_data ? -EINVAL : 0, "user_data");
 		cancel();
 		add.user_data = reinterpret_cast<std::uintptr_t>(this);
 		check(twheel_timer_add(context_.fd_, &add), "twheel_timer_add");
@@ -200,7 +201,7 @@ public:
 		if (!handle)
 			return false;
 		ret = twheel_cancel(context_.fd_, handle);
-		context_.forget(handle);
+		context_.forget(this);
 		/* Has it been read, but not been called? */
 		return ret >= 0 || ret == -EALREADY;
 	}
@@ -250,13 +251,13 @@ struct context::running {
 inline bool context::call(const struct twheel_event &event)
 {
 	auto address = static_cast<std::uintptr_t>(event.user_data);
-	auto &expired = *reinterpret_cast<timer *>(address);
+	auto *expired = reinterpret_cast<timer *>(address);
 
-	if (!event.handle)
+	if (!expired)
 		return false;
-	if (!expired.repeats_)
-		expired.handle_ = 0;
-	running(*this, expired).call(event);
+	if (!expired->repeats_)
+		expired->handle_ = 0;
+	running(*this, *expired).call(event);
 	return true;
 }
 
