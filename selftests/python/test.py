@@ -29,6 +29,14 @@ def wait_for(context, nr):
     expect(nr == 0 and not context.wait(0))
 
 
+def wait_events(context, nr):
+    """Waits until so many have expired."""
+    end = time.monotonic() + GUARD
+    while context.info()["nr_events"] != nr:
+        expect(time.monotonic() < end)
+        time.sleep(0.001)
+
+
 def once():
     """a timer calls once"""
     calls = []
@@ -147,26 +155,53 @@ def errors():
 
 def raised():
     """exceptions"""
-    calls = []
+    calls, ignored = [], []
 
     def call(i):
         calls.append(i)
         if i % 2:
             raise KeyError(i)
 
+    hook, sys.unraisablehook = sys.unraisablehook, lambda args: ignored.append(args.exc_value)
     with twheel.Context() as context:
-        for i in range(3):
+        for i in range(6):
             context.add(0, call, i)
-        time.sleep(0.02)
+        wait_events(context, 6)
         try:
             context.dispatch()
             expect(False)
-        except KeyError:
+        except KeyError as exception:
+            expect(exception.args == (1,))
+        finally:
+            sys.unraisablehook = hook
+        # Nobody has to know that there was more.
+        expect(calls == [0, 1, 2, 3, 4, 5] and [e.args for e in ignored] == [(3,), (5,)])
+        expect(not select.select([context], [], [], 0)[0] and context.dispatch() == 0)
+
+
+def interrupted():
+    """an interrupt"""
+    calls = []
+
+    def call(i):
+        calls.append(i)
+        if i == 1:
+            raise KeyboardInterrupt
+
+    with twheel.Context() as context:
+        for i in range(3):
+            context.add(0, call, i)
+        wait_events(context, 3)
+        try:
+            context.dispatch()
+            expect(False)
+        except KeyboardInterrupt:
             expect(calls == [0, 1])
         expect(context.wait(0) and context.dispatch() == 1 and calls == [0, 1, 2])
 
 
-TESTS = [once, moved, by_each_other, many, periods, idle, connections, errors, raised]
+TESTS = [once, moved, by_each_other, many, periods, idle, connections, errors, raised,
+         interrupted]
 
 
 def main():

@@ -152,6 +152,16 @@ class Timer:
         return _check(ret, *_TOO_LATE) >= 0
 
 
+class _Ignored:
+    """Gives an exception to sys.unraisablehook, as Python does with what __del__ raises."""
+
+    def __init__(self, exception):
+        self._exception = exception
+
+    def __del__(self):
+        raise self._exception
+
+
 class Context:
     """An open of /dev/twheel, with timers of its own. Closing it cancels them."""
 
@@ -225,12 +235,13 @@ class Context:
     def dispatch(self):
         """Calls what has expired, and does not wait. Returns how many timers that were.
 
-        What a callback raises comes out here; the others are called next time.
+        If a callback raises an exception the others are called, and then it comes out here. If
+        more do, the first comes out, and the rest goes to sys.unraisablehook.
         """
-        called = 0
+        called, first = 0, None
         # What expires meanwhile, as callbacks start timers that are due, has time.
         more = True
-        while self._events or more:
+        while self._events or (more and first is None):
             if not self._events:
                 more = self._read() == _BATCH
                 continue
@@ -244,8 +255,20 @@ class Context:
                 del self._timers[event.user_data]
             timer.event = event
             called += 1
-            timer._callback(*timer._arguments)
-        return called
+            try:
+                timer._callback(*timer._arguments)
+            except Exception as exception:
+                if first is None:
+                    first = exception
+                else:
+                    _Ignored(exception)
+        if first is None:
+            return called
+        try:
+            raise first
+        finally:
+            # Its traceback knows this frame.
+            del first
 
     def _read(self):
         ret = _call("read_sized", self._fd, self._buffer, _BATCH, ctypes.sizeof(Event))
