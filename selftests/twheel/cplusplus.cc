@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <libtwheel.hpp>
@@ -310,32 +311,63 @@ static void errors()
 	await(context, 1);
 }
 
-/* What is thrown comes out, and no other timer is lost. */
+/* What is thrown comes out when the others were called: nobody has to know that there was more. */
 static void thrown()
 {
 	twheel::context context;
-	unsigned int calls = 0, caught = 0;
+	unsigned int calls = 0;
+	int caught = 0;
 	auto call = [&](event) {
 		if (++calls % 2)
-			throw std::runtime_error("odd");
+			throw calls;
 	};
 	twheel::timer a(context, call), b(context, call), c(context, call);
 
 	for (auto *timer : { &a, &b, &c })
 		timer->start(twheel::clock::time_point(1ns));
-	while (calls < 3) {
-		try {
-			EXPECT(context.wait(guard));
-			context.dispatch();
-		} catch (const std::runtime_error &) {
-			caught++;
-		}
+	await_events(context, 3);
+	try {
+		context.dispatch();
+	} catch (unsigned int first) {
+		caught++;
+		EXPECT(first == 1);
 	}
-	EXPECT(calls == 3 && caught == 2);
+	EXPECT(calls == 3 && caught == 1);
+	EXPECT(!context.wait(0ms) && !context.dispatch());
 	/* The callback is still there. */
-	a.start(1ms);
+	b.start(1ms);
 	await(context, 1);
 	EXPECT(calls == 4);
+}
+
+/* Where only what is new wakes, what is left of a call that threw must not hide it. */
+static void edge_triggered()
+{
+	twheel::context context;
+	unsigned int calls = 0, caught = 0;
+	twheel::timer a(context, [&](event) { throw std::runtime_error("first"); });
+	twheel::timer b(context, [&](event) { calls++; });
+	twheel::timer c(context, [&](event) { calls++; });
+	int epoll = epoll_create1(0);
+	struct epoll_event woken = {};
+
+	woken.events = EPOLLIN | EPOLLET;
+	EXPECT(!epoll_ctl(epoll, EPOLL_CTL_ADD, context.fd(), &woken));
+	a.start(twheel::clock::time_point(1ns));
+	await_events(context, 1);
+	b.start(twheel::clock::time_point(1ns));
+	await_events(context, 2);
+	EXPECT(epoll_wait(epoll, &woken, 1, 0) == 1);
+	try {
+		context.dispatch();
+	} catch (const std::runtime_error &) {
+		caught++;
+	}
+	EXPECT(caught == 1 && calls == 1 && !b.cancel());
+	c.start(1ms);
+	EXPECT(epoll_wait(epoll, &woken, 1, 10000) == 1);
+	EXPECT(context.dispatch() == 1 && calls == 2 && !context.dispatch());
+	close(epoll);
 }
 
 static const struct {
@@ -352,6 +384,7 @@ static const struct {
 	{ "connections", watched },
 	{ "errors", errors },
 	{ "exceptions", thrown },
+	{ "exceptions, and edge-triggered epoll", edge_triggered },
 };
 
 int main()

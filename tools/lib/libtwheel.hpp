@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <system_error>
@@ -60,8 +61,8 @@ public:
 	context &operator=(const context &) = delete;
 
 	/*
-	 * For poll() and its like: readable as long as there is something to dispatch, but for what
-	 * is left when a callback has thrown. Timers are added to it by twheel::timer alone.
+	 * For poll() and its like: readable as long as there is something to dispatch. Timers are
+	 * added to it by twheel::timer alone.
 	 */
 	int fd() const { return fd_; }
 
@@ -72,15 +73,13 @@ public:
 		const rep longest = std::numeric_limits<int>::max();
 		int ret;
 
-		if (next_ < nr_)
-			return true;
 		ret = twheel_wait(fd_, static_cast<int>(std::clamp(time.count(), rep(-1), longest)));
 		return ret != -EINTR && check(ret, "twheel_wait");
 	}
 
 	/*
-	 * Calls what has expired, and does not wait. Returns how many timers that were. What a
-	 * callback throws comes out here; the others are called next time.
+	 * Calls what has expired, and does not wait. Returns how many timers that were. If a callback
+	 * throws the others are called, and then it comes out here; the first, if more do.
 	 */
 	unsigned int dispatch();
 
@@ -274,21 +273,24 @@ inline bool context::read()
 
 inline unsigned int context::dispatch()
 {
+	std::exception_ptr thrown;
 	unsigned int called = 0;
-	bool more;
+	bool more = true;
 
 	/* What expires meanwhile, as callbacks start timers that are due, has time. */
-	do {
-		if (next_ == nr_ && !read())
-			break;
+	while (more && !thrown && read()) {
 		more = nr_ == most;
 		while (next_ < nr_) {
-			/* A copy, so that what is called can start the timer once more. */
-			const struct twheel_event event = events_[next_++];
-
-			called += call(event);
+			try {
+				called += call(events_[next_++]);
+			} catch (...) {
+				if (!thrown)
+					thrown = std::current_exception();
+			}
 		}
-	} while (more);
+	}
+	if (thrown)
+		std::rethrow_exception(thrown);
 	return called;
 }
 
