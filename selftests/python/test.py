@@ -94,6 +94,28 @@ def many():
         expect(sorted(calls) == list(range(200)) and not context._timers)
 
 
+def slow():
+    """callbacks that take longer than it takes their timers to expire again"""
+    calls = []
+
+    def call():
+        end = time.monotonic() + 0.00005
+        while time.monotonic() < end:
+            pass
+        calls.append(1)
+        if len(calls) == 1000:
+            raise KeyboardInterrupt
+
+    with twheel.Context() as context:
+        for _ in range(100):
+            context.every(0.001, call)
+        wait_events(context, 100)
+        try:
+            expect(context.dispatch() == 64)
+        except KeyboardInterrupt:
+            expect(False)
+
+
 def periods():
     """periods"""
     calls = []
@@ -200,7 +222,7 @@ def interrupted():
         expect(context.wait(0) and context.dispatch() == 1 and calls == [0, 1, 2])
 
 
-TESTS = [once, moved, by_each_other, many, periods, idle, connections, errors, raised,
+TESTS = [once, moved, by_each_other, many, slow, periods, idle, connections, errors, raised,
          interrupted]
 
 

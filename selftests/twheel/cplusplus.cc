@@ -183,6 +183,33 @@ static void many()
 	EXPECT(calls == 2000);
 }
 
+/* Callbacks that take longer than it takes their timers to expire again. */
+static void slow()
+{
+	struct over {};
+	twheel::context context;
+	std::vector<std::unique_ptr<twheel::timer>> timers(100);
+	unsigned int calls = 0, returned = 0;
+
+	for (auto &timer : timers) {
+		timer = std::make_unique<twheel::timer>(context, [&](event) {
+			auto end = twheel::clock::now() + 50us;
+
+			while (twheel::clock::now() < end)
+				;
+			if (++calls == 1000)
+				throw over();
+		});
+		timer->start_every(1ms);
+	}
+	await_events(context, 100);
+	try {
+		returned = context.dispatch();
+	} catch (over) {
+	}
+	EXPECT(returned == 64 && calls == 64);
+}
+
 static void periods()
 {
 	twheel::context context;
@@ -379,6 +406,7 @@ static const struct {
 	{ "taken away by each other", by_each_other },
 	{ "keys", keys },
 	{ "many", many },
+	{ "slow", slow },
 	{ "periods", periods },
 	{ "idle", idle },
 	{ "connections", watched },

@@ -78,8 +78,8 @@ public:
 	}
 
 	/*
-	 * Calls what has expired, and does not wait. Returns how many timers that were. If a callback
-	 * throws the others are called, and then it comes out here; the first, if more do.
+	 * Calls up to 64 timers that have expired, and does not wait. Returns how many that were. If a
+	 * callback throws the others are called, and then it comes out here; the first, if more do.
 	 */
 	unsigned int dispatch();
 
@@ -95,7 +95,7 @@ private:
 				events_[i].user_data = 0;
 	}
 
-	bool read();
+	void read();
 	bool call(const struct twheel_event &event);
 
 	static constexpr unsigned int most = 64;
@@ -260,7 +260,7 @@ inline bool context::call(const struct twheel_event &event)
 	return true;
 }
 
-inline bool context::read()
+inline void context::read()
 {
 	int n = twheel_read(fd_, events_, most);
 
@@ -268,25 +268,21 @@ inline bool context::read()
 	nr_ = n > 0 ? static_cast<unsigned int>(n) : 0;
 	if (n != -EAGAIN && n != -EINTR)
 		check(n, "twheel_read");
-	return nr_;
 }
 
 inline unsigned int context::dispatch()
 {
 	std::exception_ptr thrown;
 	unsigned int called = 0;
-	bool more = true;
 
-	/* What expires meanwhile, as callbacks start timers that are due, has time. */
-	while (more && !thrown && read()) {
-		more = nr_ == most;
-		while (next_ < nr_) {
-			try {
-				called += call(events_[next_++]);
-			} catch (...) {
-				if (!thrown)
-					thrown = std::current_exception();
-			}
+	/* Once: what expires meanwhile would keep a program here if its callbacks are slow. */
+	read();
+	while (next_ < nr_) {
+		try {
+			called += call(events_[next_++]);
+		} catch (...) {
+			if (!thrown)
+				thrown = std::current_exception();
 		}
 	}
 	if (thrown)

@@ -233,18 +233,15 @@ class Context:
         return _check(_call("wait", self._fd, ms), errno.EINTR) > 0
 
     def dispatch(self):
-        """Calls what has expired, and does not wait. Returns how many timers that were.
+        """Calls up to 64 timers that have expired, and does not wait. Returns how many that were.
 
         If a callback raises an exception the others are called, and then it comes out here. If
         more do, the first comes out, and the rest goes to sys.unraisablehook.
         """
         called, first = 0, None
-        # What expires meanwhile, as callbacks start timers that are due, has time.
-        more = True
-        while self._events or (more and first is None):
-            if not self._events:
-                more = self._read() == _BATCH
-                continue
+        # Once: what expires meanwhile would keep a program here if its callbacks are slow.
+        self._read()
+        while self._events:
             event = self._events.popleft()
             timer = self._timers.get(event.user_data)
             # It may have been cancelled since its event was read.
@@ -275,7 +272,6 @@ class Context:
         _check(ret, errno.EAGAIN, errno.EINTR)
         for i in range(max(ret, 0)):
             self._events.append(Event.from_buffer_copy(self._buffer[i]))
-        return ret
 
     def _start(self, add, callback, arguments):
         timer = Timer(self, callback, arguments)
