@@ -82,6 +82,24 @@ def by_each_other():
         expect(calls == [0, 2, 3, 4, 5, 6, 7, 8, 9])
 
 
+def forgotten():
+    """cancelled, when the kernel has forgotten what was read"""
+    calls = []
+    with twheel.Context() as context:
+        def call():
+            context.add(3600, print)
+            for _ in range(60):
+                context.add(3600, print).cancel()
+            calls.append(twheel._call("cancel", context.fileno(), other.handle))
+            calls.append(other.cancel())
+
+        context.add(0, call)
+        wait_events(context, 1)
+        other = context.add(0, calls.append, "called")
+        wait_events(context, 2)
+        expect(context.dispatch() == 1 and calls == [-errno.ENOENT, True])
+
+
 def many():
     """many, by select()"""
     calls = []
@@ -222,8 +240,8 @@ def interrupted():
         expect(context.wait(0) and context.dispatch() == 1 and calls == [0, 1, 2])
 
 
-TESTS = [once, moved, by_each_other, many, slow, periods, idle, connections, errors, raised,
-         interrupted]
+TESTS = [once, moved, by_each_other, forgotten, many, slow, periods, idle, connections, errors,
+         raised, interrupted]
 
 
 def main():

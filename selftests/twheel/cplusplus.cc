@@ -136,6 +136,31 @@ static void await_events(twheel::context &context, std::uint64_t nr)
 	EXPECT(info.nr_events == nr);
 }
 
+/* The kernel forgets what it has delivered when others use its memory; who has read it does not. */
+static void forgotten()
+{
+	twheel::context context;
+	unsigned int calls = 0;
+	twheel::timer other(context, [&](event) { calls++; });
+	twheel::timer timer(context, [&](event) {
+		twheel::timer many(context, [](event) {});
+
+		timer.start(1h);
+		for (int i = 0; i < 60; i++) {
+			many.start(1h);
+			many.cancel();
+		}
+		EXPECT(twheel_cancel(context.fd(), other.handle()) == -ENOENT);
+		EXPECT(other.cancel() && !other.cancel());
+	});
+
+	timer.start(twheel::clock::time_point(1ns));
+	await_events(context, 1);
+	other.start(twheel::clock::time_point(1ns));
+	await_events(context, 2);
+	EXPECT(context.dispatch() == 1 && !calls);
+}
+
 /* What names an event does not matter: no timer that has gone is called, and no other is left out. */
 static void keys()
 {
@@ -404,6 +429,7 @@ static const struct {
 	{ "a timer calls once", once },
 	{ "moved and cancelled", moved_and_cancelled },
 	{ "taken away by each other", by_each_other },
+	{ "cancelled, and forgotten by the kernel", forgotten },
 	{ "keys", keys },
 	{ "many", many },
 	{ "slow", slow },

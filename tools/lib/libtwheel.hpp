@@ -87,12 +87,18 @@ private:
 	friend class timer;
 	struct running;
 
-	/* Events of a timer whose callback has not been called are not to be any more. */
-	void forget(const timer *expired)
+	/* What has been read of a timer is not to be called any more. Returns whether there is. */
+	bool forget(const timer *expired)
 	{
-		for (unsigned int i = next_; i < nr_; i++)
-			if (events_[i].user_data == reinterpret_cast<std::uintptr_t>(expired))
-				events_[i].user_data = 0;
+		bool found = false;
+
+		for (unsigned int i = next_; i < nr_; i++) {
+			if (events_[i].user_data != reinterpret_cast<std::uintptr_t>(expired))
+				continue;
+			events_[i].user_data = 0;
+			found = true;
+		}
+		return found;
 	}
 
 	void read();
@@ -200,9 +206,7 @@ public:
 		if (!handle)
 			return false;
 		ret = twheel_cancel(context_.fd_, handle);
-		context_.forget(this);
-		/* Has it been read, but not been called? */
-		return ret >= 0 || ret == -EALREADY;
+		return context_.forget(this) || ret >= 0;
 	}
 
 private:

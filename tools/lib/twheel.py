@@ -142,8 +142,8 @@ class Timer:
             return False
         del self._context._timers[self._number]
         ret = _check(_call("cancel", self._context.fileno(), handle), *_TOO_LATE)
-        # Has it been read, but not been called?
-        return ret >= 0 or ret == -errno.EALREADY
+        # Or has it been read, and not been called?
+        return ret >= 0 or any(e.user_data == self._number for e in self._context._events)
 
     def _move(self, name, *arguments):
         if not self._handle:
