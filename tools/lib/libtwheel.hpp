@@ -154,10 +154,7 @@ public:
 	/* Expires after so long without a call of active(). */
 	void start_idle(nanoseconds idle)
 	{
-		struct twheel_timer_add add = {};
-
-		add.idle = std::max(count(idle), std::uint64_t(1));
-		start(add);
+		start(no_deadline(std::max(count(idle), std::uint64_t(1))));
 	}
 
 	/* Returns false if it is too late, or was not started. */
@@ -177,9 +174,8 @@ public:
 	 */
 	void watch(int sock, nanoseconds idle, unsigned int flags = 0)
 	{
-		struct twheel_timer_add add = {};
+		struct twheel_timer_add add = no_deadline(count(idle));
 
-		add.idle = count(idle);
 		add.flags = flags | TWHEEL_WATCHED;
 		add.sock_fd = sock;
 		start(add);
@@ -211,6 +207,17 @@ public:
 
 private:
 	friend class context;
+
+	/* In the words that each version of the kernel's module knows. */
+	static struct twheel_timer_add no_deadline(std::uint64_t idle)
+	{
+		struct twheel_timer_add add = {};
+
+		add.time = TWHEEL_TIME_NONE;
+		add.clock = CLOCK_MONOTONIC;
+		add.idle = idle;
+		return add;
+	}
 
 	/* In most programs a timer is moved, which takes one call. */
 	void start_once(std::uint64_t time, unsigned int flags)
