@@ -327,8 +327,10 @@ static void watched()
 	second.watch(other.here, 100ms);
 	/* This one ends by itself. */
 	shutdown(other.here, SHUT_RDWR);
+	await_events(context, 1);
+	EXPECT(!first.active());
 	await(context, 1);
-	EXPECT(calls == 1);
+	EXPECT(calls == 1 && !first.active());
 	EXPECT(recv(one.there, &byte, 1, 0) == 0);
 	EXPECT(second.handle() && !second.cancel());
 }

@@ -165,7 +165,11 @@ public:
 		if (!handle_)
 			return false;
 		ret = twheel_active(context_.fd_, handle_);
-		return ret != -EALREADY && ret != -ENOENT && check(ret, "twheel_active") >= 0;
+		/* The last is what a connection's timer says that has expired. */
+		if (ret == -EALREADY || ret == -ENOENT || ret == -ENOTCONN)
+			return false;
+		check(ret, "twheel_active");
+		return true;
 	}
 
 	/*
