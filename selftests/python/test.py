@@ -240,8 +240,20 @@ def interrupted():
         expect(context.wait(0) and context.dispatch() == 1 and calls == [0, 1, 2])
 
 
+def closed():
+    """closed by a callback"""
+    calls = []
+    context = twheel.Context()
+    timers = [context.add(0, context.close)]
+    timers += [context.add(0, calls.append, i) for i in range(100)]
+    timers.append(context.add(3600, print))
+    wait_events(context, 101)
+    expect(context.dispatch() == 1 and not calls and context.fileno() == -1)
+    expect(not any(timer.handle or timer.cancel() for timer in timers))
+
+
 TESTS = [once, moved, by_each_other, forgotten, many, slow, periods, idle, connections, errors,
-         raised, interrupted]
+         raised, interrupted, closed]
 
 
 def main():

@@ -167,17 +167,21 @@ class Context:
 
     def __init__(self):
         self._fd = -1
-        self._fd = _check(_call("open", os.O_NONBLOCK))
         self._timers = {}
         self._next = 0
         self._events = collections.deque()
         self._buffer = (Event * _BATCH)()
+        self._fd = _check(_call("open", os.O_NONBLOCK))
 
     def close(self):
-        """Cancels all timers. Nothing else may be called afterwards."""
+        """Cancels all timers. Nothing of the context may be used afterwards."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+            for timer in self._timers.values():
+                timer._handle = 0
+            self._timers.clear()
+            self._events.clear()
 
     def __enter__(self):
         return self
