@@ -163,8 +163,9 @@ for dir in "/usr/include/$(gcc -print-multiarch)" /usr/include; do
 done
 
 echo "TAP version 13"
-echo "1..8"
+echo "1..9"
 compiles "C90" gcc -x c -std=c90
+compiles "C99" gcc -x c -std=c99 -pedantic
 compiles "C11" gcc -x c -std=c11 -pedantic
 compiles "GNU C" gcc -x c
 compiles "C++98" g++ -x c++ -std=c++98

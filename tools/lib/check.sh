@@ -371,11 +371,12 @@ check "pkg-config, header and library tell VERSION" version
 check "the library exports what the header declares" symbols
 check "a program of the first version finds its calls" old_program
 check "headers: C90" headers gcc -x c -std=c90
+check "headers: C99" headers gcc -x c -std=c99 -pedantic
 check "headers: C11" headers gcc -x c -std=c11 -pedantic
 check "headers: GNU C" headers gcc -x c
 check "headers: C++98" headers g++ -x c++ -std=c++98
 check "headers: C++17" headers g++ -x c++ -std=c++17
-check "headers: clang" headers clang -x c -std=c11
+check "headers: clang" headers clang -x c -std=c99 -pedantic
 check "headers: clang, C++20" headers clang++ -x c++ -std=c++20
 check "header for C++: C++17" hpp g++ -std=c++17
 check "header for C++: C++20" hpp g++ -std=c++20

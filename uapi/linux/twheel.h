@@ -227,6 +227,7 @@ struct twheel_info {
  * matter. The idle timeout is exact to a jiffy, as the kernel notes the times of data in these,
  * and at most 2^31 jiffies long.
  */
+__extension__ /* C99 knows no union without a name */
 struct twheel_timer_add {
 	__aligned_u64 time;
 	__aligned_u64 user_data;
@@ -343,6 +344,7 @@ enum twheel_opcode {
  * The first 40 bytes, up to @result, are enough for what needs no more: see
  * struct twheel_submit.
  */
+__extension__ /* C99 knows no union without a name */
 struct twheel_op {
 	__aligned_u64 handle;
 	__aligned_u64 time;
