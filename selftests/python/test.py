@@ -29,6 +29,14 @@ def wait_for(context, nr):
     expect(nr == 0 and not context.wait(0))
 
 
+def raises(error, call, *arguments):
+    try:
+        call(*arguments)
+    except error:
+        return True
+    return False
+
+
 def wait_events(context, nr):
     """Waits until so many have expired."""
     end = time.monotonic() + GUARD
@@ -188,7 +196,18 @@ def errors():
                 expect(False)
             except OSError as exception:
                 expect(exception.errno == error)
-        expect(not context._timers)
+        timer = context.add(3600, print)
+        for call in (context.add, context.every, context.idle,
+                     lambda seconds, *arguments: context.watch(0, seconds, 0, *arguments),
+                     lambda seconds, *arguments: timer.rearm(seconds)):
+            for seconds in -1, -1e-9, float("-inf"), float("nan"):
+                expect(raises(ValueError, call, seconds, print))
+            expect(raises(OverflowError, call, float("inf"), print))
+        # If they were cut they would be standard input, and no flag.
+        expect(raises(OverflowError, context.watch, 2 ** 32, 1, 0, print))
+        expect(raises(OverflowError, context.watch, 0, 1, 2 ** 32, print))
+        expect(context.info()["nr_timers"] == 1 and timer.cancel() and not context._timers)
+        expect(not context.wait(-1))
         # As far in the future as there is.
         expect(context.add(10 ** 12, print).cancel())
 

@@ -9,7 +9,8 @@
             context.dispatch()
 
 Times are seconds, as int or float. A context and its timers are for one thread at a time. What
-fails raises OSError. twheel_python(7) tells more.
+fails raises OSError; what is no time raises ValueError, and what is too large OverflowError.
+twheel_python(7) tells more.
 """
 
 import collections
@@ -97,8 +98,8 @@ def _check(ret, *allowed):
 
 def _ns(seconds):
     if seconds < 0:
-        return 0
-    # An int is exact, however large.
+        raise ValueError("a time cannot be negative")
+    # An int is exact, however large. round() does not take what is infinite, or no number.
     ns = seconds * 10 ** 9 if isinstance(seconds, int) else round(seconds * 1e9)
     return min(ns, _TIME_MAX)
 
@@ -225,6 +226,9 @@ class Context:
         nothing is called, and the timer is to be cancelled when the socket is closed.
         """
         fd = sock if isinstance(sock, int) else sock.fileno()
+        # ctypes would cut them.
+        if not -2 ** 31 <= fd < 2 ** 31 or not 0 <= flags < 2 ** 32:
+            raise OverflowError("a file descriptor or flags out of range")
         add = _no_deadline(idle=_ns(seconds), flags=flags | _WATCHED)
         add.sock_fd = fd
         return self._start(add, callback, arguments)
