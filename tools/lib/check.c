@@ -85,9 +85,11 @@ static void sizes(int fd)
 	FAILS(twheel_timer_add_sized(fd, &add, 0x4000 + sizeof(add)), EINVAL);
 	FAILS(twheel_timer_rearm_sized(fd, &rearm, 0x4000 + sizeof(rearm)), EINVAL);
 	FAILS(twheel_query_sized(fd, 1, 0, &query, TWHEEL_RECORD_SIZE_MIN - 8), EINVAL);
+	FAILS(twheel_query_sized(fd, 1, 0, &query, SIZE_MAX), EINVAL);
 	FAILS(twheel_drain_sized(fd, &query, 1, &cursor, 0x10000 + sizeof(query)), EINVAL);
 	FAILS(twheel_submit_sized(fd, &op, 1, 0, 0x10000 + sizeof(op)), EINVAL);
 	FAILS(twheel_read_sized(fd, &event, 1, sizeof(event) - 8), EINVAL);
+	FAILS(twheel_read_sized(fd, &event, 1, 0x4000 + sizeof(event)), EINVAL);
 }
 
 static void batch(void)

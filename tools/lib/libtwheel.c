@@ -126,7 +126,7 @@ static int cancel(int fd, uint64_t handle, unsigned int flags)
 int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
 		       struct twheel_timer_query *query, size_t size)
 {
-	if (size < TWHEEL_RECORD_SIZE_MIN)
+	if (size < TWHEEL_RECORD_SIZE_MIN || size > _IOC_SIZEMASK)
 		return -EINVAL;
 	memset(query, 0, size);
 	query->handle = name;
@@ -274,7 +274,7 @@ int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, si
 	int saved = errno;
 	ssize_t ret;
 
-	if (size < EVENT_SIZE)
+	if (size < EVENT_SIZE || size > _IOC_SIZEMASK)
 		return -EINVAL;
 	ret = read(fd, events, (most < limit ? most : limit) * EVENT_SIZE);
 	ret = ret < 0 ? -errno : ret / (ssize_t)EVENT_SIZE;
