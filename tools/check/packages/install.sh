@@ -54,6 +54,11 @@ tools() {
 		[ -e "$1/usr/share/bash-completion/completions/twctl" ]
 }
 
+# It finds the library, and each call there. What Python would leave behind is not the package's.
+python_module() {
+	in_root "$1" python3 -B -c 'import twheel; twheel._load()'
+}
+
 # Where this Debian has units.
 units() {
 	local unit
@@ -77,7 +82,7 @@ enable_units() {
 		[ "$(enabled_units "$1" | wc -l)" = 2 ]
 }
 
-packages=(libtwheel-dev libtwheel0 twheel-dkms twheel-tools)
+packages=(libtwheel-dev libtwheel0 python3-twheel twheel-dkms twheel-tools)
 
 # put ROOT FROM: install the packages that are in a directory, without those for debuggers.
 put() {
@@ -130,6 +135,7 @@ install_all() {
 	step "but for one that has no high-resolution timers" left_out "$1"
 	step "upgraded, nothing of $OLD is left" installed "$1" "$2/new" "$version"
 	step "the tools, their manual and completion" tools "$1"
+	step "the module for Python" python_module "$1"
 	step "a group, which the udev rule gives the device to" group "$1"
 	step "services" units "$1"
 	step "which are not enabled before somebody does so" enable_units "$1"
