@@ -335,10 +335,15 @@ TEST_F(limits, a_deadline_that_is_given)
 	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	EXPECT_EQ(0, expect_reason_again(_metadata, self->fd, add.handle, TWHEEL_LIMIT_DEADLINE,
 					 now_ns()));
-	add.clock = CLOCK_REALTIME;
-	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	/* Not 0: that is none. */
 	add.flags = 0;
 	add.time = 1;
+	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	expect_reason_again(_metadata, self->fd, add.handle, TWHEEL_LIMIT_DEADLINE, now_ns());
+	add.clock = CLOCK_REALTIME;
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	add.flags = ABS;
+	add.time = 0;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	add.time = NONE;
 	add.clock = CLOCK_BOOTTIME;

@@ -191,7 +191,8 @@ struct twheel_info {
  * @time: in: when to expire, in nanoseconds, 0 to %TWHEEL_TIME_MAX. A time that
  *	has passed expires at the next tick; a relative time that ends after
  *	%TWHEEL_TIME_MAX ends there. If there is an @idle or a @lifetime, %TWHEEL_TIME_NONE,
- *	or 0 without TWHEEL_TIME_ABS, is no deadline
+ *	or 0 without TWHEEL_TIME_ABS, is no deadline. This is a change: a kernel without
+ *	TWHEEL_FEATURE_EVENT_KEYS takes such a 0 for the next tick
  * @user_data: in: given back in the event
  * @handle: out: names the timer in this context, never 0. A value is not given
  *	out twice by one context
