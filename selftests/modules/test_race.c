@@ -43,7 +43,7 @@ static void spinner_add(void *arg)
 
 void test_cancel_sync_waits(void)
 {
-	struct spinner spinner;
+	static struct spinner spinner;
 	unsigned int i;
 	int ret;
 
@@ -79,7 +79,7 @@ static void repeater_add(void *arg)
 /* Whenever it comes, nothing of the timer is under way afterwards. */
 void test_cancel_sync_against_rearming(void)
 {
-	struct repeater repeater;
+	static struct repeater repeater;
 	unsigned int i, called;
 
 	for (i = 0; i < 60; i++) {
@@ -141,7 +141,7 @@ static void restless_add(void *arg)
 /* A callback that has begun meanwhile has its timer to itself. */
 void test_cancel_sync_against_anything(void)
 {
-	struct restless restless;
+	static struct restless restless;
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
@@ -202,7 +202,7 @@ static void pushed_push(void *arg)
 /* Armed by the CPU that it is on, which expires it between two steps of that. */
 void test_push_while_it_expires(void)
 {
-	struct pushed pushed = { };
+	static struct pushed pushed;
 
 	twheel_timer_init(&pushed.timer, pushed_called);
 	on_cpu(raw_smp_processor_id(), pushed_push, &pushed);
@@ -214,7 +214,7 @@ void test_push_while_it_expires(void)
 
 void test_from_one_cpu_to_another(void)
 {
-	struct probe probe;
+	static struct probe probe;
 	unsigned int a, b;
 	int times = 0;
 
@@ -255,7 +255,7 @@ static void repeater_move(void *arg)
 /* Armed from elsewhere while its callback runs: never two callbacks at a time. */
 void test_rearm_while_it_runs(void)
 {
-	struct repeater repeater;
+	static struct repeater repeater;
 
 	repeater_init(&repeater, 0, 0);
 	repeater.spin_us = 100;

@@ -22,7 +22,7 @@ void test_size(void)
 
 void test_return_values(void)
 {
-	struct probe probe;
+	static struct probe probe;
 	u64 deadline = in_ns(HOUR_NS);
 
 	probe_init(&probe);
@@ -51,7 +51,7 @@ void test_return_values(void)
 
 void test_expiry(void)
 {
-	struct probe probe;
+	static struct probe probe;
 	unsigned int cpu;
 	int times = 0;
 
@@ -74,8 +74,8 @@ void test_expiry(void)
  */
 void test_punctual(void)
 {
+	static struct probe probe;
 	unsigned int i, late = 0, late_moved = 0;
-	struct probe probe;
 
 	if (!simulated)
 		return;
@@ -98,8 +98,8 @@ void test_punctual(void)
 
 void test_limits_of_time(void)
 {
+	static struct probe probe;
 	u64 past[] = { 0, 1, ktime_get_ns() / 2, ktime_get_ns() };
-	struct probe probe;
 	unsigned int i;
 
 	probe_init(&probe);
@@ -121,7 +121,7 @@ void test_limits_of_time(void)
 
 void test_rearm(void)
 {
-	struct probe probe;
+	static struct probe probe;
 	unsigned int i;
 	u64 last;
 
@@ -144,8 +144,8 @@ void test_rearm(void)
 
 void test_callback_rearms(void)
 {
+	static struct repeater repeater;
 	const u64 distances[] = { 0, 1, tick_ns(), 3 * tick_ns() };
-	struct repeater repeater;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(distances); i++) {
@@ -171,7 +171,7 @@ static void cancels_itself(struct twheel_timer *timer)
 
 void test_callback_cancels(void)
 {
-	struct repeater repeater;
+	static struct repeater repeater;
 
 	repeater_init(&repeater, 0, 0);
 	twheel_timer_init(&repeater.timer, cancels_itself);
