@@ -286,7 +286,8 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 	struct twheel_base *base;
 	unsigned long flags;
 
-	if (twheel_pending(timer))
+	/* Pairs with the smp_store_release() in twheel_leave(): arm_here() looks at @running. */
+	if (smp_load_acquire(&timer->node.place))
 		return -EBUSY;
 	if (unlikely(!twheel_base_supply())) {
 		arm_elsewhere(timer, min(expires, TWHEEL_EXPIRES_MAX), false);

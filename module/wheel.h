@@ -411,7 +411,7 @@ static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline
  */
 static inline void twheel_leave(struct twheel_node *node)
 {
-	/* Pairs with the smp_load_acquire() in twheel_try_take(). */
+	/* Pairs with the smp_load_acquire()s in wheel.c, and the one in twheel_add(). */
 	smp_store_release(&node->place, 0);
 }
 
