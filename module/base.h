@@ -143,6 +143,15 @@ static inline bool twheel_base_running(const struct twheel_base *base,
 }
 
 /*
+ * Has lockdep warn of a call from a hard interrupt, which may have come in the middle of another
+ * one's work on the wheel.
+ */
+static __always_inline void twheel_base_assert_context(void)
+{
+	lockdep_assert_once(!in_hardirq());
+}
+
+/*
  * twheel_base_enter() and _leave() enclose what is done to this CPU's base outside of
  * the hrtimer's function, and _lock() and _unlock() what that does to it. A softirq does
  * not come while interrupts are off, and runs to its end before any task goes on: so to
@@ -167,6 +176,7 @@ static inline struct twheel_base *twheel_base_enter(unsigned long *flags)
 {
 	struct twheel_base *base;
 
+	twheel_base_assert_context();
 	migrate_disable();
 	base = __this_cpu_read(twheel_bases);
 	twheel_base_lock(base);
@@ -204,7 +214,7 @@ static inline void twheel_base_unlock(struct twheel_base *base) { }
 
 static __always_inline struct twheel_base *twheel_base_enter(unsigned long *flags)
 {
-	lockdep_assert(!in_hardirq());
+	twheel_base_assert_context();
 	local_irq_save(*flags);
 	return __this_cpu_read(twheel_bases);
 }

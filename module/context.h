@@ -490,7 +490,6 @@ int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
 void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event);
 void twheel_rich_next(struct twheel_rich_timer *rt);
-u64 twheel_round(u64 time, u64 slack);
 u64 twheel_spread(u64 time, u64 spread);
 
 /* clocks.c */

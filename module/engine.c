@@ -17,13 +17,14 @@
  *
  * Another CPU takes the timer off the owner's wheel first (see wheel.c: the one
  * atomic instruction decides between it and the owner's expiry), and then does what
- * it wants with it on its own. There are three cases in which a timer gets onto a wheel
+ * it wants with it on its own. There are four cases in which a timer gets onto a wheel
  * from another CPU:
  *
  *  - the timer's callback is running: it stays where it runs, so that two CPUs never
  *    run the callbacks of one timer at a time. It is sent to the wheel's inbox, which
  *    the hrtimer's function empties when it has called its callbacks;
  *  - a CPU is dead: its timers are moved by the CPU that buries it, to its own wheel;
+ *  - twheel_add_on() is told to: the timer is sent to the inbox of the CPU, which is called;
  *  - a CPU is isolated, by nohz_full=: what it arms is sent to the inbox of another
  *    one, which is called. It has a wheel as all have, and on that a timer may be filed
  *    if the CPU is changed in the middle of a call. That does no harm; but for such a
@@ -40,6 +41,7 @@
 #include <linux/sched/isolation.h>
 
 #include "base.h"
+#include "debug_timers.h"
 #include "trace.h"
 
 /**
@@ -199,6 +201,14 @@ static __always_inline void arm(struct twheel_base *base, struct twheel_timer *t
 		tell(base, timer, slot, rearm, false);
 }
 
+static __always_inline void count_armed(struct twheel_base *base, bool rearm)
+{
+	if (rearm)
+		base->counts.rearms++;
+	else
+		base->counts.adds++;
+}
+
 /* As arm(), on an isolated CPU, or what was one a moment ago. */
 static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool rearm)
 {
@@ -212,10 +222,7 @@ static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool
 	base = twheel_base_enter(&flags);
 	if (!given)
 		arm(base, timer, expires, rearm);
-	if (rearm)
-		base->counts.rearms++;
-	else
-		base->counts.adds++;
+	count_armed(base, rearm);
 	twheel_base_leave(base, flags);
 }
 
@@ -237,6 +244,19 @@ static int take(struct twheel_timer *timer)
 	return ret;
 }
 
+static void init_timer(struct twheel_timer *timer,
+		       void (*function)(struct twheel_timer *timer),
+		       const char *name, struct lock_class_key *key)
+{
+	memset(&timer->node, 0, sizeof(timer->node));
+	timer->node.owner = raw_smp_processor_id();
+	timer->function = function;
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->map, name, key, 0);
+#endif
+	trace_twheel_timer_init(timer);
+}
+
 /**
  * twheel_timer_init_key - make a timer ready to be armed
  * @timer:	the timer; not armed
@@ -253,15 +273,65 @@ void twheel_timer_init_key(struct twheel_timer *timer,
 			   void (*function)(struct twheel_timer *timer),
 			   const char *name, struct lock_class_key *key)
 {
-	memset(&timer->node, 0, sizeof(timer->node));
-	timer->node.owner = raw_smp_processor_id();
-	timer->function = function;
-#ifdef CONFIG_LOCKDEP
-	lockdep_init_map(&timer->map, name, key, 0);
-#endif
-	trace_twheel_timer_init(timer);
+	twheel_debug_init(timer);
+	init_timer(timer, function, name, key);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_key);
+
+/**
+ * twheel_timer_init_on_stack_key - twheel_timer_init_key() for a timer on the stack
+ * @timer:	the timer
+ * @function:	as for twheel_timer_init_key()
+ * @name:	as there
+ * @key:	as there
+ *
+ * Use twheel_timer_init_on_stack().
+ *
+ * Context: process.
+ */
+void twheel_timer_init_on_stack_key(struct twheel_timer *timer,
+				    void (*function)(struct twheel_timer *timer),
+				    const char *name, struct lock_class_key *key)
+{
+	twheel_debug_init_on_stack(timer);
+	init_timer(timer, function, name, key);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_init_on_stack_key);
+
+/**
+ * twheel_timer_destroy_on_stack - a timer on the stack is not used any more
+ * @timer:	the timer, from twheel_timer_init_on_stack(), after twheel_cancel_sync() or
+ *		twheel_shutdown_sync()
+ *
+ * Context: process.
+ */
+void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
+{
+	twheel_debug_destroy_on_stack(timer);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_destroy_on_stack);
+
+/*
+ * Is a timer neither armed nor shut down? If its callback is still running,
+ * twheel_base_running() finds that out from here on.
+ */
+static __always_inline bool may_add(const struct twheel_timer *timer)
+{
+	/* Pairs with the smp_store_release() in twheel_leave(). */
+	return !smp_load_acquire(&timer->node.place);
+}
+
+static __always_inline bool is_shut(const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE() in shut(). */
+	return READ_ONCE(timer->node.place) == TWHEEL_SHUT;
+}
+
+/* Why a timer may not be added. Out of line, to keep the way short for those that may. */
+static noinline int refusal(const struct twheel_timer *timer)
+{
+	return is_shut(timer) ? -ESHUTDOWN : -EBUSY;
+}
 
 /**
  * twheel_add - arm a timer that is not armed
@@ -280,15 +350,17 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
  * Return:
  * * %0		- the timer is armed
  * * %-EBUSY	- it was armed already, and is unchanged
+ * * %-ESHUTDOWN	- it is shut down, and is unchanged
  */
 int twheel_add(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
 	unsigned long flags;
 
-	/* Pairs with the smp_store_release() in twheel_leave(): arm_here() looks at @running. */
-	if (smp_load_acquire(&timer->node.place))
-		return -EBUSY;
+	twheel_debug_assert_init(timer);
+	if (!may_add(timer))
+		return refusal(timer);
+	twheel_debug_activate(timer);
 	if (unlikely(!twheel_base_supply())) {
 		arm_elsewhere(timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 		return 0;
@@ -312,6 +384,7 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
 
+	twheel_debug_activate(timer);
 	if (unlikely(!twheel_base_supply())) {
 		arm_elsewhere(timer, expires, false);
 		return;
@@ -322,6 +395,105 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 	twheel_base_leave_bhoff(base);
 }
 
+/* Arms a timer on another CPU, unless that is not online. */
+static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 expires)
+{
+	int ret = -ENODEV;
+
+	/* No CPU goes while this one is not preempted. */
+	preempt_disable();
+	if (cpu_online(other->cpu)) {
+		twheel_debug_activate(timer);
+		timer->node.deadline = expires;
+		if (tracing(false))
+			tell(other, timer, 0, false, true);
+		twheel_base_give(other, timer);
+		ret = 0;
+	}
+	preempt_enable();
+	return ret;
+}
+
+/**
+ * twheel_add_on - arm a timer that is not armed, on a CPU
+ * @timer:	the timer
+ * @expires:	when, as for twheel_add()
+ * @cpu:	the CPU
+ *
+ * The callback is called on @cpu as long as that is online, even if it is one that the kernel
+ * was told to keep timers off (nohz_full=). When it goes, the timer moves to another one. When
+ * twheel_rearm() is called elsewhere, it moves there; and when it is called on @cpu, if that is to
+ * be kept free of timers, away from there, unless a later deadline only has to be stored. To
+ * have it stay, call twheel_cancel() and this instead.
+ *
+ * While the timer's callback runs, also if that is what calls this, the timer can only be armed
+ * on the CPU where it does: two CPUs never run callbacks of one timer at a time. For a
+ * while after the callback has returned it may still seem to run; twheel_cancel_sync() waits
+ * until it does not. Timers are told apart by their address: where a callback has freed its own
+ * timer, and on the same CPU a new one is initialised before that callback is over, most likely
+ * by itself, the new one seems to run until it is.
+ *
+ * Context: process or softirq. Serialised with other calls for @timer. With
+ * PREEMPT_RT, preemptible.
+ * Return:
+ * * %0		- the timer is armed
+ * * %-EBUSY	- it was armed already, and is unchanged
+ * * %-ESHUTDOWN	- it is shut down, and is unchanged
+ * * %-EINVAL	- there can be no such CPU; nothing has changed
+ * * %-ENODEV	- the CPU is not online; nothing has changed
+ * * %-EAGAIN	- the timer's callback is running on another CPU; nothing has changed
+ */
+int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
+{
+	struct twheel_base *base, *owner;
+	unsigned long flags;
+	int ret = 0;
+
+	twheel_debug_assert_init(timer);
+	if (!may_add(timer))
+		return refusal(timer);
+	if (cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+	/* It is not pending, so it will not begin to run. */
+	owner = twheel_base_owner(timer);
+	if (owner->cpu != cpu && twheel_base_running(owner, timer))
+		return -EAGAIN;
+	expires = min(expires, TWHEEL_EXPIRES_MAX);
+	/* If it is isolated it has no chunks, and does without. */
+	twheel_base_supply();
+	base = twheel_base_enter(&flags);
+	if (base->cpu != cpu) {
+		ret = arm_on(twheel_base_of(cpu), timer, expires);
+	} else {
+		twheel_debug_activate(timer);
+		arm(base, timer, expires, false);
+	}
+	if (!ret)
+		base->counts.adds++;
+	twheel_base_leave(base, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(twheel_add_on);
+
+/* As rearm(), for a timer that was on another CPU's wheel last. Leaves @base. */
+static noinline int rearm_remote(struct twheel_base *base, struct twheel_timer *timer,
+				 u64 expires, unsigned long flags)
+{
+	int pending;
+
+	twheel_base_leave(base, flags);
+	if (is_shut(timer))
+		return -ESHUTDOWN;
+	pending = take(timer);
+	base = twheel_base_enter(&flags);
+	if (!pending)
+		twheel_debug_activate(timer);
+	arm(base, timer, expires, pending);
+	count_armed(base, pending);
+	twheel_base_leave(base, flags);
+	return pending;
+}
+
 /*
  * As rearm(), for a timer that is not pending, that is another CPU's, or that is traced, and
  * for all with PREEMPT_RT. Leaves @base.
@@ -329,39 +501,44 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *timer, u64 expires,
 			      unsigned long flags)
 {
-	int pending;
+	int ret = 0;
 
-	if (likely(twheel_base_owns(base, timer))) {
-		pending = twheel_pending(timer);
+	if (unlikely(!twheel_base_owns(base, timer)))
+		return rearm_remote(base, timer, expires, flags);
+	if (twheel_pending(timer)) {
+		ret = 1;
 		if (twheel_may_defer(&timer->node, expires)) {
 			timer->node.deadline = expires;
 			if (tracing(true))
 				tell(base, timer, timer->node.after + base->wheel.tick_ns,
 				     true, false);
-			goto out;
+			goto out_count;
 		}
-		if (pending)
-			twheel_remove(&base->wheel, &timer->node);
+		twheel_remove(&base->wheel, &timer->node);
+	} else if (unlikely(is_shut(timer))) {
+		ret = -ESHUTDOWN;
+		goto out_leave;
 	} else {
-		twheel_base_leave(base, flags);
-		pending = take(timer);
-		base = twheel_base_enter(&flags);
+		twheel_debug_activate(timer);
 	}
-	arm(base, timer, expires, pending);
-out:
-	if (pending)
-		base->counts.rearms++;
-	else
-		base->counts.adds++;
+	arm(base, timer, expires, ret);
+out_count:
+	count_armed(base, ret);
+out_leave:
 	twheel_base_leave(base, flags);
-	return pending;
+	return ret;
 }
 
 /* As rearm(), on an isolated CPU. */
 static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
 {
-	int pending = take(timer);
+	int pending;
 
+	if (is_shut(timer))
+		return -ESHUTDOWN;
+	pending = take(timer);
+	if (!pending)
+		twheel_debug_activate(timer);
 	arm_elsewhere(timer, expires, pending);
 	return pending;
 }
@@ -402,6 +579,7 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true))
 		return false;
+	twheel_base_assert_context();
 	preempt_disable();
 	base = __this_cpu_read(twheel_bases);
 	ticks = READ_ONCE(base->counts.ticks);
@@ -430,9 +608,11 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
  * Return:
  * * %1		- the timer was pending: its earlier deadline does not count any more
  * * %0		- it was not. Its callback may be running for an earlier arming
+ * * %-ESHUTDOWN	- it is shut down, and is unchanged
  */
 int twheel_rearm(struct twheel_timer *timer, u64 expires)
 {
+	twheel_debug_assert_init(timer);
 	if (likely(defer(timer, expires)))
 		return 1;
 	return rearm(timer, expires);
@@ -464,7 +644,13 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 	return deferred ? 1 : rearm(timer, expires);
 }
 
-static void count_remote(struct twheel_timer *timer, unsigned int cpu, bool pending)
+/*
+ * A timer was taken off another CPU's wheel, or was not pending. Nobody arms it before this
+ * returns: calls for it are serialised. Against twheel_cancel_sync() those of its callback are not,
+ * but then twheel_base_stop() has seen that it is not running, and without an entry it does not
+ * begin.
+ */
+static void cancelled_remote(struct twheel_timer *timer, unsigned int cpu, bool pending)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -472,6 +658,7 @@ static void count_remote(struct twheel_timer *timer, unsigned int cpu, bool pend
 	trace_twheel_timer_cancel(timer, cpu, pending, true);
 	if (!pending)
 		return;
+	twheel_debug_deactivate(timer);
 	base = twheel_base_enter(&flags);
 	base->counts.cancels++;
 	base->counts.remote_cancels++;
@@ -485,7 +672,7 @@ static noinline int cancel_remote(struct twheel_timer *timer)
 	unsigned int cpu = READ_ONCE(timer->node.owner);
 	int pending = take(timer);
 
-	count_remote(timer, cpu, pending);
+	cancelled_remote(timer, cpu, pending);
 	return pending;
 }
 
@@ -498,6 +685,7 @@ static __always_inline int cancel_here(struct twheel_base *base, struct twheel_t
 	if (unlikely(!twheel_pending(timer)))
 		return 0;
 	base->counts.cancels++;
+	twheel_debug_deactivate(timer);
 	twheel_remove(&base->wheel, &timer->node);
 	return 1;
 }
@@ -538,6 +726,7 @@ static noinline int cancel_traced(struct twheel_timer *timer)
  */
 int twheel_cancel(struct twheel_timer *timer)
 {
+	twheel_debug_assert_init(timer);
 	if (trace_twheel_timer_cancel_enabled())
 		return cancel_traced(timer);
 	return cancel(timer, false);
@@ -580,7 +769,7 @@ static int stop_remote(struct twheel_timer *timer)
 	int ret = twheel_try_stop(&base->wheel, &timer->node, is_running);
 
 	if (ret >= 0)
-		count_remote(timer, base->cpu, ret);
+		cancelled_remote(timer, base->cpu, ret);
 	return ret;
 }
 

@@ -49,6 +49,7 @@
 #include <linux/module.h>
 
 #include "base.h"
+#include "debug_timers.h"
 #include "trace.h"
 
 static unsigned int budget = 4096;
@@ -238,6 +239,7 @@ static __always_inline void expire_one(struct twheel_base *base, struct twheel_n
 	base->counts.late[__fls(late + base->behind)]++;
 	/* Pairs with twheel_base_running(): the callback before is over. */
 	smp_store_release(&base->running, timer);
+	twheel_debug_deactivate(timer);
 	twheel_leave(node);
 	twheel_base_unlock(base);
 	twheel_inject(TWHEEL_POINT_CALL);
@@ -482,6 +484,7 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 	struct twheel_base *base;
 	int ret;
 
+	twheel_debug_assert_init(timer);
 #ifdef CONFIG_LOCKDEP
 	local_bh_disable();
 	lock_map_acquire(&timer->map);

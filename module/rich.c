@@ -38,25 +38,6 @@ u64 twheel_spread(u64 time, u64 spread)
 	return time + mul_u64_u64_shr(get_random_u64(), spread + 1, 64);
 }
 
-/**
- * twheel_round - the roundest time in a range
- * @time:	its begin, in nanoseconds, below 2^63
- * @slack:	its length, in nanoseconds, below 2^63
- *
- * Context: any.
- * Return: the time from @time to @time + @slack with the most zeros at its end, in binary,
- * so that timers whose ranges overlap are likely to meet.
- */
-u64 twheel_round(u64 time, u64 slack)
-{
-	u64 last = later(time, slack);
-
-	if (!time || !slack)
-		return time;
-	/* The bits that change on the way from before the first to the last may be 0. */
-	return last & ~0ULL << (fls64((time - 1) ^ last) - 1);
-}
-
 /* A deadline, or the end of a lifetime, as an operation gives it. */
 static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now)
 {
@@ -201,7 +182,7 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	rt->limit = TWHEEL_LIMIT_DEADLINE;
 	if (rt->deadline != TWHEEL_TIME_NONE)
 		first = twheel_clock_to_monotonic(rt->clock,
-						  twheel_round(rt->deadline, rt->slack), now);
+						  twheel_slack(rt->deadline, rt->slack), now);
 	if (rt->idle) {
 		if (rt->flags & TWHEEL_TOUCHED)
 			rt->active = twheel_touch_active(ctx, rt, now);

@@ -274,7 +274,7 @@ static u64 deadline(const struct twheel_op *op, u64 now)
 
 	if (likely(!(op->spread | op->slack)))
 		return time;
-	return twheel_round(min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX),
+	return twheel_slack(min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX),
 			    op->slack);
 }
 

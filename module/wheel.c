@@ -924,7 +924,7 @@ int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
 	rcu_read_lock();
 	/* Pairs with the smp_store_release()s of @place. */
 	place = smp_load_acquire(&node->place);
-	if (!place) {
+	if (!(place & TWHEEL_ENTRY)) {
 		ret = 0;
 	} else if (!(place & TWHEEL_HELD)) {
 		/* The cell may be another node's by now, or the wheel another. */
@@ -983,7 +983,7 @@ int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
 		ret = -EBUSY;
 	else if (READ_ONCE(node->place) != place || !is_on(wheel, node, place))
 		ret = -EAGAIN;
-	else if (!place)
+	else if (!(place & TWHEEL_ENTRY))
 		ret = 0;
 	else if (place & TWHEEL_SPILLED)
 		ret = take_spilled_from(wheel, node);

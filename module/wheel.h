@@ -72,6 +72,8 @@
 #define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
 #define TWHEEL_SPILLED		2UL	/* the rest is the pointer that points to it */
 #define TWHEEL_HELD		4UL	/* out of a spill list, to be filed at once */
+#define TWHEEL_ENTRY		7UL	/* any of these: the node has an entry */
+#define TWHEEL_SHUT		8UL	/* alone: it has none, and must not get one any more */
 
 /* Bit 0 of a chunk's link: it leads to a slot, not to a chunk. */
 #define TWHEEL_LAST		1UL
@@ -81,7 +83,8 @@
  * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
  *		be changed without telling the wheel
  * @place:	0 if the node has no entry; else what the low bits say. Written by the
- *		wheel's owner, and by who takes the node away; read by any CPU
+ *		wheel's owner, and by who takes the node away; read by any CPU.
+ *		%TWHEEL_SHUT is the caller's: the wheel takes it for no entry
  * @after:	the node's cell serves deadlines after this, in nanoseconds
  * @next:	the next of a spill list, or of the owner's list of nodes without entry
  * @link:	the owner's, while the node has no entry. When it is in no list any
@@ -411,7 +414,7 @@ static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline
  */
 static inline void twheel_leave(struct twheel_node *node)
 {
-	/* Pairs with the smp_load_acquire()s in wheel.c, and the one in twheel_add(). */
+	/* Pairs with the smp_load_acquire()s in wheel.c, and the one in may_add(). */
 	smp_store_release(&node->place, 0);
 }
 

@@ -3,8 +3,8 @@
  * Tests of twheel's in-kernel API: what their files share
  *
  * test_main.c runs the cases and shows the results, test_probe.c has timers that watch
- * how they are called, test_timer.c, test_race.c, test_many.c and test_turns.c have the cases,
- * and test_hotplug.c arms timers on a CPU that a script takes away.
+ * how they are called, test_timer.c, test_calls.c, test_race.c, test_many.c and test_turns.c have
+ * the cases, and test_hotplug.c arms timers on a CPU that a script takes away.
  */
 #ifndef _TEST_H
 #define _TEST_H
@@ -139,6 +139,17 @@ void test_many(void);
 void test_burst(void);
 void test_turns(void);
 void test_overdue(void);
+void test_static(void);
+void test_on_stack(void);
+void test_expires(void);
+void test_relative(void);
+void test_slack(void);
+void test_add_on(void);
+void test_add_on_and_then(void);
+void test_add_on_refused(void);
+void test_add_on_while_it_runs(void);
+void test_shutdown(void);
+void test_shutdown_while_it_is_armed(void);
 
 /* ---- test_hotplug.c */
 

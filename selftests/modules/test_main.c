@@ -76,6 +76,17 @@ static struct test_case cases[] = {
 	{ "many timers at one moment",			test_burst },
 	{ "callbacks that take long",			test_turns },
 	{ "callbacks that arm for a time long past",	test_overdue },
+	{ "static timers",				test_static },
+	{ "timers on the stack",			test_on_stack },
+	{ "when a timer is due",			test_expires },
+	{ "armed by a delay",				test_relative },
+	{ "slack",					test_slack },
+	{ "armed on a CPU",				test_add_on },
+	{ "armed on a CPU, and then moved",		test_add_on_and_then },
+	{ "armed on a CPU: refused",			test_add_on_refused },
+	{ "armed on a CPU while its callback runs",	test_add_on_while_it_runs },
+	{ "shut down",					test_shutdown },
+	{ "shut down while others arm it",		test_shutdown_while_it_is_armed },
 	{ "all CPUs at the same timers",		test_storm },
 };
 

@@ -176,7 +176,7 @@ static void pushed_called(struct twheel_timer *timer)
 {
 	struct pushed *pushed = container_of(timer, struct pushed, timer);
 
-	WRITE_ONCE(pushed->called_for, READ_ONCE(timer->node.deadline));
+	WRITE_ONCE(pushed->called_for, twheel_expires(timer));
 	WRITE_ONCE(pushed->called, pushed->called + 1);
 }
 

@@ -33,7 +33,7 @@ void test_return_values(void)
 	EXPECT(twheel_pending(&probe.timer));
 	EXPECT(twheel_add(&probe.timer, deadline + 1) == -EBUSY);
 	EXPECT(twheel_add(&probe.timer, 0) == -EBUSY);
-	EXPECT(probe.timer.node.deadline == deadline);
+	EXPECT(twheel_expires(&probe.timer) == deadline);
 	EXPECT(twheel_rearm(&probe.timer, deadline + 1) == 1);
 	EXPECT(twheel_pending(&probe.timer));
 	EXPECT(twheel_rearm(&probe.timer, deadline - HOUR_NS / 2) == 1);
@@ -108,10 +108,10 @@ void test_limits_of_time(void)
 		EXPECT(probe_is(&probe, i + 1));
 	}
 	EXPECT(twheel_add(&probe.timer, U64_MAX) == 0);
-	EXPECT(probe.timer.node.deadline == TWHEEL_EXPIRES_MAX);
+	EXPECT(twheel_expires(&probe.timer) == TWHEEL_EXPIRES_MAX);
 	EXPECT(twheel_rearm(&probe.timer, TWHEEL_EXPIRES_MAX) == 1);
 	EXPECT(twheel_rearm(&probe.timer, TWHEEL_EXPIRES_MAX + 1) == 1);
-	EXPECT(probe.timer.node.deadline == TWHEEL_EXPIRES_MAX);
+	EXPECT(twheel_expires(&probe.timer) == TWHEEL_EXPIRES_MAX);
 	usleep_range(5000, 6000);
 	EXPECT(atomic_read(&probe.fired) == ARRAY_SIZE(past));
 	EXPECT(probe_rearm(&probe, in_ns(NSEC_PER_MSEC)) == 1);
@@ -136,7 +136,7 @@ void test_rearm(void)
 	last = in_ns(10 * NSEC_PER_MSEC);
 	EXPECT(probe_rearm(&probe, last) == 1);
 	EXPECT(probe_is(&probe, 1));
-	EXPECT(probe.timer.node.deadline == last);
+	EXPECT(twheel_expires(&probe.timer) == last);
 	twheel_cancel_sync(&probe.timer);
 }
 

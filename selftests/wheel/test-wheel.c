@@ -571,6 +571,19 @@ static void test_stop(unsigned int loops __unused)
 	free(page);
 }
 
+/* The place of a node that was shut down is none, whoever asks. */
+static void test_shut(unsigned int loops __unused)
+{
+	memset(&stopped, 0, sizeof(stopped));
+	twheel_init(&stopped.wheel, 0, 0, 0);
+	stopped.node.place = TWHEEL_SHUT;
+	CHECK(!twheel_may_defer(&stopped.node, TICK_MAX));
+	CHECK(twheel_try_take(&stopped.wheel, &stopped.node) == 0);
+	CHECK(try_stop(false, NULL) == 0);
+	CHECK(try_stop(true, NULL) == -EBUSY);
+	CHECK(stopped.node.place == TWHEEL_SHUT);
+}
+
 struct test {
 	const char *name;
 	void (*run)(unsigned int loops);
@@ -588,6 +601,7 @@ static const struct test tests[] = {
 	{ "what has passed waits for what is overdue", test_overdue },
 	{ "what is sent waits for what was sent before", test_inbox },
 	{ "who stops a node leaves it to its callback", test_stop },
+	{ "a node that is shut down has no entry", test_shut },
 };
 
 static u64 number(const char *text)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: what a kernel with CONFIG_DEBUG_OBJECTS_TIMERS is told about timers
+ *
+ * Each of these is called by whoever does to the timer what its name says, before it does so.
+ * Only when a timer is taken off another CPU's wheel it is known afterwards whether it was
+ * armed: twheel_debug_deactivate() comes then, and before anybody can arm the timer again.
+ */
+#ifndef _TWHEEL_DEBUG_TIMERS_H
+#define _TWHEEL_DEBUG_TIMERS_H
+
+struct twheel_timer;
+
+#ifdef CONFIG_DEBUG_OBJECTS_TIMERS
+void twheel_debug_init(struct twheel_timer *timer);
+void twheel_debug_init_on_stack(struct twheel_timer *timer);
+void twheel_debug_destroy_on_stack(struct twheel_timer *timer);
+void twheel_debug_activate(struct twheel_timer *timer);
+void twheel_debug_deactivate(struct twheel_timer *timer);
+void twheel_debug_assert_init(struct twheel_timer *timer);
+#else
+static inline void twheel_debug_init(struct twheel_timer *timer) { }
+static inline void twheel_debug_init_on_stack(struct twheel_timer *timer) { }
+static inline void twheel_debug_destroy_on_stack(struct twheel_timer *timer) { }
+static inline void twheel_debug_activate(struct twheel_timer *timer) { }
+static inline void twheel_debug_deactivate(struct twheel_timer *timer) { }
+static inline void twheel_debug_assert_init(struct twheel_timer *timer) { }
+#endif
+
+#endif /* _TWHEEL_DEBUG_TIMERS_H */
