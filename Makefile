@@ -138,7 +138,7 @@ lint: ## run the checkers of style and of types
 	@tools/deps --install build kernel check
 	@tools/check/lint
 
-modules_install: modules ## install the modules for KDIR (as root)
+modules_install: modules ## install them for KDIR, and what other modules are built with (as root)
 	@tools/build-modules --install "$(KDIR)"
 
 install: tools man ## install the library, the tools and their manual below PREFIX

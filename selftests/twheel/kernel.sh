@@ -87,6 +87,21 @@ stays_away() {
 		[ "$(hotplug pending)" = 0 ] && [ "$(hotplug cancelled)" = "$(hotplug far)" ]
 }
 
+# The example for authors of modules: it is over when it was not heard of, and can go at any time.
+example() {
+	heard=/sys/module/twheel_example/parameters/heard
+	modprobe twheel_example timeout_ms=400 || return
+	for _ in 1 2 3 4 5; do
+		echo 1 > $heard
+		sleep 0.2
+		[ "$(cat $heard)" = alive ] || wrong "over too early" || return
+	done
+	sleep 0.4
+	[ "$(cat $heard)" = over ] || wrong "not over" || return
+	echo 1 > $heard
+	[ "$(cat $heard)" = alive ] && rmmod twheel_example && [ "$(total pending)" = 0 ]
+}
+
 unload_test() {
 	rmmod twheel_test || return
 	[ ! -e "$TEST" ] || return
@@ -117,7 +132,7 @@ if [ "$tap_failed" != 0 ]; then
 	exit 1
 fi
 cat "$TEST/results" > /tmp/results
-echo "1..$((8 + $(grep -c 'ok [0-9]' /tmp/results)))"
+echo "1..$((9 + $(grep -c 'ok [0-9]' /tmp/results)))"
 pass_on_results
 tap "twheel.ko stays while another module uses it" unload_refused
 tap "a CPU goes away with timers armed" gone 3000 800
@@ -130,4 +145,5 @@ else
 	tap_skip "a CPU that does not come back after a suspend" "no suspend for a test"
 fi
 tap "twheel_test.ko is unloaded" unload_test
+tap "the example of a module" example
 tap_end

@@ -82,6 +82,22 @@ enable_units() {
 		[ "$(enabled_units "$1" | wc -l)" = 2 ]
 }
 
+# Another module is built beside each of the modules that are there, as kernel-api.rst says.
+builds_module() {
+	local release
+
+	mkdir -p "$1/srv/module"
+	while read -r release; do
+		cp "$TOP"/tools/examples/module/* "$1/srv/module/" &&
+			in_root "$1" make -C "/lib/modules/$release/build" M=/srv/module \
+				TWHEEL="/var/lib/dkms/twheel/kernel-$release-x86_64/devel" modules &&
+			in_root "$1" modinfo -F depends /srv/module/twheel_example.ko |
+				grep -qx twheel ||
+			return
+		rm -r "$1"/srv/module/*
+	done < "$1/srv/releases"
+}
+
 packages=(libtwheel-dev libtwheel0 python3-twheel twheel-dkms twheel-tools)
 
 # put ROOT FROM: install the packages that are in a directory, without those for debuggers.
@@ -141,6 +157,7 @@ install_all() {
 	step "which are not enabled before somebody does so" enable_units "$1"
 	step "no script enrols a key" enrols_none "$1"
 	step "a program is compiled with the library" compile_test "$1"
+	step "a module is built against those of each kernel" builds_module "$1"
 }
 
 # use ROOT: each kernel with the modules that it has got.
