@@ -96,53 +96,6 @@ static void clocks_stay(void)
 	count(&fuzz->calls, CLOCKED + ARRAYS);
 }
 
-/* ---- the time in touch arrays */
-
-#define SHOWN	16
-
-/* The frame of memory that a page is in; 0 if this kernel does not tell. */
-static __u64 frame_of(const void *address)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	__u64 entry = 0;
-
-	if (fd < 0 || pread(fd, &entry, 8, (uintptr_t)address / 4096 * 8) != 8)
-		entry = 0;
-	close(fd);
-	return entry & ((1ULL << 55) - 1);
-}
-
-/*
- * With each jiffy the kernel writes the time for all touch arrays, interrupts off. What it writes
- * must not grow with their number: all show the same memory.
- */
-static void one_time_for_all(void)
-{
-	struct twheel_touch *touch;
-	struct twheel_setup setup;
-	__u64 frame, first = 0;
-	int fd[SHOWN];
-	unsigned int i;
-
-	for (i = 0; i < SHOWN; i++) {
-		fd[i] = wh_open(0);
-		if (wh_setup(fd[i], 0, 8, &setup))
-			fuzz_fail("setup: errno %d", errno);
-		touch = wh_map(fd[i], setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
-		if (!touch || !*(volatile __u64 *)&touch->now)
-			fuzz_fail("a touch array without the time");
-		frame = frame_of(touch);
-		first = first ?: frame;
-		if (!frame)
-			say_once("not here: frames in /proc/self/pagemap");
-		if (frame != first)
-			fuzz_fail("the kernel has to write the time of touch array %u, too", i);
-	}
-	for (i = 0; i < SHOWN; i++)
-		close(fd[i]);
-	count(&fuzz->calls, 3 * SHOWN);
-}
-
 /* ---- softirqs without a call */
 
 #define IDLE		64
@@ -195,7 +148,6 @@ void budgets(void)
 	} all[] = {
 		{ "clocks", clocks_stay },
 		{ "memory", memory_comes_back },
-		{ "times", one_time_for_all },
 		{ "words", words_count_once },
 	};
 	unsigned int i;

@@ -207,6 +207,56 @@ TEST_F(touch, every_array_is_told)
 	EXPECT_LE(time, published(self->touch));
 }
 
+/* The frame of memory that a page is in; 0 if the kernel does not tell. */
+static __u64 frame_of(const void *address)
+{
+	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	__u64 entry = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &entry, 8, (uintptr_t)address / 4096 * 8) != 8)
+		entry = 0;
+	close(fd);
+	return entry & ((1ULL << 55) - 1);
+}
+
+/*
+ * With each jiffy the kernel publishes the time with interrupts off. That is one store, however
+ * many arrays there are: all show the same page.
+ */
+TEST_F(touch, one_store_for_all)
+{
+	enum { ARRAYS = 16 };
+	struct twheel_touch *other[ARRAYS];
+	struct twheel_setup setup;
+	int fd[ARRAYS], i;
+	__u64 frame;
+
+	store(self->touch, 0, 1);
+	EXPECT_NE(0, published(self->touch));
+	frame = frame_of(self->touch);
+	ASSERT_NE(0, frame);
+	for (i = 0; i < ARRAYS; i++) {
+		fd[i] = wh_open(0);
+		ASSERT_LE(0, fd[i]);
+		ASSERT_EQ(0, wh_setup(fd[i], 0, 1, &setup));
+		other[i] = wh_map(fd[i], setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
+		ASSERT_NE(NULL, other[i]);
+		/* The page is there when it has been read. */
+		EXPECT_NE(0, published(other[i]));
+		store(other[i], 0, 1);
+		EXPECT_EQ(frame, frame_of(other[i]));
+		/* The words are each array's own. */
+		EXPECT_NE(frame, frame_of(other[i]->words));
+		EXPECT_NE(frame_of(self->touch->words), frame_of(other[i]->words));
+	}
+	for (i = 0; i < ARRAYS; i++) {
+		EXPECT_EQ(0, munmap(other[i], setup.touch_bytes));
+		EXPECT_EQ(0, close(fd[i]));
+	}
+}
+
 /* What a store to the time at a given place in a mapping of its page ends a child with. */
 static int signal_of_store(volatile __u64 *word)
 {
