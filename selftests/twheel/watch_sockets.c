@@ -96,6 +96,36 @@ TEST_F(watched, what_is_no_watch)
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
+/* The shortest idle timeout of a connection, to be added and to be changed to. */
+TEST_F(watched, too_short)
+{
+	struct twheel_timer_rearm rearm = { .limit = TWHEEL_LIMIT_IDLE };
+	struct twheel_timer_add add = watch_add(self->here, TWHEEL_IDLE_MIN - 1, 0);
+	struct twheel_timer_query before, after;
+	__u64 begin;
+
+	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, 1, 0, NULL));
+	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, TWHEEL_IDLE_MIN - 1, 0, NULL));
+	/* Nor beside a limit that is long enough. */
+	add.lifetime = HOUR;
+	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
+	EXPECT_EQ(0, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, watch(self->fd, self->here, HOUR, 0, &rearm.handle));
+	ASSERT_EQ(0, wh_query(self->fd, rearm.handle, &before));
+	rearm.time = 1;
+	EXPECT_EQ(-EINVAL, wh_rearm_timer(self->fd, &rearm));
+	rearm.time = TWHEEL_IDLE_MIN - 1;
+	EXPECT_EQ(-EINVAL, wh_rearm_timer(self->fd, &rearm));
+	ASSERT_EQ(0, wh_query(self->fd, rearm.handle, &after));
+	EXPECT_EQ(before.deadline, after.deadline);
+	/* As long as that is taken. */
+	begin = now_ns();
+	rearm.time = TWHEEL_IDLE_MIN;
+	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
+	EXPECT_EXPIRY(rearm.handle, begin + TWHEEL_IDLE_MIN, TWHEEL_LIMIT_IDLE);
+	EXPECT_EQ(0, watch(self->fd, self->here, TWHEEL_IDLE_MIN, 0, &rearm.handle));
+}
+
 TEST_F(watched, limit_of_the_context)
 {
 	struct twheel_setup setup = { .max_timers = 1 };
