@@ -7,15 +7,12 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
+#include "memory_test.h"
 #include "watch_test.h"
 
-#define GROUPS	"/sys/fs/cgroup/"
-#define GROUP	GROUPS "twheel-test"
 /* To be filled; a slow kernel may do with less. */
 #define LIMIT	((very_many() < 100000 ? 2ULL : 8ULL) << 20)
 #define ENOUGH	(1U << 20)
-/* What may come and go meanwhile. */
-#define FEW	(16ULL << 10)
 /* Free chunks that a CPU may keep. */
 #define KEPT	448
 
@@ -45,30 +42,6 @@ FIXTURE_VARIANT_ADD(memory, with_limits)
 	.add = { .time = HOUR, .clock = CLOCK_MONOTONIC, .lifetime = HOUR },
 };
 
-static int write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
-static bool have_groups(void)
-{
-	return !access(GROUPS "cgroup.controllers", R_OK) &&
-	       !write_text(GROUPS "cgroup.subtree_control", "+memory");
-}
-
-static int make_group(void)
-{
-	/* There is one if a test has ended early. */
-	rmdir(GROUP);
-	return mkdir(GROUP, 0755) ? -errno : 0;
-}
-
 FIXTURE_SETUP(memory)
 {
 	self->fd = -1;
@@ -90,24 +63,6 @@ FIXTURE_TEARDOWN(memory)
 	EXPECT_EQ(0, file_write(PARAMETERS "max_timers", self->max_timers));
 	EXPECT_EQ(0, rmdir(GROUP));
 	EXPECT_EQ(0, close(self->fd));
-}
-
-/* A number of the group's, from one of its files; or POISON. */
-static __u64 group_number(const char *file_name, const char *key)
-{
-	__u64 number, found = POISON;
-	char path[64], name[32];
-	FILE *file;
-
-	snprintf(path, sizeof(path), GROUP "/%s", file_name);
-	file = fopen(path, "r");
-	if (!file)
-		return POISON;
-	while (fscanf(file, "%31s %llu", name, &number) == 2)
-		if (!strcmp(name, key))
-			found = number;
-	fclose(file);
-	return found;
 }
 
 /* The number of OOM kills in the group. */
@@ -298,70 +253,6 @@ FIXTURE_TEARDOWN(charges)
 	EXPECT_EQ(0, file_write(PARAMETERS "max_timers", self->max_timers));
 	EXPECT_EQ(0, rmdir(GROUP));
 	free(self->handles);
-}
-
-/* Bytes of the kernel's that the group is charged for. */
-static __u64 kernel_bytes(void)
-{
-	return group_number("memory.stat", "kernel");
-}
-
-/*
- * Has the kernel add up what CPUs have counted of the group: it does so when 64 pages have changed
- * for each of them, or when it happens to be awake. A child has some pages come and go.
- */
-static void add_up(int group)
-{
-	const long page = sysconf(_SC_PAGESIZE), pages = 200 * sysconf(_SC_NPROCESSORS_ONLN);
-	char *memory;
-	int i;
-	pid_t child = fork();
-
-	if (child) {
-		waitpid(child, NULL, 0);
-		return;
-	}
-	if (write(group, "0", 1) != 1)
-		_exit(1);
-	for (i = 0; i < pages; i++) {
-		memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
-		if (memory == MAP_FAILED)
-			_exit(1);
-		*(volatile char *)memory = 1;
-		munmap(memory, page);
-	}
-	_exit(0);
-}
-
-/* Waits until the group is charged for so many bytes, or no more than so many. */
-static bool wait_charged(int group, __u64 least, __u64 most)
-{
-	__u64 end = now_ns() + GUARD_MS * MSEC, bytes;
-
-	while ((bytes = kernel_bytes()) < least || bytes > most) {
-		if (now_ns() > end)
-			return false;
-		add_up(group);
-		sleep_ns(100 * MSEC);
-	}
-	return true;
-}
-
-/* Waits until what has been given back is charged no more. Returns what is. */
-static __u64 wait_uncharged(int group)
-{
-	__u64 end = now_ns() + GUARD_MS * MSEC, bytes = POISON, last;
-	int same = 0;
-
-	do {
-		last = bytes;
-		add_up(group);
-		sleep_ns(SEC);
-		bytes = kernel_bytes();
-		same = bytes < last + FEW && last < bytes + FEW ? same + 1 : 0;
-	} while (same < 3 && now_ns() < end);
-	return bytes;
 }
 
 static void cancel_but(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whatever a program makes the kernel hold its memory cgroup is charged for: contexts, users, the
+ * table of keys, rules. What timers take, and what is shared with programs, is in memory.c.
+ */
+#include "memory_test.h"
+#include "rules_test.h"
+#include "watch_test.h"
+
+#define CONTEXTS	1000
+#define USERS		500
+/* As many as there may be in a network namespace, but for some. */
+#define RULES		200
+
+/* Somebody who opens the device, and those that come after him. */
+#define UID		10000
+
+FIXTURE(charged)
+{
+	int fd;
+	int group, outside;
+};
+
+FIXTURE_SETUP(charged)
+{
+	self->fd = -1;
+	if (!have_groups())
+		SKIP(return, "no memory cgroups");
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, many_files());
+	ASSERT_EQ(0, make_group());
+	self->group = open(GROUP "/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	self->outside = open(GROUPS "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	ASSERT_GE(self->group, 0);
+	ASSERT_GE(self->outside, 0);
+	ASSERT_EQ(1, write(self->group, "0", 1));
+	self->fd = wh_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(charged)
+{
+	if (self->fd < 0)
+		return;
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(1, write(self->outside, "0", 1));
+	EXPECT_EQ(0, close(self->outside));
+	EXPECT_EQ(0, close(self->group));
+	EXPECT_EQ(0, rmdir(GROUP));
+}
+
+/* Is the group charged for @least bytes more than @before? */
+static void expect_grown(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
+			 __u64 before, __u64 least)
+{
+	const __s64 grown = wait_uncharged(self->group) - before;
+
+	printf("# charged for %lld bytes more, at least %llu are due\n", grown, least);
+	/* Some are charged before they are needed, and are not counted at once. */
+	EXPECT_LE((__s64)(least - least / 4), grown);
+}
+
+TEST_F_TIMEOUT(charged, contexts, 120)
+{
+	struct twheel_context_stats stats;
+	static int fd[CONTEXTS];
+	__u64 before;
+	int i;
+
+	/* Files, and descriptors for them, are charged whatever they are of. */
+	for (i = 0; i < CONTEXTS; i++) {
+		fd[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, fd[i]);
+	}
+	before = wait_uncharged(self->group);
+	for (i = 0; i < CONTEXTS; i++) {
+		ASSERT_EQ(0, close(fd[i]));
+		fd[i] = wh_open(0);
+		ASSERT_LE(0, fd[i]);
+	}
+	ASSERT_EQ(0, wh_stats(fd[0], &stats));
+	ASSERT_LT(0, stats.bytes);
+	expect_grown(_metadata, self, before, CONTEXTS * stats.bytes);
+	for (i = 0; i < CONTEXTS; i++)
+		ASSERT_EQ(0, close(fd[i]));
+}
+
+/* Opens contexts, of so many users by turns. */
+static void open_as(struct __test_metadata *_metadata, int *fd, int users)
+{
+	int i;
+
+	for (i = 0; i < USERS; i++) {
+		/* The privileges remain. */
+		ASSERT_EQ(0, setresuid(UID + i % users, 0, 0));
+		fd[i] = wh_open(0);
+		ASSERT_LE(0, fd[i]);
+	}
+	ASSERT_EQ(0, setresuid(0, 0, 0));
+}
+
+TEST_F_TIMEOUT(charged, users, 120)
+{
+	static int fd[USERS];
+	__u64 before;
+	int i;
+
+	/* The same, credentials included, but for the users. */
+	open_as(_metadata, fd, 2);
+	before = wait_uncharged(self->group);
+	for (i = 0; i < USERS; i++)
+		ASSERT_EQ(0, close(fd[i]));
+	open_as(_metadata, fd, USERS);
+	/* Each has a work that is delayed, at the least. */
+	expect_grown(_metadata, self, before, USERS * 88);
+	for (i = 0; i < USERS; i++)
+		ASSERT_EQ(0, close(fd[i]));
+}
+
+/* Adds timers that have room for a key, and have one or not. */
+static void add_timers(struct __test_metadata *_metadata, int fd, unsigned int n, __u32 flags)
+{
+	struct twheel_timer_add add = {
+		.time		= HOUR,
+		.flags		= flags,
+		.clock		= CLOCK_MONOTONIC,
+		.lifetime	= 2 * HOUR,
+	};
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (flags & TWHEEL_KEYED)
+			add.key = i;
+		ASSERT_EQ(flags & TWHEEL_KEYED ? TWHEEL_WAS_ABSENT : 0, wh_add_timer(fd, &add));
+	}
+}
+
+/* The memory of the timers is there already: what they cost more is the table. */
+TEST_F_TIMEOUT(charged, keys, 120)
+{
+	const unsigned int n = very_many();
+	__u64 before, chunks, cursor = 0;
+
+	add_timers(_metadata, self->fd, n, 0);
+	before = wait_uncharged(self->group);
+	chunks = total("chunks");
+	ASSERT_EQ(n, wh_drain(self->fd, NULL, n, sizeof(struct twheel_timer_query), &cursor));
+	add_timers(_metadata, self->fd, n, TWHEEL_KEYED);
+	/* As many as before, or a few less. */
+	EXPECT_GE(chunks + FEW / 64, total("chunks"));
+	expect_grown(_metadata, self, before, n * sizeof(void *));
+}
+
+/* Adds rules like this one, of which each takes so many bytes at the least. */
+static void add_rules(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
+		      struct twheel_rule *rule, __u64 bytes)
+{
+	__u64 before = wait_uncharged(self->group);
+	int i;
+
+	for (i = 0; i < RULES; i++)
+		ASSERT_EQ(0, add(self->fd, rule));
+	expect_grown(_metadata, self, before, RULES * bytes);
+}
+
+TEST_F_TIMEOUT(charged, rules, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= OTHER_UID,
+		.idle	= HOUR,
+	};
+
+	/* What it counts. */
+	add_rules(_metadata, self, &rule, 9 * sizeof(__u64) + sizeof(rule.late));
+}
+
+TEST_F_TIMEOUT(charged, lists_of_rules, TIMEOUT)
+{
+	struct twheel_match matches[TWHEEL_RULE_MATCHES] = {};
+	struct twheel_rule rule = {
+		.flags		= ABORT,
+		.idle		= HOUR,
+		.matches	= (uintptr_t)matches,
+		.nr_matches	= TWHEEL_RULE_MATCHES,
+	};
+	int i;
+
+	for (i = 0; i < TWHEEL_RULE_MATCHES; i++) {
+		matches[i].kind = TWHEEL_MATCH_LOCAL_PORT;
+		matches[i].first = i + 1;
+		matches[i].last = i + 1;
+	}
+	add_rules(_metadata, self, &rule, sizeof(matches));
+}
+
+/* A bit for each port. */
+TEST_F_TIMEOUT(charged, rules_for_a_process, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags	= ABORT | TWHEEL_RULE_PID,
+		.pid	= getpid(),
+		.idle	= HOUR,
+	};
+
+	add_rules(_metadata, self, &rule, 65536 / 8);
+}
+
+TEST_HARNESS_MAIN

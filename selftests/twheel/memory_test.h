@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the selftests of memory: a cgroup, and what the kernel charges it for.
+ */
+#ifndef _TWHEEL_MEMORY_TEST_H
+#define _TWHEEL_MEMORY_TEST_H
+
+#include "twheel_test.h"
+
+#include <sys/wait.h>
+
+#define GROUPS	"/sys/fs/cgroup/"
+#define GROUP	GROUPS "twheel-test"
+/* What may come and go meanwhile. */
+#define FEW	(16ULL << 10)
+
+static inline int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static inline bool have_groups(void)
+{
+	return !access(GROUPS "cgroup.controllers", R_OK) &&
+	       !write_text(GROUPS "cgroup.subtree_control", "+memory");
+}
+
+static inline int make_group(void)
+{
+	/* There is one if a test has ended early. */
+	rmdir(GROUP);
+	return mkdir(GROUP, 0755) ? -errno : 0;
+}
+
+/* A number of the group's, from one of its files; or POISON. */
+static inline __u64 group_number(const char *file_name, const char *key)
+{
+	__u64 number, found = POISON;
+	char path[64], name[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), GROUP "/%s", file_name);
+	file = fopen(path, "r");
+	if (!file)
+		return POISON;
+	while (fscanf(file, "%31s %llu", name, &number) == 2)
+		if (!strcmp(name, key))
+			found = number;
+	fclose(file);
+	return found;
+}
+
+/* Bytes of the kernel's that the group is charged for. */
+static inline __u64 kernel_bytes(void)
+{
+	return group_number("memory.stat", "kernel");
+}
+
+/*
+ * Has the kernel add up what CPUs have counted of the group: it does so when 64 pages have changed
+ * for each of them, or when it happens to be awake. A child has some pages come and go.
+ */
+static inline void add_up(int group)
+{
+	const long page = sysconf(_SC_PAGESIZE), pages = 200 * sysconf(_SC_NPROCESSORS_ONLN);
+	char *memory;
+	int i;
+	pid_t child = fork();
+
+	if (child) {
+		waitpid(child, NULL, 0);
+		return;
+	}
+	if (write(group, "0", 1) != 1)
+		_exit(1);
+	for (i = 0; i < pages; i++) {
+		memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+		if (memory == MAP_FAILED)
+			_exit(1);
+		*(volatile char *)memory = 1;
+		munmap(memory, page);
+	}
+	_exit(0);
+}
+
+/* Waits until the group is charged for so many bytes, or no more than so many. */
+static inline bool wait_charged(int group, __u64 least, __u64 most)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, bytes;
+
+	while ((bytes = kernel_bytes()) < least || bytes > most) {
+		if (now_ns() > end)
+			return false;
+		add_up(group);
+		sleep_ns(100 * MSEC);
+	}
+	return true;
+}
+
+/* Waits until what has been given back is charged no more. Returns what is. */
+static inline __u64 wait_uncharged(int group)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC, bytes = POISON, last;
+	int same = 0;
+
+	do {
+		last = bytes;
+		add_up(group);
+		sleep_ns(SEC);
+		bytes = kernel_bytes();
+		same = bytes < last + FEW && last < bytes + FEW ? same + 1 : 0;
+	} while (same < 3 && now_ns() < end);
+	return bytes;
+}
+
+#endif /* _TWHEEL_MEMORY_TEST_H */
