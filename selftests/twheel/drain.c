@@ -3,6 +3,8 @@
  * Drain: every timer is handed back once, as it was, and what could not be handed back
  * is still there. And what a context counts of all this.
  */
+#include <sys/wait.h>
+
 #include "twheel_test.h"
 
 #define PAGE	4096UL
@@ -448,6 +450,31 @@ TEST_F(drain, bytes)
 		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, i, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, wh_stats(self->fd, &full));
 	EXPECT_LE(again.bytes + 10000 * 64, full.bytes);
+}
+
+/* A long one of a process that is killed ends where it is: the timers after that are there. */
+TEST_F_TIMEOUT(drain, can_be_killed, 90)
+{
+	const unsigned int n = very_many();
+	const __u64 end = now_ns() + GUARD_MS * MSEC;
+	__u64 cursor = 0, left;
+	unsigned int i;
+	pid_t child;
+
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(wh_drain(self->fd, NULL, n, RECORD, &cursor) < 0);
+	while (wh_nr_timers(self->fd) == n)
+		ASSERT_GT(end, now_ns());
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	left = wh_nr_timers(self->fd);
+	printf("# %llu of %u timers are left\n", left, n);
+	EXPECT_LT(0, left);
+	EXPECT_EQ(left, wh_drain(self->fd, NULL, n, RECORD, &cursor));
 }
 
 TEST_HARNESS_MAIN

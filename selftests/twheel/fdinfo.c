@@ -2,6 +2,8 @@
 /*
  * /proc/PID/fdinfo/FD: what anybody who may look at the process can see of a context.
  */
+#include <sys/time.h>
+
 #include "twheel_test.h"
 
 #define MOST_SHOWN	1024
@@ -188,6 +190,39 @@ TEST_F_TIMEOUT(fdinfo, very_many, 60)
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
 	EXPECT_EQ(3000, number(self, "twheel-timers-not-shown"));
 	EXPECT_EQ(MOST_SHOWN + 3000, number(self, "twheel-timers"));
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+/* Who looks can be interrupted, and so be killed: what was not come to is told of as a number. */
+TEST_F_TIMEOUT(fdinfo, ends_short_at_a_signal, 60)
+{
+	/* To show so many takes longer than that. */
+	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { };
+	const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	__u64 left;
+	size_t i;
+
+	for (i = 0; i < MOST_SHOWN; i++)
+		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	ASSERT_EQ(0, show(self));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	EXPECT_LT(0, signals);
+	left = number(self, "twheel-timers-not-shown");
+	ASSERT_NE(POISON, left);
+	EXPECT_GT(MOST_SHOWN, self->shown->n);
+	EXPECT_EQ(MOST_SHOWN, self->shown->n + left);
+	/* Without, all are shown. */
+	ASSERT_EQ(0, show(self));
+	EXPECT_EQ(MOST_SHOWN, self->shown->n);
 }
 
 TEST_HARNESS_MAIN
