@@ -391,18 +391,6 @@ static void unregister_probe(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
 
-/* Changes that were noted when the last kind was there. */
-static void drop_changes(void)
-{
-	struct twheel_watch_change change;
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu)
-		/* Pairs with state_changes(), as in work_on_changes(). */
-		while (data_race(kfifo_get(&per_cpu_ptr(changes, cpu)->fifo, &change)))
-			sock_put(change.sk);
-}
-
 /**
  * twheel_changes_subscribe - tell a kind of watches of changes
  * @kind:	the kind; its table is there
@@ -450,11 +438,9 @@ void twheel_changes_unsubscribe(struct twheel_watch_kind *kind)
 	/* The other kind's changes do not wait for that. */
 	synchronize_rcu();
 	mutex_lock(&kinds_lock);
-	if (!--nr_kinds) {
-		/* What is being noted just now is dropped by the worker. */
-		drop_changes();
+	/* If there is none left, the works drop what has been noted, in portions. */
+	if (!--nr_kinds)
 		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_STAYS);
-	}
 	mutex_unlock(&kinds_lock);
 	/* See scan_kind(). It notices after a portion. */
 	smp_mb();
