@@ -20,7 +20,8 @@
 /* Nanoseconds of a tick, as a power of two. */
 #define TICK_SHIFT	20
 
-/* What ends a section under a context's lock. */
+/* What begins and ends a section under a context's lock. */
+#define LOCK		"_raw_spin_lock_bh"
 #define UNLOCK		"_raw_spin_unlock_bh"
 
 /**
@@ -94,7 +95,8 @@ static inline bool begin(const struct section *section)
  * @pid:	of the task
  * @cpu:	where
  * @softirq:	in a softirq
- * @tick:	when, if the trace's clock tells
+ * @ns:		when, if the trace's clock tells: to a microsecond
+ * @tick:	likewise, in ticks
  * @function:	what was entered
  * @caller:	from where
  */
@@ -102,6 +104,7 @@ struct line {
 	int		pid;
 	int		cpu;
 	bool		softirq;
+	__u64		ns;
 	unsigned long	tick;
 	char		function[64];
 	char		caller[64];
@@ -124,7 +127,8 @@ static inline bool parse(const char *text, struct line *line)
 		text--;
 	if (sscanf(text, "%lu.%lu", &s, &us) < 1)
 		return false;
-	line->tick = (s * SEC + us * USEC) >> TICK_SHIFT;
+	line->ns = s * SEC + us * USEC;
+	line->tick = line->ns >> TICK_SHIFT;
 	while (cpu > start && *cpu == ' ')
 		cpu--;
 	while (cpu > start && *cpu != '-')
@@ -216,6 +220,28 @@ static inline bool wait_for_steps(const struct section *section, unsigned int n)
 		sleep_ns(20 * MSEC);
 	}
 	return true;
+}
+
+/* How often tasks have entered @step that have entered @first before. */
+static inline unsigned int steps_after(const char *first, const char *step)
+{
+	static bool has[1 << 16];
+	unsigned int steps = 0;
+	char text[512];
+	struct line line;
+	FILE *file = fopen(INSTANCE "trace", "r");
+
+	while (file && fgets(text, sizeof(text), file)) {
+		if (!parse(text, &line))
+			continue;
+		if (!strcmp(line.function, first))
+			has[line.pid % ARRAY_SIZE(has)] = true;
+		else if (!strcmp(line.function, step))
+			steps += has[line.pid % ARRAY_SIZE(has)];
+	}
+	if (file)
+		fclose(file);
+	return steps;
 }
 
 FIXTURE(budgets)

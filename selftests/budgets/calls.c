@@ -150,28 +150,6 @@ TEST_F_TIMEOUT(budgets, of_a_close, TIMEOUT)
 	close_all(pair, 1);
 }
 
-/* How often tasks have entered @step that have entered @first before. */
-static unsigned int steps_after(const char *first, const char *step)
-{
-	static bool has[1 << 16];
-	unsigned int steps = 0;
-	char text[512];
-	struct line line;
-	FILE *file = fopen(INSTANCE "trace", "r");
-
-	while (file && fgets(text, sizeof(text), file)) {
-		if (!parse(text, &line))
-			continue;
-		if (!strcmp(line.function, first))
-			has[line.pid % ARRAY_SIZE(has)] = true;
-		else if (!strcmp(line.function, step))
-			steps += has[line.pid % ARRAY_SIZE(has)];
-	}
-	if (file)
-		fclose(file);
-	return steps;
-}
-
 /* The kernel's thread that puts files, one after the other, does not cancel timers. */
 TEST_F_TIMEOUT(budgets, of_a_close_by_the_kernel, TIMEOUT)
 {
@@ -192,6 +170,66 @@ TEST_F_TIMEOUT(budgets, of_a_close_by_the_kernel, TIMEOUT)
 	EXPECT_EQ(true, wait_for_steps(&section, N));
 	EXPECT_EQ(0, steps_after("delayed_fput", section.step));
 	finish(&section);
+}
+
+/* The longest time for which the trace has a task hold locks with softirqs off. */
+static __u64 longest_section(void)
+{
+	__u64 begin = 0, longest = 0;
+	char text[512];
+	struct line line;
+	int depth = 0;
+	FILE *file = fopen(INSTANCE "trace", "r");
+
+	while (file && fgets(text, sizeof(text), file)) {
+		if (!parse(text, &line) || line.softirq)
+			continue;
+		if (!strcmp(line.function, LOCK) && !depth++)
+			begin = line.ns;
+		if (!strcmp(line.function, UNLOCK) && depth && !--depth &&
+		    line.ns - begin > longest)
+			longest = line.ns - begin;
+	}
+	if (file)
+		fclose(file);
+	return longest;
+}
+
+/*
+ * However much there is to be cleared away, the context is not locked for long. What is done with
+ * the lock held is no call that could be counted, but where time is the number of instructions, it
+ * is these.
+ */
+TEST_F_TIMEOUT(budgets, of_a_close_with_much, TIMEOUT)
+{
+	enum { PAIRS = 1000 };
+	const struct section section = { .step = LOCK };
+	const unsigned int n = very_many();
+	static int pair[PAIRS][2];
+	__u64 longest;
+	int i;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, many_files());
+	ASSERT_EQ(0, connections(AF_INET, pair, PAIRS));
+	add_timers(_metadata, self->fd, 0, 0, NULL, n);
+	ASSERT_EQ(true, wh_wait_events(self->fd, n));
+	add_timers(_metadata, self->fd, HOUR, 0, NULL, n);
+	for (i = 0; i < 2 * PAIRS; i++)
+		ASSERT_EQ(0, watch(self->fd, pair[i / 2][i % 2], HOUR, ABORT, NULL));
+	ASSERT_EQ(true, text_write(INSTANCE "set_ftrace_filter", UNLOCK));
+	ASSERT_EQ(true, begin(&section));
+	ASSERT_EQ(0, close(self->fd));
+	ASSERT_EQ(true, text_write(INSTANCE "tracing_on", "0"));
+	longest = longest_section();
+	EXPECT_LT(2 * PAIRS / 64, finish(&section).all);
+	self->fd = -1;
+	printf("# %u timers and as many events: locked for %llu us at most\n", n,
+	       longest / USEC);
+	/* For 64 watches it takes some tenths of that, and each event would take 10 ns at least. */
+	if (simulated())
+		EXPECT_GT(MSEC, longest);
+	close_all(pair, PAIRS);
 }
 
 TEST_HARNESS_MAIN

@@ -4,6 +4,8 @@
  */
 #include "budget_test.h"
 
+#include "../twheel/flood.h"
+
 /* Connections. */
 #define CONNECTIONS	200
 /* More than one share of the softirqs. */
@@ -39,6 +41,58 @@ TEST_F_TIMEOUT(budgets, of_a_rule_that_is_removed, TIMEOUT)
 	steps = finish(&section);
 	EXPECT_LE(2 * CONNECTIONS, steps.all);
 	EXPECT_GE(64, steps.most);
+	close_all(pair, CONNECTIONS);
+}
+
+/* What a child is to do. */
+struct removal {
+	int fd;
+	int rule;
+};
+
+static void remove_it(void *arg)
+{
+	const struct removal *removal = arg;
+
+	remove_rule(removal->fd, removal->rule);
+}
+
+/* Who is killed goes on with no more than a portion of them: the rest is left to a worker. */
+TEST_F_TIMEOUT(budgets, of_who_is_killed_as_he_removes_a_rule, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "make_orphan_due",
+		.end		= "twheel_rules_remove",
+		.all_tasks	= true,
+	};
+	static int pair[CONNECTIONS][2];
+	struct removal removal = { .fd = self->fd };
+	struct twheel_rule all = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= getuid(),
+		.idle	= HOUR,
+	};
+	__u64 give_up;
+	pid_t child;
+
+	ASSERT_EQ(0, network());
+	removal.rule = add(self->fd, &all) ?: (int)all.id;
+	ASSERT_LT(0, removal.rule);
+	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, removal.rule, watched, 2 * CONNECTIONS));
+	ASSERT_EQ(true, begin(&section));
+	child = spawn(remove_it, &removal);
+	ASSERT_LT(0, child);
+	/* It waits for a grace period then, before it comes to the connections. */
+	while (!next(self->fd, 0, &all))
+		ASSERT_EQ(0, waitpid(child, NULL, WNOHANG));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	for (give_up = now_ns() + GUARD_MS * MSEC; watch_count("rules watches");
+	     sleep_ns(MSEC))
+		ASSERT_GT(give_up, now_ns());
+	EXPECT_EQ(64, steps_after(section.end, section.step));
+	EXPECT_LE(2 * CONNECTIONS, finish(&section).all);
 	close_all(pair, CONNECTIONS);
 }
 
@@ -270,6 +324,75 @@ TEST_F_TIMEOUT(budgets, of_a_search_in_vain, TIMEOUT)
 	ASSERT_EQ(true, trace_works("0"));
 	/* The smallest of these kernels has 8192 buckets. */
 	EXPECT_LE(8192 / 1024, count_works("twheel_find_work").all);
+}
+
+/*
+ * Has changes of sockets be lost, with a connection that a rule applies to, and waits until that is
+ * made up for. The rule applies to @n ends of connections already.
+ */
+static bool lose_changes(int fd, __u32 rule, __u64 n)
+{
+	const int listener = serve(AF_INET, false, 0);
+	int list[8], nr = cpus(list, ARRAY_SIZE(list));
+	struct pair pair;
+	bool ok = !system("echo -1 > " RT_RUNTIME) && !pin(list[0]) &&
+		  flood(list, nr, connect_pair, listener, &pair);
+
+	return !file_write(RT_RUNTIME, 950000) && ok && wait_for(fd, rule, watched, n + 2);
+}
+
+/* All watches are looked at then, some at a time. */
+TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "rhashtable_walk_next",
+		.end		= "rhashtable_walk_stop",
+		.all_tasks	= true,
+	};
+	struct twheel_rule all = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= getuid(),
+		.idle	= HOUR,
+	};
+	static int pair[CONNECTIONS][2];
+	struct steps steps;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, add(self->fd, &all));
+	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * CONNECTIONS));
+	ASSERT_EQ(true, begin(&section));
+	ASSERT_EQ(true, lose_changes(self->fd, all.id, 2 * CONNECTIONS));
+	steps = finish(&section);
+	EXPECT_LE(2 * CONNECTIONS, steps.all);
+	EXPECT_GE(64, steps.most);
+	close_all(pair, CONNECTIONS);
+}
+
+/* And those that are not lost are passed on some at a time. */
+TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "twheel_rules_listening",
+		.end		= "mutex_unlock",
+		.end_from	= "work_on_changes",
+		.all_tasks	= true,
+	};
+	struct twheel_rule all = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= getuid(),
+		.idle	= HOUR,
+	};
+	struct steps steps;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, add(self->fd, &all));
+	ASSERT_EQ(true, begin(&section));
+	ASSERT_EQ(true, lose_changes(self->fd, all.id, 0));
+	steps = finish(&section);
+	/* Half of what a CPU can note: the others are of who ceases to listen. */
+	EXPECT_LE(512, steps.all);
+	EXPECT_GE(64, steps.most);
 }
 
 TEST_HARNESS_MAIN
