@@ -129,6 +129,11 @@ gate() {
 	ok "$name"
 }
 
+# The guests in which tests have passed.
+guests() {
+	awk '$1 == "ok" { print $2 }' "$tmp/output" | sort -u
+}
+
 all_well='[1-9][0-9]* passed, 0 failed'
 one_skip='[1-9][0-9]* passed, 0 failed, [1-9][0-9]* skipped'
 bad='[0-9]+ passed, [1-9][0-9]* failed(, [0-9]+ skipped)?'
@@ -137,8 +142,13 @@ check=$tree/tools/check/run
 # shellcheck disable=SC2016 # the stand-ins' shells expand these
 make_check() {
 	gate "all is well" 0 "$all_well" "$check" all < /dev/null
+	guests > "$tmp/all"
 	gate "all is well with what a newcomer runs" 0 "$all_well" "$check" < /dev/null
+	guests > "$tmp/some"
 	gate "all is well with the rest" 0 "$all_well" "$check" rest < /dev/null
+	guests >> "$tmp/some"
+	[ "$(sort -u "$tmp/some" | comm -3 - "$tmp/all" | tr -d '\t')" = newest-rt ]
+	ok "all of it is both, and one more kernel"
 	gate "a suite fails" 1 "$bad" "$check" all <<< '[ $name != twctl ] || exit 1'
 	gate "a suite tells its own end" 1 "$bad" "$check" \
 		<<< '[ $name != twctl ] || { echo "#@ end twctl 0 1"; exit 1; }'

@@ -10,14 +10,14 @@ set -u
 
 page=$TOP/Documentation/testing.rst
 
-# Lines "NAME CHECK REST PARALLEL" of the table, each of the latter like "6.1,6.12", or "-".
+# Lines "NAME CHECK REST ALL PARALLEL" of the table, each of the latter like "6.1,6.12", or "-".
 awk '
 	/^=+( +=+)+$/ { inside = inside == 1 ? 2 : 0; next }
-	/^What +make check +make check-rest +make check-parallel$/ { inside = 1; next }
+	/^What +check +check-rest +check-all +check-parallel$/ { inside = 1; next }
 	inside == 2 {
 		gsub(/`/, "")
 		gsub(/, +/, ",")
-		print $1, $2, $3, $4
+		print $1, $2, $3, $4, $5
 	}' "$page" > "$tmp/table"
 [ "$(wc -l < "$tmp/table")" -gt 10 ]
 ok "testing.rst has a table"
@@ -32,31 +32,35 @@ ok "each program of the guests is run somewhere"
 
 # A program has a line of its own, or that of its directory.
 awk '
-	FILENAME == ARGV[1] { check[$1] = $2; rest[$1] = $3; parallel[$1] = $4; next }
+	FILENAME == ARGV[1] {
+		names[$1]
+		said["check", $1] = $2
+		said["rest", $1] = $3
+		said["all", $1] = $4
+		said["parallel", $1] = $5
+		next
+	}
 	{
 		name = $3
-		if (!(name in check) && name ~ /\//)
+		if (!(name in names) && name ~ /\//)
 			sub(/\/.*/, "/", name)
-		if (!(name in check)) {
+		if (!(name in names)) {
 			print "not in the table: " $3
 			next
 		}
-		used[name]
 		where = $2 == $3 ? "here" : $2
-		said = $1 == "check" ? check[name] : $1 == "rest" ? rest[name] : parallel[name]
-		if (index("," said ",", "," where ",") == 0)
+		if (index("," said[$1, name] ",", "," where ",") == 0)
 			print "the table does not say: " $0
 		ran[$1, where, name]
 	}
 	END {
-		for (name in check) {
-			claim("check", name, check[name])
-			claim("rest", name, rest[name])
-			claim("parallel", name, parallel[name])
+		for (key in said) {
+			split(key, part, SUBSEP)
+			claim(part[1], part[2], said[key])
 		}
 	}
-	function claim(lane, name, said,    n, i, list) {
-		n = said == "-" ? 0 : split(said, list, ",")
+	function claim(lane, name, where,    n, i, list) {
+		n = where == "-" ? 0 : split(where, list, ",")
 		for (i = 1; i <= n; i++)
 			if (!((lane, list[i], name) in ran))
 				print "the table says, and it is not so: " lane, list[i], name

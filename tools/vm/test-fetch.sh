@@ -158,6 +158,7 @@ bzimage() {
 release=6.12.9+deb13-amd64
 image=linux-image-$release
 newest=7.3.4+deb13-amd64
+newest_rt=7.3.4+deb13-rt-amd64
 needed=(lib.mk kselftest.h kselftest_harness.h kselftest/ktap_helpers.sh)
 checkers=(checkpatch.pl spelling.txt const_structs.checkpatch kernel-doc)
 
@@ -182,18 +183,24 @@ source_package() {
 
 source_files=("${needed[@]/#/tools/testing/selftests/}" "${checkers[@]/#/scripts/}")
 
-# A kernel that only another suite has, and what its build files need.
+# newest_kernel RELEASE: one that only another suite has.
+newest_kernel() {
+	{ head -c 5000 /dev/zero; echo "Linux version $1 (somebody)"; } | bzimage |
+		contents "usr/lib/modules/$1/vmlinuz"
+	package "linux-binary-$1"
+	echo | contents usr/share/doc/linux
+	package "linux-image-$1" "linux-binary-$1"
+	echo "include /usr/src/linux-headers-7.3.4+deb13-common/Makefile" |
+		contents "usr/src/linux-headers-$1/Makefile"
+	package "linux-headers-$1" linux-headers-7.3.4+deb13-common libneeded
+}
+
+# In two flavours, and what their build files need.
 newest_packages() {
 	local name
 
-	{ head -c 5000 /dev/zero; echo "Linux version $newest (somebody)"; } | bzimage |
-		contents "usr/lib/modules/$newest/vmlinuz"
-	package "linux-binary-$newest"
-	echo | contents usr/share/doc/linux
-	package "linux-image-$newest" "linux-binary-$newest"
-	echo "include /usr/src/linux-headers-7.3.4+deb13-common/Makefile" |
-		contents "usr/src/linux-headers-$newest/Makefile"
-	package "linux-headers-$newest" linux-headers-7.3.4+deb13-common libneeded
+	newest_kernel "$newest"
+	newest_kernel "$newest_rt"
 	echo | contents usr/src/linux-headers-7.3.4+deb13-common/Makefile
 	package linux-headers-7.3.4+deb13-common
 	contents usr/lib/libneeded < /dev/null
@@ -356,10 +363,10 @@ kernels() {
 # One of another suite: a directory with its headers where they lie when installed, and all that
 # they need.
 newest_is_there() {
-	local dir=$cache/kernels/$1
+	local dir=$cache/kernels/$1 release=${2-$newest}
 
-	[ "$(cat "$dir/release")" = "$newest" ] &&
-		grep -qa "Linux version $newest" "$dir/vmlinux" &&
+	[ "$(cat "$dir/release")" = "$release" ] &&
+		grep -qa "Linux version $release" "$dir/vmlinux" &&
 		grep -q "^include /usr/src/linux-headers-7.3.4+deb13-common/" "$dir/build/Makefile" &&
 		[ -e "$dir/usr/src/linux-headers-7.3.4+deb13-common/Makefile" ] &&
 		[ -x "$dir/usr/bin/make" ] && [ -L "$dir/bin" ] && [ -e "$dir/usr/lib/libneeded" ] &&
@@ -374,7 +381,10 @@ newest_kernels() {
 	fetch "newest: by its version" 0 vm/fetch-kernel 7.3
 	newest_is_there 7.3
 	ok "newest: by its version, of another suite"
-	fetch "newest: no flavour of this name" 4 vm/fetch-kernel newest-rt
+	fetch "newest: with PREEMPT_RT" 0 vm/fetch-kernel newest-rt
+	newest_is_there newest-rt "$newest_rt"
+	ok "newest: with PREEMPT_RT, the kernel of that flavour"
+	fetch "newest: no flavour of this name" 4 vm/fetch-kernel newest-cloud
 	nothing "$cache/kernels" "newest: no flavour of this name"
 	offers no-update
 	fetch "newest: out of reach" 4 vm/fetch-kernel newest
