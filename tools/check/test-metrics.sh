@@ -10,14 +10,6 @@ set -u
 
 promtool=$CACHE/promtool
 
-fetch_promtool() {
-	[ ! -x "$promtool" ] || return 0
-	"$TOP/tools/vm/apt-unpack" "$tmp/prometheus" prometheus ||
-		{ "$TOP/tools/deps" --update &&
-		  "$TOP/tools/vm/apt-unpack" "$tmp/prometheus" prometheus; } || return
-	mkdir -p "$CACHE" && mv -T "$tmp/prometheus/usr/bin/promtool" "$promtool"
-}
-
 # In the guest: timers in all states, rules, one of them for a cgroup with a name that has to be
 # escaped, and a connection that is closed. Each time with what debugfs says at the same time.
 # shellcheck disable=SC2016 # the guest's shell expands these
@@ -116,7 +108,7 @@ openmetrics() {
 	EOF
 }
 
-fetch_promtool > "$tmp/output" 2>&1
+"$TOP/tools/check/fetch-promtool" > "$tmp/output" 2>&1
 ok "promtool is there"
 "$TOP/tools/vm/run" --simulate --kernel 6.12 --out "$tmp/out" -- "$guest" > "$tmp/output" 2>&1
 ok "a guest prints metrics"

@@ -132,6 +132,12 @@ contents() {
 	chmod 755 "$tmp/package/$1"
 }
 
+# program PACKAGE FILE: a package of a script, from standard input, that also runs if it is cut off.
+program() {
+	{ echo '#!/bin/sh'; cat; echo exit; head -c 9000 /dev/zero | tr '\0' '#'; } | contents "$2"
+	package "$1"
+}
+
 bytes4() {
 	printf '%b' "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) \
 		$(($1 >> 16 & 255)) $(($1 >> 24)))"
@@ -244,6 +250,7 @@ make_packages() {
 	package libc6 libz
 	echo | contents usr/lib/libz.so
 	package libz
+	program prometheus usr/bin/promtool < /dev/null
 }
 
 # ---- tests
@@ -278,11 +285,19 @@ offers() {
 	done
 }
 
-# Nothing but what is the basis for the next attempt.
+# Nothing but what is the basis for the next attempt, and what those wait for that want the same.
 nothing() {
-	ls -A "$1" >> "$tmp/output" 2>&1
-	[ ! -e "$1" ] || [ -z "$(ls -A "$1")" ]
+	local left
+
+	left=$(find "$1" -mindepth 1 -maxdepth 1 ! -name apt ! -name '*.lock' 2> /dev/null)
+	echo "$left" >> "$tmp/output"
+	[ ! "$left" ]
 	ok "$2: nothing of it is left"
+}
+
+# cut_off PACKAGE: its download is shorter than it should be.
+cut_off() {
+	truncate -s $(($(stat -c %s "$REPOSITORY/$1.deb") / 2)) "$REPOSITORY/$1.deb"
 }
 
 # Does not fail with a signal when a file gets larger than it may.
@@ -473,6 +488,32 @@ busybox() {
 	nothing "$cache" "busybox: does not run"
 }
 
+promtool() {
+	offers
+	fetch "promtool: fetched" 0 check/fetch-promtool
+	[ -x "$cache/promtool" ]
+	ok "promtool: where it is looked for"
+	offers no-download
+	keep=1 fetch "promtool: once" 0 check/fetch-promtool
+	for file in no-update update; do
+		offers no-download $file
+		fetch "promtool: no download, $file" bad check/fetch-promtool
+		nothing "$cache" "promtool: no download, $file"
+		offers $file
+		cut_off prometheus
+		fetch "promtool: cut off, $file" bad check/fetch-promtool
+		nothing "$cache" "promtool: cut off, $file"
+		program prometheus usr/bin/promtool < /dev/null
+	done
+	rm -rf "$cache"
+	limited 4 check/fetch-promtool
+	ok "promtool: the disk is full"
+	nothing "$cache" "promtool: the disk is full"
+	program prometheus usr/bin/promtool <<< 'exit 1'
+	fetch "promtool: does not run" bad check/fetch-promtool
+	nothing "$cache" "promtool: does not run"
+}
+
 # build NAME STATUS: with what make's stand-in does, in $tmp/make.
 build() {
 	mkdir -p "$cache/linux-source-6.12.9-1"
@@ -642,6 +683,7 @@ make_packages
 sources
 software
 busybox
+promtool
 builds
 kvm
 initramfs
