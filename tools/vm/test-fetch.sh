@@ -251,6 +251,10 @@ make_packages() {
 	echo | contents usr/lib/libz.so
 	package libz
 	program prometheus usr/bin/promtool < /dev/null
+	program qemu-system-x86 usr/bin/qemu-system-x86_64 <<< 'echo QEMU emulator version 8.1.0'
+	for file in qemu-system-common qemu-system-data seabios; do
+		package "$file"
+	done
 }
 
 # ---- tests
@@ -514,6 +518,101 @@ promtool() {
 	nothing "$cache" "promtool: does not run"
 }
 
+# qemu_fails NAME: and nothing stays.
+qemu_fails() {
+	fetch "QEMU: $1" bad vm/fetch-qemu
+	nothing "$cache" "QEMU: $1"
+}
+
+# Where this machine's is too old.
+qemus() {
+	local qemu=usr/bin/qemu-system-x86_64
+
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 7.2.0'
+	offers
+	fetch "QEMU: fetched" 0 vm/fetch-qemu
+	[ "$(tail -n 5 "$tmp/output" | sed -n 1p)" = "$cache/qemu/$qemu" ] && [ -x "$cache/qemu/$qemu" ]
+	ok "QEMU: its command is printed"
+	offers no-download no-update
+	keep=1 fetch "QEMU: once" 0 vm/fetch-qemu
+	fetch "QEMU: out of reach" 4 vm/fetch-qemu
+	nothing "$cache" "QEMU: out of reach"
+	offers no-download
+	qemu_fails "no download"
+	offers
+	cut_off qemu-system-x86
+	qemu_fails "cut off"
+	program qemu-system-x86 $qemu <<< 'exit 1'
+	qemu_fails "does not run"
+	program qemu-system-x86 $qemu <<< 'echo QEMU emulator version 8.0.5'
+	qemu_fails "too old"
+	program qemu-system-x86 $qemu <<< 'echo QEMU emulator version 8.1.0'
+	rm -rf "$cache"
+	limited 4 vm/fetch-qemu
+	ok "QEMU: the disk is full"
+	nothing "$cache" "QEMU: the disk is full"
+	sed -i.all /qemu/d "$APT/suite.newer"
+	fetch "QEMU: not offered" 4 vm/fetch-qemu
+	mv "$APT/suite.newer.all" "$APT/suite.newer"
+	keep=1 fetch "QEMU: it is by then" 0 vm/fetch-qemu
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 10.0.2'
+	fetch "QEMU: this machine's is new enough" 0 vm/fetch-qemu
+	[ "$(cat "$tmp/output")" = qemu-system-x86_64 ] && [ ! -e "$cache/qemu" ]
+	ok "QEMU: that is taken"
+	rm "$tmp/bin/qemu-system-x86_64"
+}
+
+# root_fails NAME STATUS: and nothing stays.
+root_fails() {
+	fetch "root: $1" "$2" vm/fetch-root bookworm
+	nothing "$cache/roots" "root: $1"
+}
+
+# Nothing is mounted, and nobody is root.
+roots() {
+	local name
+
+	executable "$tmp/bin/id" <<< 'echo 0'
+	executable "$tmp/bin/unshare" <<-'EOF'
+	while [[ $1 == --* ]]; do
+		shift
+	done
+	exec "$@"
+	EOF
+	executable "$tree/tools/vm/in-root" <<< 'shift; exec "$@"'
+	executable "$tmp/bin/debootstrap" <<-'EOF'
+	set -e
+	while [[ $1 == --* ]]; do
+		shift
+	done
+	mkdir -p "$2/etc/apt/apt.conf.d" "$2/var/cache/apt/archives"
+	head -c 5000 /dev/zero > "$2/etc/large"
+	echo "W: retrieving"
+	[ ! -e "$APT/no-download" ] || { echo "E: cut off"; exit 1; }
+	echo "$1" > "$2/etc/debian_version"
+	EOF
+	offers
+	fetch "root: made" 0 vm/fetch-root bookworm
+	[ "$(cat "$cache/roots/bookworm/etc/debian_version")" = bookworm ] &&
+		[ "$(grep -c 'signed-by=' "$cache/roots/bookworm/etc/apt/sources.list")" = 3 ]
+	ok "root: with signed sources"
+	offers no-download
+	keep=1 fetch "root: once" 0 vm/fetch-root bookworm
+	root_fails "cut off" 4
+	grep -q 'E: cut off' "$tmp/output"
+	ok "root: cut off: what debootstrap says of it is passed on"
+	offers no-update
+	root_fails "no package lists" bad
+	offers
+	rm -rf "$cache"
+	limited 4 vm/fetch-root bookworm
+	ok "root: the disk is full"
+	nothing "$cache/roots" "root: the disk is full"
+	for name in id unshare debootstrap; do
+		rm "$tmp/bin/$name"
+	done
+}
+
 # build NAME STATUS: with what make's stand-in does, in $tmp/make.
 build() {
 	mkdir -p "$cache/linux-source-6.12.9-1"
@@ -684,6 +783,8 @@ sources
 software
 busybox
 promtool
+qemus
+roots
 builds
 kvm
 initramfs
