@@ -219,4 +219,9 @@ static inline long work_on_cpu_safe(int cpu, long (*fn)(void *arg), void *arg)
 }
 #endif
 
+/* Since 7.0 functions set the flags of a device. Tests need this one. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define dev_set_offline(dev)	((dev)->offline = true)
+#endif
+
 #endif /* _TWHEEL_COMPAT_H */

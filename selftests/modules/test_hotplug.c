@@ -10,16 +10,11 @@
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 
+#include "compat.h"
 #include "test.h"
 
 #define MOST 100000
-
-/* 7.3 has a device's flags set by functions. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#define dev_set_offline(dev)	((dev)->offline = true)
-#endif
 
 static DEFINE_MUTEX(hotplug_lock);
 static struct probe *hotplug_probes;
