@@ -28,7 +28,7 @@ make_commands() {
 	lists=$APT/lists
 	while [[ $1 == -* ]]; do
 		case $1 in
-		-t) lists=$APT/suite; shift ;;
+		-t) lists=$APT/$2; [ -e "$lists.newer" ] || lists=$APT/suite; shift ;;
 		-o) shift ;;
 		esac
 		shift
@@ -63,7 +63,7 @@ make_commands() {
 	lists=$APT/lists
 	while [[ $1 == -* ]]; do
 		case $1 in
-		-t) lists=$APT/suite; shift ;;
+		-t) lists=$APT/$2; [ -e "$lists.newer" ] || lists=$APT/suite; shift ;;
 		-o) shift ;;
 		esac
 		shift
@@ -400,6 +400,15 @@ newest_kernels() {
 	fetch "newest: by its version" 0 vm/fetch-kernel 7.3
 	newest_is_there 7.3
 	ok "newest: by its version, of another suite"
+	# Not in that suite any more, or not yet, but in that of the release before.
+	mv "$APT/suite.newer" "$APT/bookworm.newer"
+	: > "$APT/suite.newer"
+	fetch "newest: by its version, of the release before" 0 vm/fetch-kernel 7.3
+	newest_is_there 7.3
+	ok "newest: by its version, all of it of the release before"
+	fetch "newest: the release before has none" 4 vm/fetch-kernel newest
+	nothing "$cache/kernels" "newest: the release before has none"
+	offers
 	fetch "newest: with PREEMPT_RT" 0 vm/fetch-kernel newest-rt
 	newest_is_there newest-rt "$newest_rt"
 	ok "newest: with PREEMPT_RT, the kernel of that flavour"
