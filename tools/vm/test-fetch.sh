@@ -429,6 +429,29 @@ newest_kernels() {
 	nothing "$cache/kernels" "newest: no image in the package"
 }
 
+# The real apt is given lists that are whole and that nobody has signed.
+signatures() {
+	local dists=$tmp/archive/dists/trixie file=main/binary-amd64/Packages
+
+	mkdir -p "$dists/${file%/*}"
+	: > "$dists/$file"
+	printf '%s\n' 'Origin: Debian' 'Codename: trixie' 'Architectures: amd64' 'Components: main' \
+		"Date: $(date -Ru)" SHA256: " $(sha256sum < "$dists/$file" | cut -d ' ' -f 1) 0 $file" \
+		> "$dists/Release"
+	executable "$tmp/real/apt-get" <<-EOF
+	case \$* in
+	indextargets*) echo 'Packages|Debian|file:$tmp/archive' ;;
+	*) exec /usr/bin/apt-get "\$@" ;;
+	esac
+	EOF
+	PATH=$tmp/real:$PATH fetch "lists: not signed" 4 vm/apt-of trixie update
+	grep -q 'is not signed' "$tmp/output"
+	ok "lists: they are refused for that"
+	sed -i.own 's/signed-by=[^]]*/trusted=yes/' "$tree/tools/vm/apt-of"
+	PATH=$tmp/real:$PATH fetch "lists: not signed, of a trusted source" 0 vm/apt-of trixie update
+	mv "$tree/tools/vm/apt-of.own" "$tree/tools/vm/apt-of"
+}
+
 sources() {
 	offers
 	fetch "source: fetched" 0 fetch-source
@@ -788,6 +811,7 @@ kernels
 make_packages
 newest_kernels
 make_packages
+signatures
 sources
 software
 busybox
