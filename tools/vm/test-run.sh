@@ -50,6 +50,32 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
+# The same, once the guest has said "here". Whatever the runner starts keeps the pipe open, so its
+# end means that all of it is gone. Only a failure waits for the whole timeout.
+killed_simulated() {
+	local mark=twheel_mark=$$ pipe=$tmp/killed held runner guest files line=
+
+	mkfifo "$pipe"
+	"$TOP/tools/vm/run" "${always[@]}" --append "$mark" -- 'echo here; while :; do :; done' \
+		> "$pipe" 2>&1 7>&1 &
+	runner=$!
+	# The shell would tell how it ends.
+	disown
+	exec {held}< "$pipe"
+	while [ "$line" != here ] && read -r line <&"$held"; do
+		echo "$line"
+	done > "$tmp/output"
+	guest=$(pgrep -f "^[^ ]*qemu-system-[^ ]* .* $mark")
+	ok "simulated: a guest to be orphaned"
+	files=$(tr '\0' '\n' < "/proc/$guest/cmdline" | sed -n 's/\/initrd$//p')
+	kill -KILL "$runner"
+	timeout 60 cat <&"$held" > "$tmp/output" || { kill -KILL "$guest"; false; }
+	ok "simulated: it ends with a runner that is killed"
+	exec {held}<&-
+	# The runner could not do so.
+	[ ! "$files" ] || rm -r "$files"
+}
+
 # killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, when it has
 # said "here" and the function WHEN, which is given its process, has ended.
 killed_guest() {
@@ -314,6 +340,7 @@ exactly
 takes_no_turns
 killed_guest "a guest that is killed" true -- 'echo here; while :; do :; done'
 hangs_in_the_end
+killed_simulated
 expect "a guest that is off, but not idle" 126 --timeout 120 -- 'poweroff -f'
 expect "a seed that is no number" 122 --seed x -- true
 expect "a speed that is none" 122 --shift 10 -- true
