@@ -29,6 +29,18 @@ other_headers() {
 	return $status
 }
 
+# older ROOT: with headers that would do, of a kernel that is named for its age.
+older() {
+	local release=6.0.0-1-amd64
+
+	mkdir "$1/usr/lib/modules/$release"
+	ln -s "/usr/src/linux-headers-$(tail -n 1 "$1/srv/releases")" "$1/usr/lib/modules/$release/build"
+	refused "$1" "$release" BUILD_EXCLUSIVE
+	local status=$?
+	rm -r "$1/usr/lib/modules/$release"
+	return $status
+}
+
 # with_hrtimers ROOT RELEASE: it was for that option alone.
 with_hrtimers() {
 	local file
@@ -45,6 +57,7 @@ broken() {
 
 	slow=$(cat "$1/srv/slow")
 	step "headers that do not match are refused" other_headers "$1"
+	step "a kernel older than 6.1 is refused" older "$1"
 	step "a kernel without CONFIG_HIGH_RES_TIMERS is refused" refused "$1" "$slow" \
 		BUILD_EXCLUSIVE
 	step "and for that alone" with_hrtimers "$1" "$slow"

@@ -156,7 +156,6 @@ install_all() {
 	step "services" units "$1"
 	step "which are not enabled before somebody does so" enable_units "$1"
 	step "no script enrols a key" enrols_none "$1"
-	step "a program is compiled with the library" compile_test "$1"
 	step "a module is built against those of each kernel" builds_module "$1"
 }
 
@@ -165,12 +164,40 @@ use() {
 	local release
 
 	while read -r release <&3; do
-		step "in a guest of $release a timer expires" fires "$1" "$release"
+		step "in a guest of $release the packages' own test has a timer expire" fires "$1" "$release"
 	done 3< "$1/srv/releases"
+}
+
+# archive ROOT: for its apt, one of the packages that are in /srv/packages.
+archive() {
+	(
+		cd "$1/srv/packages" || exit
+		for file in *.deb; do
+			dpkg-deb -f "$file" && printf '%s\n' "Filename: ./$file" \
+				"Size: $(stat -c %s "$file")" \
+				"SHA256: $(sha256sum "$file" | cut -d ' ' -f 1)" '' || exit
+		done > Packages
+	) && echo 'deb [trusted=yes] file:/srv/packages ./' > "$1/etc/apt/sources.list.d/packages.list" &&
+		apt_get "$1" update
+}
+
+# What autopkgtest-pkg-dkms stands for, in an unpacked source. It prints a result for each kernel that
+# has headers; where it finds no package, it would print nothing and succeed.
+dkms_test() {
+	local said=$tmp/dkms-test
+
+	archive "$1" && mkdir -p "$1/srv/source" && cp -r "$TOP/debian" "$1/srv/source/" || return
+	in_root "$1" sh -c 'cd /srv/source && AUTOPKGTEST_ARTIFACTS=/tmp /usr/lib/dkms/dkms-autopkgtest' \
+		> "$said" 2>&1
+	local status=$?
+	cat "$said"
+	[ $status = 0 ] && awk '/^I: PASS / { print $NF }' "$said" | sort |
+		diff - <(sort "$1/srv/releases")
 }
 
 leave() {
 	step "removed, with the modules" removed "$1"
 	step "purged, nothing is left" purged "$1"
 	step "a group that has members stays" members "$1" "$2/new"
+	step "autopkgtest-pkg-dkms builds and installs it for each kernel" dkms_test "$1"
 }
