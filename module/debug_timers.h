@@ -11,7 +11,7 @@
 
 struct twheel_timer;
 
-#ifdef CONFIG_DEBUG_OBJECTS_TIMERS
+#if defined(CONFIG_DEBUG_OBJECTS_TIMERS) || defined(TWHEEL_INJECT)
 void twheel_debug_init(struct twheel_timer *timer);
 void twheel_debug_init_on_stack(struct twheel_timer *timer);
 void twheel_debug_destroy_on_stack(struct twheel_timer *timer);
