@@ -426,6 +426,9 @@ static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 exp
  * be kept free of timers, away from there, unless a later deadline only has to be stored. To
  * have it stay, call twheel_cancel() and this instead.
  *
+ * When a CPU goes, callbacks of its timers may be called on another one until they have moved. What
+ * these get here for their own timer is an error, whatever the CPU; twheel_add() arms it.
+ *
  * While the timer's callback runs, also if that is what calls this, the timer can only be armed
  * on the CPU where it does: two CPUs never run callbacks of one timer at a time. For a
  * while after the callback has returned it may still seem to run; twheel_cancel_sync() waits

@@ -472,8 +472,8 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
  *
  * lockdep tells who does so. Not to be called by the timer's own callback.
  *
- * Context: process or softirq. Serialised with other calls for @timer, but not with
- * those of the timer's own callback. With PREEMPT_RT, preemptible.
+ * Context: process or softirq. Serialised with other calls for @timer, but not with those of the
+ * timer's own callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its callback has not been called for this
  *		  arming

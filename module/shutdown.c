@@ -52,7 +52,7 @@ EXPORT_SYMBOL_GPL(twheel_shutdown);
  *
  * Context: process or softirq. Not to be called by the timer's own callback. Serialised with
  * other calls for @timer, unless it is shut down already; but not with those of the timer's own
- * callback. With PREEMPT_RT, preemptible.
+ * callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
  * Return: as twheel_cancel_sync().
  */
 int twheel_shutdown_sync(struct twheel_timer *timer)

@@ -10,7 +10,7 @@
  * Calls for one timer must not come at the same time from several CPUs: make them under the
  * lock of the object, or by one thread. The timer's own expiry is no such call, it may come at
  * any time. twheel_cancel_sync() and twheel_shutdown_sync() may be called while the timer's
- * callback runs, and calls what it wants.
+ * callback runs, and calls what it wants, but for twheel_timer_init().
  *
  * Documentation/kernel-api.rst shows how to build against this, and how to move a driver
  * here from timer_list.
@@ -100,9 +100,10 @@ void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
  * @fn:		what to call when it is due: void (*)(struct twheel_timer *)
  *
  * Before a timer is initialised anew, call twheel_cancel_sync(), unless its own callback does
- * that, or has freed it. If its callback was still running on another CPU, no call would know:
- * none would wait for it, and the new one could run at the same time. If it was only about to
- * be called, @fn might be called in its place.
+ * that, or has freed it; and meanwhile nobody else may call anything for it, not even
+ * twheel_cancel_sync(). If its callback was still running, no call would know: none would wait for
+ * it, and the new one could run at the same time. If it was only about to be called, @fn might be
+ * called in its place.
  *
  * Context: any; the timer must not be armed.
  */
