@@ -345,8 +345,8 @@ static bool lose_changes(int fd, __u32 rule, __u64 n)
 TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "rhashtable_walk_next",
-		.end		= "rhashtable_walk_stop",
+		.step		= "may_be_over",
+		.end		= "look_for_some",
 		.all_tasks	= true,
 	};
 	struct twheel_rule all = {
