@@ -6,6 +6,7 @@
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/device.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 
 #include "test.h"
@@ -310,6 +311,8 @@ void test_add_on_while_it_runs(void)
 		skip("takes two CPUs");
 		return;
 	}
+	/* If it slept on the other CPU, it would wait for that until the callback is over. */
+	set_cpus_allowed_ptr(current, cpumask_of(here));
 	twheel_timer_init(&mover.timer, mover_called);
 	mover_run(&mover, other, here);
 	EXPECT(mover.ret == -EAGAIN);
@@ -335,6 +338,7 @@ void test_add_on_while_it_runs(void)
 	EXPECT(twheel_cancel_sync(&mover.timer) == 0);
 	EXPECT(twheel_add_on(&mover.timer, in_ns(HOUR_NS), here) == 0);
 	EXPECT(twheel_cancel(&mover.timer) == 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* ---- how it ends */
