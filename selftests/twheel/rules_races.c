@@ -48,7 +48,8 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 	if (uffd < 0)
 		SKIP(return, "no userfaultfd");
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	id = add_port(self->fd, LOCAL | ABORT, self->port, SEC);
+	/* More than from one look to the next. */
+	id = add_port(self->fd, LOCAL | ABORT, self->port, 3 * SEC);
 	ASSERT_LT(0, id);
 	sender.sock = pair.server;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
@@ -56,7 +57,7 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 	busy = watch_count("rules busy");
 	ASSERT_NE(POISON, busy);
 	spared = watch_count("rules spared");
-	n = busy_looks(4 * SEC, times);
+	n = busy_looks(6 * SEC, times);
 	busy = watch_count("rules busy") - busy;
 	printf("# found busy %llu times\n", busy);
 	EXPECT_LE(8, busy);
