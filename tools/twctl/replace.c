@@ -197,20 +197,26 @@ static void add_new(struct change *change)
 	}
 }
 
-/* Are there the old rules in their order, and as many as are new, and no others? */
-static bool undisturbed(const struct change *change)
+/*
+ * Are there the old rules in their order, and as many as are new, and no others? Returns NULL, or
+ * why not.
+ */
+static const char *disturbed(const struct change *change)
 {
 	struct rules rules = { 0 };
+	const char *why;
 	size_t i, old = 0;
 	bool same;
 
-	rules_gather(change->fd, &rules);
+	why = rules_try_gather(change->fd, &rules);
+	if (why)
+		return why;
 	for (i = 0; i < rules.nr; i++)
 		if (old < change->rules.nr && rules.rule[i].id == change->rules.rule[old].id)
 			old++;
 	same = old == change->rules.nr && rules.nr == old + change->nr_added;
 	rules_free(&rules);
-	return same;
+	return same ? NULL : "another program has changed the rules meanwhile";
 }
 
 static size_t remove_old(struct change *change)
@@ -241,6 +247,7 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 {
 	struct change change = { .fd = fd, .all = all };
 	struct replaced replaced;
+	const char *why;
 	sigset_t every;
 
 	rules_gather(fd, &change.rules);
@@ -256,10 +263,10 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 	sigprocmask(SIG_BLOCK, &every, NULL);
 	rename_all(&change, false);
 	add_new(&change);
-	if (!undisturbed(&change)) {
+	why = disturbed(&change);
+	if (why) {
 		undo(&change);
-		errx(EXIT_FAILED,
-		     "another program has changed the rules meanwhile; nothing is loaded, try again");
+		errx(EXIT_FAILED, "%s; nothing is loaded, try again", why);
 	}
 	replaced.added = change.nr_added;
 	replaced.removed = remove_old(&change);

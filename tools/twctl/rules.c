@@ -129,20 +129,18 @@ void rules_remove(int fd, uint32_t id)
 		cannot_remove(id, why);
 }
 
-/**
- * rules_next - find the next rule, or exit
- * @fd:		the device
- * @rule:	has the number of the rule before it, or 0; filled in. What it asks for by lists is
- *		at @matches, to be freed
- *
- * Return: false if there is none.
+/*
+ * Finds the next rule: @rule has the number of the one before it, or 0, and is filled in. What it
+ * asks for by lists is at @matches, to be freed. Returns NULL, and the number is 0 if there is no
+ * next rule; or why the rules cannot be listed.
  */
-bool rules_next(int fd, struct twheel_rule *rule)
+static const char *try_next(int fd, struct twheel_rule *rule)
 {
 	struct twheel_match *matches = calloc(TWHEEL_RULE_MATCHES, sizeof(*matches));
+	int error;
 
 	if (!matches)
-		errx(EXIT_FAILED, "out of memory");
+		return strerror(ENOMEM);
 	*rule = (struct twheel_rule) {
 		.id		= rule->id,
 		.matches	= (uintptr_t)matches,
@@ -150,15 +148,15 @@ bool rules_next(int fd, struct twheel_rule *rule)
 	};
 	if (!ioctl(fd, TWHEEL_IOC_RULE_NEXT, rule)) {
 		if (rule->nr_matches)
-			return true;
+			return NULL;
 		rule->matches = 0;
 		free(matches);
-		return true;
+		return NULL;
 	}
-	if (errno != ENOENT)
-		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why_not(errno));
+	error = errno;
 	free(matches);
-	return false;
+	rule->id = 0;
+	return error == ENOENT ? NULL : why_not(error);
 }
 
 static int compare_places(const void *left, const void *right)
@@ -169,23 +167,46 @@ static int compare_places(const void *left, const void *right)
 }
 
 /**
- * rules_gather - find all rules, or exit
+ * rules_try_gather - find all rules
  * @fd:		the device
  * @rules:	begins as zeros; filled in, in the order in which they apply. What was in it is gone
+ *
+ * Return: NULL; or why they cannot be listed, and then there are none.
+ */
+const char *rules_try_gather(int fd, struct rules *rules)
+{
+	struct twheel_rule rule = { 0 }, *all;
+	const char *why;
+
+	rules_free(rules);
+	while (!(why = try_next(fd, &rule)) && rule.id) {
+		all = reallocarray(rules->rule, rules->nr + 1, sizeof(rule));
+		if (!all) {
+			free(rule_matches(&rule));
+			why = strerror(ENOMEM);
+			break;
+		}
+		rules->rule = all;
+		rules->rule[rules->nr++] = rule;
+	}
+	if (why)
+		rules_free(rules);
+	if (rules->nr)
+		qsort(rules->rule, rules->nr, sizeof(rule), compare_places);
+	return why;
+}
+
+/**
+ * rules_gather - find all rules, or exit
+ * @fd:		the device
+ * @rules:	as rules_try_gather() has it
  */
 void rules_gather(int fd, struct rules *rules)
 {
-	struct twheel_rule rule = { 0 };
+	const char *why = rules_try_gather(fd, rules);
 
-	rules_free(rules);
-	for (; rules_next(fd, &rule); rules->nr++) {
-		rules->rule = realloc(rules->rule, (rules->nr + 1) * sizeof(rule));
-		if (!rules->rule)
-			errx(EXIT_FAILED, "out of memory");
-		rules->rule[rules->nr] = rule;
-	}
-	if (rules->nr)
-		qsort(rules->rule, rules->nr, sizeof(rule), compare_places);
+	if (why)
+		errx(EXIT_FAILED, "%s: cannot list the rules: %s", DEVICE, why);
 }
 
 /**

@@ -286,7 +286,7 @@ const char *rules_try_remove(int fd, uint32_t id);
 void rules_add(int fd, struct twheel_rule *rule);
 void rules_remove(int fd, uint32_t id);
 void rules_remove_all(int fd);
-bool rules_next(int fd, struct twheel_rule *rule);
+const char *rules_try_gather(int fd, struct rules *rules);
 void rules_gather(int fd, struct rules *rules);
 void rules_free(struct rules *rules);
 const struct twheel_rule *rules_find(const struct rules *rules, const char *name);
