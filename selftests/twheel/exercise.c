@@ -8,6 +8,7 @@
  *	exercise hold N		arm N timers, print "holding", and stay until killed
  *	exercise rule N		have a rule watch N connections, close the device, print
  *				"holding", and stay until killed
+ *	exercise ports N	add a rule for port N that asks for those from 80 to 90, too
  *	exercise rules		add rules until there are too many, print how many
  *	exercise info		print "TICK_NS MAX_TIMERS"
  *	exercise fill		print how many timers the context takes
@@ -186,6 +187,26 @@ static int rules(int fd)
 	return 0;
 }
 
+/* twctl asks for one or the other. */
+static int ports(int fd, unsigned int n)
+{
+	struct twheel_match match = {
+		.kind		= TWHEEL_MATCH_LOCAL_PORT,
+		.first		= 80,
+		.last		= 90,
+	};
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
+		.local_port	= n,
+		.idle		= HOUR,
+		.matches	= (uintptr_t)&match,
+		.nr_matches	= 1,
+	};
+	int ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
+
+	return ret ? fail("rule", ret) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? atoi(argv[2]) : 0;
@@ -203,6 +224,8 @@ int main(int argc, char **argv)
 		return hold(fd, n);
 	if (!strcmp(what, "rule"))
 		return rule(fd, n);
+	if (!strcmp(what, "ports"))
+		return ports(fd, n);
 	if (!strcmp(what, "rules"))
 		return rules(fd);
 	if (!strcmp(what, "fill"))
@@ -211,5 +234,5 @@ int main(int argc, char **argv)
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}
-	return fail("usage: exercise use|across|hold|rule|rules|info|fill", argc);
+	return fail("usage: exercise use|across|hold|rule|ports|rules|info|fill", argc);
 }

@@ -401,6 +401,17 @@ lists_are_shown() {
 	good twctl idle remove all
 }
 
+# What is shown of a rule asks for the same.
+port_beside_list() {
+	good ./exercise ports 85 && good twctl idle list && says "  port=85$" || return
+	good twctl idle save && says "^--port 85 " && good twctl idle remove all || return
+	good ./exercise ports 95 && good twctl idle list && says "  port=95 not-port=95$" || return
+	json twctl idle list && has local_port 95 && says '"port_list": "80-90", ' || return
+	good twctl idle save && cp $OUT /tmp/saved && says "^--port 95 --not-port 95 " || return
+	good twctl idle load /tmp/saved && prints "rules: 0 kept, 1 added, 1 removed" || return
+	good twctl idle remove all
+}
+
 bad_lists() {
 	complaint 2 "--port 'x' is not a number" twctl idle --port 1,x || return
 	complaint 2 "--port '' is not a number" twctl idle --port 1, || return
@@ -576,7 +587,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 29
+tap_plan 30
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -601,6 +612,7 @@ tap "what cannot be changed" set_refuses
 tap "adding says what has been idle for longer" with_connections says_what_is_overdue
 tap "lists find their connections" with_connections lists_find
 tap "lists are shown in one form" lists_are_shown
+tap "a port beside a list of ports" port_beside_list
 tap "log tells of each that is closed" with_connections log_tells
 tap "log leaves nothing behind" log_cleans_up
 tap "log without a reader leaves nothing behind" with_connections log_without_reader

@@ -202,43 +202,76 @@ static void print_match(FILE *out, const struct twheel_match *match)
 	}
 }
 
+static bool is_of(const struct twheel_match *match, const struct rule_list *list)
+{
+	return match->kind == list->kind && match->flags == list->flags;
+}
+
+/* The single port that a rule asks for of a list's kind, or 0. */
+static unsigned int single_port(const struct twheel_rule *rule, const struct rule_list *list)
+{
+	if (list->kind == TWHEEL_MATCH_LOCAL_PORT && rule->flags & TWHEEL_RULE_LOCAL_PORT)
+		return rule->local_port;
+	if (list->kind == TWHEEL_MATCH_REMOTE_PORT && rule->flags & TWHEEL_RULE_REMOTE_PORT)
+		return rule->remote_port;
+	return 0;
+}
+
+/* Does a rule name ports by its list of a kind, but not this one? */
+static bool lacks(const struct twheel_rule *rule, uint16_t kind, unsigned int port)
+{
+	const struct twheel_match *match = rule_matches(rule);
+	bool named = false;
+	uint32_t i;
+
+	for (i = 0; i < rule->nr_matches; i++, match++) {
+		if (match->kind != kind || match->flags)
+			continue;
+		if (port >= match->first && port <= match->last)
+			return false;
+		named = true;
+	}
+	return named;
+}
+
 /**
  * rule_lists_text - one of a rule's lists, as rule_lists_parse() reads it
  * @rule:	the rule
  * @list:	which list
  *
- * A single port has a place of its own in a rule, and belongs to the list nevertheless.
+ * A single port has a place of its own in a rule, and belongs to the list nevertheless. A program
+ * may ask for both, and a connection must have both then: of the ports it is that one alone; or
+ * none, if the list lacks it, which is said by asking for this port and against it.
  *
  * Return: the text, to be freed; or NULL if the rule has nothing of it.
  */
 char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list)
 {
-	const struct twheel_match *match;
+	const unsigned int port = single_port(rule, list);
+	const struct twheel_match *match = rule_matches(rule);
+	const char *gap = "";
 	char *text = NULL;
 	size_t size;
 	FILE *out;
-	uint32_t i, nr = 0;
+	uint32_t i;
 
 	out = open_memstream(&text, &size);
 	if (!out)
 		errx(EXIT_FAILED, "out of memory");
-	if (list->kind == TWHEEL_MATCH_LOCAL_PORT && !list->flags &&
-	    rule->flags & TWHEEL_RULE_LOCAL_PORT && ++nr)
-		fprintf(out, "%u", rule->local_port);
-	if (list->kind == TWHEEL_MATCH_REMOTE_PORT && !list->flags &&
-	    rule->flags & TWHEEL_RULE_REMOTE_PORT && ++nr)
-		fprintf(out, "%u", rule->remote_port);
-	for (i = 0; i < rule->nr_matches; i++) {
-		match = &rule_matches(rule)[i];
-		if (match->kind != list->kind || match->flags != list->flags)
+	if (port && (!list->flags || lacks(rule, list->kind, port))) {
+		fprintf(out, "%u", port);
+		gap = ",";
+	}
+	for (i = 0; i < rule->nr_matches; i++, match++) {
+		if (!is_of(match, list) || (port && !list->flags))
 			continue;
-		if (nr++)
-			fputc(',', out);
+		fputs(gap, out);
 		print_match(out, match);
+		gap = ",";
 	}
 	if (fclose(out))
 		errx(EXIT_FAILED, "out of memory");
-	if (nr)
+	if (*gap)
 		return text;
 	free(text);
 	return NULL;
