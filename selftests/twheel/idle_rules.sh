@@ -14,6 +14,7 @@ ERR=/tmp/twctl.err
 
 PORT=7000
 NR=5
+MANY=400
 CGROUP=/sys/fs/cgroup/idle_rules/inner
 
 # connections VERSION PORT: another process, of the user, has both ends of $NR connections.
@@ -498,6 +499,62 @@ log_without_reader() {
 	same instances "$(nr_instances)" 0
 }
 
+# A log writes to a pipe that is full and that nobody empties; it is at descriptor 9.
+log_into_full_pipe() {
+	rm -f /tmp/fifo
+	mkfifo /tmp/fifo
+	exec 9<> /tmp/fifo
+	head -c 65536 /dev/zero >&9
+	twctl idle log > /tmp/fifo 2> /tmp/log &
+	log=$!
+	follows $log
+}
+
+# waits_in_write PID
+waits_in_write() {
+	for _ in $(seq 300); do
+		read -r call _ < /proc/"$1"/syscall
+		[ "$call" != 1 ] || return 0
+		sleep 0.1
+	done
+	wrong "$1 does not write"
+}
+
+# Whoever ends it need not wait until somebody reads the output.
+log_with_slow_reader() {
+	log_into_full_pipe && good twctl idle add web --port $PORT --timeout 300ms &&
+		waits_in_write $log || return
+	kill $log
+	wait $log || wrong "status $?" || return
+	exec 9<&-
+	same instances "$(nr_instances)" 0
+}
+
+# What the kernel had no room for is counted.
+log_says_what_it_lost() {
+	log_into_full_pipe || return
+	echo 4 > $INSTANCES/twctl-idle-$log/buffer_size_kb
+	good twctl idle add web --port $PORT --timeout 300ms --dry-run --rate 1000 &&
+		waits_in_write $log || return
+	comes_to closed $MANY web || return
+	# It does not end as long as there is a reader, who ends when the log does.
+	exec 8< /tmp/fifo 9<&-
+	cat <&8 > /tmp/shown &
+	shown=$!
+	exec 8<&-
+	for _ in $(seq 300); do
+		lost=$(sed -n 's/^twctl: \([0-9]*\) connections are not shown.*/\1/p' /tmp/log |
+			awk '{ n += $1 } END { print n + 0 }')
+		[ $(($(grep -c 'would close' /tmp/shown) + lost)) -lt $MANY ] || break
+		sleep 0.1
+	done
+	kill $log
+	wait $log || wrong "status $?" || return
+	wait $shown
+	[ "$lost" -gt 0 ] || wrong "nothing was lost: $(cat /tmp/log)" || return
+	same "shown and lost" $(($(grep -c 'would close' /tmp/shown) + lost)) $MANY
+}
+
 bad_command_lines() {
 	for command in idle "idle add" "idle set" "idle list" "idle show" "idle stats" \
 		"idle watch" "idle log" "idle remove"; do
@@ -587,7 +644,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 30
+tap_plan 32
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -616,6 +673,8 @@ tap "a port beside a list of ports" port_beside_list
 tap "log tells of each that is closed" with_connections log_tells
 tap "log leaves nothing behind" log_cleans_up
 tap "log without a reader leaves nothing behind" with_connections log_without_reader
+tap "log ends while its output waits" with_connections log_with_slow_reader
+NR=$MANY tap "log says what it has lost" with_connections log_says_what_it_lost
 tap "remove all, twice at once" remove_twice
 tap "each network namespace has its own rules" other_namespace
 tap "bad command lines are refused" bad_command_lines

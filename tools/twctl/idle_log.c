@@ -5,7 +5,10 @@
  * It follows the tracepoint twheel_kick, in a trace instance of its own, so that nobody else's
  * tracing is disturbed. The instance is removed at the end, also if that is because nobody reads
  * the output any more; one that was left behind, as its process was killed, is removed by the next.
+ *
+ * Signals that end it arrive while it waits, for more of the trace or for whoever reads the output.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
@@ -16,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -213,36 +215,69 @@ static void json_closed(const struct closed *closed)
 	json_end(&json);
 }
 
-/* Waits for more of the trace. Returns false at a signal that ends this. */
-static bool wait_for_more(int signals)
+/* Nothing of what it does needs more than a signal handler may do. */
+static void end(int signal)
 {
-	struct pollfd pollfds[] = {
-		{ .fd = trace, .events = POLLIN },
-		{ .fd = signals, .events = POLLIN },
-	};
-
-	if (poll(pollfds, 2, -1) < 0 && errno != EINTR)
-		err(EXIT_FAILED, "poll");
-	return !pollfds[1].revents;
+	(void)signal;
+	remove_instance();
+	_exit(0);
 }
 
-/* A descriptor that is readable when this is to end. */
-static int open_signals(void)
+/* Blocks the signals that end this. Returns what is blocked while it waits. */
+static sigset_t block_signals(void)
 {
-	sigset_t set;
-	int fd;
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = end };
+	sigset_t set, waiting;
+	size_t i;
 
 	/* The write fails, and that ends it. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (fd < 0)
-		err(EXIT_FAILED, "signalfd");
-	return fd;
+	for (i = 0; i < ARRAY_SIZE(ending); i++) {
+		sigaction(ending[i], &action, NULL);
+		sigaddset(&set, ending[i]);
+	}
+	sigprocmask(SIG_BLOCK, &set, &waiting);
+	for (i = 0; i < ARRAY_SIZE(ending); i++)
+		sigdelset(&waiting, ending[i]);
+	return waiting;
+}
+
+static void wait_for_more(const sigset_t *waiting)
+{
+	struct pollfd pollfd = { .fd = trace, .events = POLLIN };
+
+	if (ppoll(&pollfd, 1, NULL, waiting) < 0 && errno != EINTR)
+		err(EXIT_FAILED, "poll");
+}
+
+/* Whoever reads the output may take his time. */
+static void write_out(const sigset_t *waiting)
+{
+	sigset_t blocked;
+	int failed;
+
+	sigprocmask(SIG_SETMASK, waiting, &blocked);
+	failed = fflush(stdout);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if (failed)
+		exit(EXIT_FAILED);
+}
+
+/* The buffer of the trace was full, and it says how many it had no room for. */
+static void warn_of_lost(const char *line)
+{
+	const char *lost = strstr(line, " [LOST ");
+
+	if (strncmp(line, "CPU:", strlen("CPU:")) || !lost)
+		return;
+	lost += strlen(" [LOST ");
+	if (isdigit((unsigned char)*lost))
+		warnx("%lu connections are not shown: this was not read in time",
+		      strtoul(lost, NULL, 10));
+	else
+		warnx("some connections are not shown: this was not read in time");
 }
 
 /* Prints what the lines in a buffer tell of. Returns what is left of it: a line that has no end. */
@@ -253,8 +288,10 @@ static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
 
 	for (; *count && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		if (!parse(line, &closed))
+		if (!parse(line, &closed)) {
+			warn_of_lost(line);
 			continue;
+		}
 		(as_json ? json_closed : print_closed)(&closed);
 		--*count;
 	}
@@ -262,13 +299,16 @@ static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
 	return strlen(buffer);
 }
 
-static void follow(int signals, bool as_json, uint64_t count)
+static void follow(const sigset_t *waiting, bool as_json, uint64_t count)
 {
-	static char buffer[65536];
+	/* What is printed of a full buffer has room: only write_out() waits for who reads it. */
+	static char buffer[65536], output[4 * sizeof(buffer)];
 	size_t length = 0;
 	ssize_t n;
 
-	while (count && wait_for_more(signals)) {
+	setvbuf(stdout, output, _IOFBF, sizeof(output));
+	while (count) {
+		wait_for_more(waiting);
 		n = read(trace, buffer + length, sizeof(buffer) - 1 - length);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			err(EXIT_FAILED, "%s/trace_pipe", instance);
@@ -279,8 +319,7 @@ static void follow(int signals, bool as_json, uint64_t count)
 		/* A line is never as long. */
 		if (length == sizeof(buffer) - 1)
 			length = 0;
-		if (fflush(stdout))
-			exit(EXIT_FAILED);
+		write_out(waiting);
 	}
 }
 
@@ -290,7 +329,8 @@ static int run(int argc, char **argv)
 {
 	uint64_t count = UINT64_MAX;
 	bool as_json = false;
-	int letter, signals;
+	sigset_t waiting;
+	int letter;
 
 	while ((letter = next_option(&idle_log_command, argc, argv)) >= 0) {
 		if (letter == 'n')
@@ -300,9 +340,9 @@ static int run(int argc, char **argv)
 	}
 	no_operands(&idle_log_command, argc, argv);
 	module_require();
-	signals = open_signals();
+	waiting = block_signals();
 	open_trace();
-	follow(signals, as_json, count);
+	follow(&waiting, as_json, count);
 	return 0;
 }
 
