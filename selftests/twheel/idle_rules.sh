@@ -499,6 +499,18 @@ log_without_reader() {
 	same instances "$(nr_instances)" 0
 }
 
+# A signal that is ignored from the beginning does not end it.
+log_under_nohup() {
+	(trap '' HUP && exec twctl idle log --count 1 > /tmp/log 2>&1) &
+	log=$!
+	follows $log || return
+	kill -HUP $log
+	good twctl idle add web --port $PORT --timeout 300ms || return
+	wait $log || wrong "status $?" || return
+	cp /tmp/log $OUT
+	lines 1 && same instances "$(nr_instances)" 0
+}
+
 # A log writes to a pipe that is full and that nobody empties; it is at descriptor 9.
 log_into_full_pipe() {
 	rm -f /tmp/fifo
@@ -644,7 +656,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 32
+tap_plan 33
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -673,6 +685,7 @@ tap "a port beside a list of ports" port_beside_list
 tap "log tells of each that is closed" with_connections log_tells
 tap "log leaves nothing behind" log_cleans_up
 tap "log without a reader leaves nothing behind" with_connections log_without_reader
+tap "log goes on under nohup" with_connections log_under_nohup
 tap "log ends while its output waits" with_connections log_with_slow_reader
 NR=$MANY tap "log says what it has lost" with_connections log_says_what_it_lost
 tap "remove all, twice at once" remove_twice

@@ -223,11 +223,15 @@ static void end(int signal)
 	_exit(0);
 }
 
-/* Blocks the signals that end this. Returns what is blocked while it waits. */
+/*
+ * Blocks the signals that end this; not those that were ignored, as nohup has it. Returns what is
+ * blocked while it waits.
+ */
 static sigset_t block_signals(void)
 {
 	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = end };
+	const struct sigaction action = { .sa_handler = end };
+	struct sigaction before;
 	sigset_t set, waiting;
 	size_t i;
 
@@ -235,6 +239,9 @@ static sigset_t block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(ending); i++) {
+		sigaction(ending[i], NULL, &before);
+		if (before.sa_handler == SIG_IGN)
+			continue;
 		sigaction(ending[i], &action, NULL);
 		sigaddset(&set, ending[i]);
 	}
