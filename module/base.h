@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "inject.h"
 #include "twheel.h"
+#include "wheel.h"
 
 /* Chunks worked off, or moved, in one go, at most. */
 #define TWHEEL_PORTION		32U

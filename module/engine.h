@@ -6,6 +6,7 @@
 #define _TWHEEL_ENGINE_H
 
 #include "twheel.h"
+#include "wheel.h"
 
 struct mem_cgroup;
 

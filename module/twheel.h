@@ -26,7 +26,7 @@
 #include <linux/timekeeping.h>
 #include <linux/types.h>
 
-#include "wheel.h"
+#include "twheel_types.h"
 
 /**
  * struct twheel_timer - a timer on the wheel of some CPU

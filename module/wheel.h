@@ -13,12 +13,13 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/cache.h>
-#include <linux/list.h>
 #include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+
+#include "twheel_types.h"
 
 /*
  * 9 levels of 64 slots hold any deadline below 2^63 ns for ticks of 2^10 ns and
@@ -68,47 +69,8 @@
 /* Added to the number of free chunks by who wants to be asked before each new entry. */
 #define TWHEEL_FREE_ASK		(1UL << 63)
 
-/* What the low bits of struct twheel_node::place say. */
-#define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
-#define TWHEEL_SPILLED		2UL	/* the rest is the pointer that points to it */
-#define TWHEEL_HELD		4UL	/* out of a spill list, to be filed at once */
-#define TWHEEL_ENTRY		7UL	/* any of these: the node has an entry */
-#define TWHEEL_SHUT		8UL	/* alone: it has none, and must not get one any more */
-
 /* Bit 0 of a chunk's link: it leads to a slot, not to a chunk. */
 #define TWHEEL_LAST		1UL
-
-/**
- * struct twheel_node - the wheel's part of a timer
- * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
- *		be changed without telling the wheel
- * @place:	0 if the node has no entry; else what the low bits say. Written by the
- *		wheel's owner, and by who takes the node away; read by any CPU.
- *		%TWHEEL_SHUT is the caller's: the wheel takes it for no entry
- * @after:	the node's cell serves deadlines after this, in nanoseconds
- * @next:	the next of a spill list, or of the owner's list of nodes without entry
- * @link:	the owner's, while the node has no entry. When it is in no list any
- *		more, @place must be set to 0
- * @owner:	the number of the wheel that the node is, or was last, filed on
- * @state:	not used by the wheel
- * @generation:	not used by the wheel
- */
-struct twheel_node {
-	u64				deadline;
-	union {
-		struct {
-			unsigned long		place;
-			union {
-				u64			after;
-				struct twheel_node	*next;
-			};
-		};
-		struct list_head	link;
-	};
-	u16				owner;
-	u16				state;
-	u32				generation;
-};
 
 /**
  * struct twheel_chunk - a cache line of entries

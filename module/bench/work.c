@@ -34,6 +34,9 @@
  */
 #define BURST_TICK	4
 
+/* A level of the wheel has so many slots, as a power of two. */
+#define LEVEL_BITS	6
+
 /*
  * How long before that slot the run is to wake up and watch, in ticks. A machine that
  * has other things to do may wake it some milliseconds late.
@@ -237,8 +240,8 @@ int bench_work_earlier(struct bench_work *work)
  */
 u64 bench_burst_start(u64 lead)
 {
-	u64 near = 1ULL << (twheel_tick_shift() + TWHEEL_BITS);
-	u64 far = near << TWHEEL_BITS;
+	u64 near = 1ULL << (twheel_tick_shift() + LEVEL_BITS);
+	u64 far = near << LEVEL_BITS;
 	u64 now = ktime_get_ns();
 
 	if (lead + 2 * near < far && now % far + lead + 2 * near >= far)
@@ -257,7 +260,7 @@ u64 bench_burst_start(u64 lead)
 int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
 {
 	u64 tick = 1ULL << twheel_tick_shift();
-	u64 slot = round_up(start, tick << TWHEEL_BITS);
+	u64 slot = round_up(start, tick << LEVEL_BITS);
 	u64 when = slot + BURST_TICK * tick;
 	unsigned long k;
 	int ret;
