@@ -14,8 +14,8 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "context.h"
-#include "engine.h"
+#include "device/context.h"
+#include "core/core.h"
 
 static struct dentry *root;
 

@@ -4,11 +4,11 @@
  */
 #include <linux/module.h>
 
-#include "context.h"
-#include "engine.h"
-#include "rules.h"
-#include "timekeeper.h"
-#include "watch.h"
+#include "device/context.h"
+#include "core/core.h"
+#include "rules/rules.h"
+#include "device/timekeeper.h"
+#include "tcp/watch.h"
 
 static int __init twheel_module_init(void)
 {

@@ -17,8 +17,8 @@
 #include <linux/tracepoint.h>
 #include <net/inet_sock.h>
 
-#include "base.h"
-#include "watch.h"
+#include "core/cpu_base.h"
+#include "tcp/watch.h"
 
 struct twheel_limits;
 

@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 
 #include "bench.h"
-#include "compat.h"
+#include "lib/compat.h"
 
 /* Timers that are expired in one softirq, as many as the wheel does by default. */
 #define BUDGET	4096

@@ -16,7 +16,7 @@
 #include <linux/string.h>
 
 #include "bench.h"
-#include "ioctl.h"
+#include "lib/ioctl.h"
 
 /* What a run needs for each timer, besides its object: arrays, entries, and so on. */
 #define BYTES_PER_TIMER	128

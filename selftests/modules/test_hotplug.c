@@ -11,7 +11,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
-#include "compat.h"
+#include "lib/compat.h"
 #include "test.h"
 
 #define MOST 100000

@@ -6,7 +6,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include "compat.h"
+#include "lib/compat.h"
 #include "test.h"
 
 #define TIMERS		1000

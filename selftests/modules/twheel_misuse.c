@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "compat.h"
+#include "lib/compat.h"
 #include "twheel.h"
 
 #define HOUR_NS		(3600ULL * NSEC_PER_SEC)

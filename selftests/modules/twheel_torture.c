@@ -30,7 +30,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "../../module/twheel.h"
+#include "twheel.h"
 
 static uint seconds = 10;
 module_param(seconds, uint, 0444);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What module/wheel.c uses of the kernel's headers, for userspace. Each header
+ * What module/core/wheel.c uses of the kernel's headers, for userspace. Each header
  * in linux/ beside this one includes it.
  */
 #ifndef _KERNEL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: module/wheel.c natively, in userspace, beside libev and a limit line
+ * bench-user: module/core/wheel.c natively, in userspace, beside libev and a limit line
  *
  * The command line, and what comes after what.
  */
@@ -13,7 +13,7 @@ const char *argp_program_version = "bench-user " TWHEEL_VERSION;
 static const struct argp argp = {
 	.children	= common_options,
 	.doc		=
-		"Measures the timing wheel of module/wheel.c in userspace: with 10k, 1M and 4M timers, each 9 times, unless told otherwise.",
+		"Measures the timing wheel of module/core/wheel.c in userspace: with 10k, 1M and 4M timers, each 9 times, unless told otherwise.",
 };
 
 static void compare(const struct common_setup *setup)

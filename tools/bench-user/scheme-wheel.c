@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: module/wheel.c, called as module/engine.c calls it for a timer that is
+ * bench-user: module/core/wheel.c, called as module/core/timer.c calls it for a timer that is
  * armed and moved on its own CPU
  *
  * The functions up to twheel_cancel() are what remains of the engine's when softirqs
@@ -30,7 +30,7 @@ struct timer {
 	void			(*function)(struct timer *timer);
 };
 
-_Static_assert(sizeof(struct timer) == 40, "as in module/twheel.h");
+_Static_assert(sizeof(struct timer) == 40, "as in module/include/twheel.h");
 
 /**
  * struct base - what a CPU has

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench: the kernel's hrtimers, one for each object
+ *
+ * A struct hrtimer fills a cache line, so it does not fit into an object. Objects of
+ * two lines would change what memory costs all other schemes. So the hrtimers are an
+ * array beside the objects: an operation touches one line, and a callback two, as if
+ * the object were larger.
+ */
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+
+#include "bench.h"
+#include "lib/compat.h"
+
+/* Pinned like the timers of the other schemes: callbacks come on the run's CPU. */
+#define MODE	HRTIMER_MODE_ABS_PINNED_SOFT
+
+static struct hrtimer *timers;
+static struct bench_obj *objs;
+
+static int setup(const struct bench_work *work)
+{
+	objs = work->pass.objs;
+	timers = bench_alloc(work->nr, sizeof(*timers));
+	return timers ? 0 : -ENOMEM;
+}
+
+static void teardown(void)
+{
+	kvfree(timers);
+}
+
+static __always_inline struct hrtimer *timer_of(struct bench_obj *obj)
+{
+	return &timers[obj - objs];
+}
+
+/*
+ * Those that come due one after the other have an interrupt each, for as long as the
+ * callbacks keep up. Timers of one moment have one.
+ */
+static u64 align(u64 ns)
+{
+	return ns;
+}
+
+static enum hrtimer_restart fired(struct hrtimer *timer)
+{
+	bench_fired(&objs[timer - timers]);
+	return HRTIMER_NORESTART;
+}
+
+static __always_inline int init_one(struct bench_obj *obj, u64 when)
+{
+	hrtimer_setup(timer_of(obj), fired, CLOCK_MONOTONIC, MODE);
+	return 0;
+}
+
+static __always_inline int add_one(struct bench_obj *obj, u64 when)
+{
+	hrtimer_start(timer_of(obj), ns_to_ktime(when), MODE);
+	return 0;
+}
+
+static __always_inline int pending_one(struct bench_obj *obj, u64 when)
+{
+	return hrtimer_is_queued(timer_of(obj));
+}
+
+static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
+{
+	int pending = pending_one(obj, when);
+
+	add_one(obj, when);
+	return pending;
+}
+
+static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
+{
+	return hrtimer_try_to_cancel(timer_of(obj)) > 0;
+}
+
+static __always_inline int stop_one(struct bench_obj *obj, u64 when)
+{
+	return hrtimer_cancel(timer_of(obj));
+}
+
+DEFINE_BENCH_TIMERS(hrtimer,
+		    .object_size = 0,
+		    .align = align,
+		    .setup = setup,
+		    .teardown = teardown);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: the engine, as the rest of the module sees it
+ */
+#ifndef _TWHEEL_ENGINE_H
+#define _TWHEEL_ENGINE_H
+
+#include "twheel.h"
+#include "wheel.h"
+
+struct mem_cgroup;
+
+/* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
+#define TWHEEL_LATE_BUCKETS	64
+
+/**
+ * struct twheel_counts - what has happened on a CPU
+ * @adds:	timers armed that were not pending
+ * @cancels:	pending timers cancelled
+ * @remote_cancels: those of them that were on another CPU's wheel
+ * @rearms:	pending timers armed anew
+ * @ticks:	calls of the hrtimer
+ * @empty_ticks:	those in which no timer expired
+ * @late:	expiries by nanoseconds after the deadline: bucket b counts those of
+ *		less than 2^(b+1) ns
+ */
+struct twheel_counts {
+	u64	adds;
+	u64	cancels;
+	u64	remote_cancels;
+	u64	rearms;
+	u64	ticks;
+	u64	empty_ticks;
+	u64	late[TWHEEL_LATE_BUCKETS];
+};
+
+/**
+ * struct twheel_snapshot - a copy of a base's numbers
+ * @counts:	see struct twheel_counts
+ * @wheel:	see struct twheel_stats
+ * @expiries:	callbacks called
+ * @pending:	timers pending
+ */
+struct twheel_snapshot {
+	struct twheel_counts	counts;
+	struct twheel_stats	wheel;
+	u64			expiries;
+	u64			pending;
+};
+
+/**
+ * struct twheel_level - what is filed on a level of a wheel
+ * @slots:	slots with something in them
+ * @chunks:	chunks in these
+ * @timers:	timers in these
+ * @more:	there are more chunks and timers than were counted
+ */
+struct twheel_level {
+	unsigned long	slots;
+	unsigned long	chunks;
+	unsigned long	timers;
+	bool		more;
+};
+
+/* timer.c: the in-kernel API for callers that have softirqs off */
+void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_cancel_bhoff(struct twheel_timer *timer);
+
+/* cpu_base.c, stats.c, pages.c */
+void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
+int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
+void twheel_pages_look(void);
+struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer);
+void twheel_payer_end(struct mem_cgroup *other);
+int twheel_engine_init(void);
+void twheel_engine_exit(void);
+
+#endif /* _TWHEEL_ENGINE_H */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: one CPU's wheel and what drives it: how timer.c, expiry.c and hotplug.c get
+ * at it
+ */
+#ifndef _TWHEEL_BASE_H
+#define _TWHEEL_BASE_H
+
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+
+#include "lib/compat.h"
+#include "core.h"
+#include "lib/inject.h"
+#include "twheel.h"
+#include "wheel.h"
+
+/* Chunks worked off, or moved, in one go, at most. */
+#define TWHEEL_PORTION		32U
+
+/* With fewer free chunks than this, a page is added: each entry may need one. */
+#define TWHEEL_CHUNKS_LOW	(TWHEEL_PORTION * TWHEEL_CHUNK_CELLS)
+
+/* So many a task leaves to the softirqs: see pages.c. */
+#define TWHEEL_CHUNKS_LOW_TASK	(TWHEEL_CHUNKS_LOW + TWHEEL_PAGE_CHUNKS + 1)
+
+/**
+ * struct twheel_base - one CPU's wheel and what drives it
+ * @cpu:	the CPU; constant
+ * @expiring:	the hrtimer's function is at work: it will program the hrtimer, so
+ *		nobody else has to
+ * @running:	the timer whose callback is being called, or was called last by the
+ *		hrtimer's function, which is still at work; or NULL. Read by any CPU
+ * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
+ * @rests_until: when expiry goes on with what is overdue, in nanoseconds, as it has taken long
+ * @portion:	chunks worked off in one go: fewer, as long as callbacks take long
+ * @behind:	how many nanoseconds it is past the time until which timers are due, plus one
+ * @counts:	statistics
+ * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
+ *		only, but for the callbacks of a CPU that is going down
+ * @lock:	guards all of this but @running, and @wheel, and the timers that name
+ *		this CPU as their owner, against other tasks and softirqs of this CPU
+ *		(PREEMPT_RT only). Taken in process and softirq context with softirqs
+ *		off; never held for a callback. Outside of @wheel.lock
+ * @waiters:	how many twheel_cancel_sync() wait for a callback (PREEMPT_RT only)
+ * @expiry_lock: held while callbacks are called, so that who waits for one lends
+ *		it his priority (PREEMPT_RT only). Taken outside of @lock
+ * @wheel:	the timers
+ * @isolated:	the CPU is to be left alone: timers that it arms go to another one's wheel.
+ *		Constant
+ * @sent:	something was sent to the inbox, and the hrtimer's function has not looked
+ *		into it since; it will by the next tick. Set and cleared under @wheel.lock;
+ *		the CPU itself reads it without, and sets it again
+ * @calls:	how many calls by @csd are on their way, or not yet over
+ * @csd:	has the CPU see to @sent; called under @wheel.lock
+ *
+ * Without PREEMPT_RT all of this but @running and @wheel.lock's is the CPU's own:
+ * see twheel_base_enter().
+ */
+struct twheel_base {
+	unsigned int		cpu;
+	bool			expiring;
+	struct twheel_timer	*running;
+	u64			programmed;
+	u64			rests_until;
+	unsigned int		portion;
+	u64			behind;
+	struct twheel_counts	counts;
+	struct hrtimer		hrtimer;
+#ifdef CONFIG_PREEMPT_RT
+	spinlock_t		lock;
+	atomic_t		waiters;
+	spinlock_t		expiry_lock;
+#endif
+	struct twheel		wheel;
+	bool			isolated;
+	bool			sent;
+	atomic_t		calls;
+	call_single_data_t	csd;
+};
+
+/* Each possible CPU's base. Constant between init and exit. */
+DECLARE_PER_CPU(struct twheel_base *, twheel_bases);
+
+/* pages.c */
+int twheel_pages_init(void);
+void twheel_pages_stop(void);
+void twheel_pages_exit(void);
+bool twheel_pages_supply(void);
+void twheel_pages_drain(struct twheel *wheel);
+
+/* expiry.c */
+int twheel_expiry_init(void);
+enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
+void twheel_expiry_program(struct twheel_base *base);
+void twheel_expiry_call(struct twheel_base *base);
+void twheel_expiry_called(void *arg);
+
+/* timer.c */
+u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
+void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
+int twheel_base_stop(struct twheel_timer *timer);
+
+/* hotplug.c */
+int twheel_hotplug_init(void);
+void twheel_hotplug_exit(void);
+
+static inline struct twheel_base *twheel_base_of(unsigned int cpu)
+{
+	return per_cpu(twheel_bases, cpu);
+}
+
+/* The base that a timer belongs to; another CPU may just be burying it. */
+static inline struct twheel_base *twheel_base_owner(const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	return twheel_base_of(READ_ONCE(timer->node.owner));
+}
+
+/* Is a timer this CPU's: on its wheel, or last there? */
+static __always_inline bool twheel_base_owns(const struct twheel_base *base,
+					     const struct twheel_timer *timer)
+{
+	/* Pairs with the WRITE_ONCE()s of @owner. */
+	return READ_ONCE(timer->node.owner) == base->cpu;
+}
+
+/* The tick that it is now. */
+static inline u64 twheel_base_now(const struct twheel_base *base)
+{
+	return ktime_get_ns() >> base->wheel.shift;
+}
+
+/* Is the timer's callback being called, or about to be? */
+static inline bool twheel_base_running(const struct twheel_base *base,
+				       const struct twheel_timer *timer)
+{
+	/* Pairs with the stores in expiry.c. */
+	return smp_load_acquire(&base->running) == timer;
+}
+
+/*
+ * Has lockdep warn of a call from a hard interrupt, which may have come in the middle of another
+ * one's work on the wheel.
+ */
+static __always_inline void twheel_base_assert_context(void)
+{
+	lockdep_assert_once(!in_hardirq());
+}
+
+/*
+ * twheel_base_enter() and _leave() enclose what is done to this CPU's base outside of
+ * the hrtimer's function, and _lock() and _unlock() what that does to it. A softirq does
+ * not come while interrupts are off, and runs to its end before any task goes on: so to
+ * keep interrupts off is all that it takes, and cheaper than to keep off softirqs. Who
+ * keeps these off already has nothing to do: _enter_bhoff() and _leave_bhoff(). With
+ * PREEMPT_RT a softirq is a thread that others interrupt, so there it takes a lock.
+ */
+#ifdef CONFIG_PREEMPT_RT
+static inline void twheel_base_lock(struct twheel_base *base)
+	__acquires(&base->lock)
+{
+	spin_lock_bh(&base->lock);
+}
+
+static inline void twheel_base_unlock(struct twheel_base *base)
+	__releases(&base->lock)
+{
+	spin_unlock_bh(&base->lock);
+}
+
+static inline struct twheel_base *twheel_base_enter(unsigned long *flags)
+{
+	struct twheel_base *base;
+
+	twheel_base_assert_context();
+	migrate_disable();
+	base = __this_cpu_read(twheel_bases);
+	twheel_base_lock(base);
+	*flags = 0;
+	return base;
+}
+
+static inline void twheel_base_leave(struct twheel_base *base, unsigned long flags)
+{
+	twheel_base_unlock(base);
+	migrate_enable();
+}
+
+static inline struct twheel_base *twheel_base_enter_bhoff(void)
+{
+	unsigned long flags;
+
+	return twheel_base_enter(&flags);
+}
+
+static inline void twheel_base_leave_bhoff(struct twheel_base *base)
+{
+	twheel_base_leave(base, 0);
+}
+
+/* Lets the owner of a base finish what it has begun. */
+static inline void twheel_base_await(struct twheel_base *base)
+{
+	twheel_base_lock(base);
+	twheel_base_unlock(base);
+}
+#else
+static inline void twheel_base_lock(struct twheel_base *base) { }
+static inline void twheel_base_unlock(struct twheel_base *base) { }
+
+static __always_inline struct twheel_base *twheel_base_enter(unsigned long *flags)
+{
+	twheel_base_assert_context();
+	local_irq_save(*flags);
+	return __this_cpu_read(twheel_bases);
+}
+
+static __always_inline void twheel_base_leave(struct twheel_base *base, unsigned long flags)
+{
+	local_irq_restore(flags);
+}
+
+static __always_inline struct twheel_base *twheel_base_enter_bhoff(void)
+{
+	lockdep_assert_in_softirq();
+	return __this_cpu_read(twheel_bases);
+}
+
+static __always_inline void twheel_base_leave_bhoff(struct twheel_base *base) { }
+
+static inline void twheel_base_await(struct twheel_base *base)
+{
+	cpu_relax();
+}
+#endif
+
+/*
+ * Gives this CPU's wheel a page of chunks when few are left, or %TWHEEL_FREE_ASK is set. Returns
+ * whether timers are to be filed on it: an isolated CPU's never has any.
+ */
+static __always_inline bool twheel_base_supply(void)
+{
+	struct twheel_base *base = raw_cpu_read(twheel_bases);
+
+	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
+	if (unlikely((long)data_race(base->wheel.stats.free) < (long)TWHEEL_CHUNKS_LOW_TASK))
+		return twheel_pages_supply();
+	return true;
+}
+
+/*
+ * A timer has been filed on this CPU's wheel, which is going to come to it at @time. Sees to it
+ * that it does. Returns when that is.
+ */
+static __always_inline u64 twheel_base_filed(struct twheel_base *base, struct twheel_timer *timer,
+					     u64 expires, u64 time)
+{
+	if (unlikely(time < base->programmed) && !base->expiring)
+		time = twheel_base_file_first(base, timer, expires);
+	return time;
+}
+
+/*
+ * Files a timer that has no entry, on this CPU's wheel. Returns when the wheel comes to
+ * it.
+ */
+static __always_inline u64 twheel_base_file(struct twheel_base *base,
+					    struct twheel_timer *timer, u64 expires)
+{
+	return twheel_base_filed(base, timer, expires,
+				 twheel_file(&base->wheel, &timer->node, expires));
+}
+
+#endif /* _TWHEEL_BASE_H */

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the timers of a CPU that is gone
+ *
+ * When a CPU goes, the hrtimer code moves its hrtimers to another one. There the wheel's
+ * hrtimer works by proxy for the wheel, which nobody else touches: nothing of the CPU
+ * runs any more.
+ *
+ * If somebody has taken the CPU off, its timers are moved then: it may stay away. For a
+ * suspend all CPUs but one go, and come back soon, so the timers stay where they are.
+ * While they are away, the proxy goes on. Its work ends before anything runs on a CPU
+ * that comes back, so a wheel never has two owners:
+ *
+ *	cpu_dead()	after the CPU has gone, on another: the proxy is at work
+ *	cpu_coming()	before the CPU comes, on another: the proxy's work is over
+ *	cpu_back()	on the CPU: it sets its hrtimer itself
+ *
+ * What runs on the CPU before cpu_back() may arm a timer, and that sets the hrtimer,
+ * too. The timers of a CPU that does not come back are moved when the system has
+ * resumed, by resumed().
+ */
+#include <linux/bottom_half.h>
+#include <linux/cpu.h>
+#include <linux/sched.h>
+#include <linux/suspend.h>
+
+#include "cpu_base.h"
+
+static enum cpuhp_state dead_state, online_state;
+
+/* Files a dead CPU's timer here; or where this CPU's timers go, if it is isolated. */
+static void move_here(struct twheel_base *dead, struct twheel_base *live,
+		      struct twheel_node *node)
+{
+	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
+	struct twheel_base *other = live->isolated ? twheel_base_elsewhere(timer) : NULL;
+
+	dead->wheel.stats.removed++;
+	if (other) {
+		twheel_base_give(other, timer);
+		return;
+	}
+	/* Pairs with the READ_ONCE()s of @owner. */
+	WRITE_ONCE(node->owner, live->cpu);
+	twheel_base_file(live, timer, node->deadline);
+}
+
+/* Moves some of a dead CPU's timers here. Returns whether there may be more. */
+static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
+{
+	struct twheel *wheel = &dead->wheel;
+	struct twheel_chunk *chunk = twheel_chunk_get(wheel);
+	struct twheel_node *node;
+	unsigned int i;
+
+	if (chunk) {
+		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+			node = twheel_cell_empty(&chunk->cell[i]);
+			if (node)
+				move_here(dead, live, node);
+		}
+		twheel_chunk_put(wheel, chunk);
+		return true;
+	}
+	node = twheel_unspill(wheel, &wheel->work_spill) ?: twheel_receive(wheel);
+	if (node) {
+		move_here(dead, live, node);
+		return true;
+	}
+	return twheel_advance(wheel, TWHEEL_NEVER - 1);
+}
+
+/* Moves all timers of a CPU that is gone here. Its hrtimer has been cancelled. */
+static void bury(struct twheel_base *dead)
+{
+	struct twheel_base *live;
+	unsigned long flags;
+	unsigned int i;
+	bool more;
+
+	twheel_settle(&dead->wheel);
+	do {
+		twheel_base_supply();
+		live = twheel_base_enter(&flags);
+		for (more = true, i = 0; more && i < TWHEEL_PORTION; i++)
+			more = bury_some(dead, live);
+		twheel_base_leave(live, flags);
+		twheel_inject(TWHEEL_POINT_BURY);
+		cond_resched();
+	} while (more);
+	twheel_reset(&dead->wheel, twheel_base_now(dead));
+	twheel_pages_drain(&dead->wheel);
+	dead->programmed = TWHEEL_NEVER;
+	/* Nothing is sent to a CPU that is gone, unless a callback runs by proxy. */
+	WRITE_ONCE(dead->sent, false);
+}
+
+/* Has the hrtimer of a CPU that is gone work for it on this one. It has been cancelled. */
+static void work_by_proxy(struct twheel_base *dead)
+{
+	local_bh_disable();
+	twheel_base_lock(dead);
+	twheel_expiry_program(dead);
+	twheel_base_unlock(dead);
+	local_bh_enable();
+}
+
+/*
+ * Called on a live CPU when @cpu is gone, or has not come up after cpu_coming(). Until
+ * here the hrtimer has expired its timers elsewhere, unless it was cancelled there.
+ */
+static int cpu_dead(unsigned int cpu)
+{
+	struct twheel_base *dead = twheel_base_of(cpu);
+
+	hrtimer_cancel(&dead->hrtimer);
+	if (cpuhp_tasks_frozen)
+		work_by_proxy(dead);
+	else
+		bury(dead);
+	return 0;
+}
+
+/* Called on a live CPU before @cpu comes up. */
+static int cpu_coming(unsigned int cpu)
+{
+	struct twheel_base *base = twheel_base_of(cpu);
+
+	hrtimer_cancel(&base->hrtimer);
+	base->programmed = TWHEEL_NEVER;
+	return 0;
+}
+
+/* Called on @cpu. */
+static int cpu_back(unsigned int cpu)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+
+	base = twheel_base_enter(&flags);
+	if (!base->expiring)
+		twheel_expiry_program(base);
+	twheel_base_leave(base, flags);
+	return 0;
+}
+
+/* Moves the timers of the CPUs that a suspend, or what was tried of it, has not brought back. */
+static int resumed(struct notifier_block *notifier, unsigned long event, void *unused)
+{
+	struct twheel_base *base;
+	unsigned int cpu;
+
+	if (event != PM_POST_SUSPEND && event != PM_POST_HIBERNATION && event != PM_POST_RESTORE)
+		return NOTIFY_DONE;
+	cpus_read_lock();
+	for_each_possible_cpu(cpu) {
+		if (cpu_online(cpu))
+			continue;
+		base = twheel_base_of(cpu);
+		hrtimer_cancel(&base->hrtimer);
+		bury(base);
+	}
+	cpus_read_unlock();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block resume_notifier = { .notifier_call = resumed };
+
+/**
+ * twheel_hotplug_init - from now on, move the timers of CPUs that go
+ *
+ * Return: 0, or an errno.
+ */
+int twheel_hotplug_init(void)
+{
+	int ret;
+
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel:dead", cpu_coming,
+					cpu_dead);
+	if (ret < 0)
+		return ret;
+	dead_state = ret;
+	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "twheel:online",
+					cpu_back, NULL);
+	if (ret < 0)
+		goto err_dead;
+	online_state = ret;
+	ret = register_pm_notifier(&resume_notifier);
+	if (ret)
+		goto err_online;
+	return 0;
+
+err_online:
+	cpuhp_remove_state_nocalls(online_state);
+err_dead:
+	cpuhp_remove_state_nocalls(dead_state);
+	return ret;
+}
+
+/**
+ * twheel_hotplug_exit - no more of that; no timer is armed any more
+ */
+void twheel_hotplug_exit(void)
+{
+	unregister_pm_notifier(&resume_notifier);
+	cpuhp_remove_state_nocalls(online_state);
+	cpuhp_remove_state_nocalls(dead_state);
+}

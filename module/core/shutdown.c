@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: timers that are never to be armed again
+ *
+ * Such a timer's place is %TWHEEL_SHUT. What arms a timer looks at its place anyway, to see
+ * whether it is armed already, and finds out by the same comparison.
+ */
+#include <linux/export.h>
+
+#include "cpu_base.h"
+
+/* The timer is not pending, and expiry is done with its place. Other calls are kept off. */
+static void shut(struct twheel_timer *timer)
+{
+	/* Pairs with the READ_ONCE()s in timer.c. */
+	WRITE_ONCE(timer->node.place, TWHEEL_SHUT);
+}
+
+/**
+ * twheel_shutdown - disarm a timer for good
+ * @timer:	the timer
+ *
+ * From here on nothing arms the timer, until twheel_timer_init() is called for it anew:
+ * twheel_add(), twheel_add_on() and twheel_rearm() return an error, and all other calls find a
+ * timer that is not armed. A callback that is running goes on: before the timer is freed, call
+ * twheel_shutdown_sync() without the lock that this is called with.
+ *
+ * Context: process or softirq. Serialised with other calls for @timer. With
+ * PREEMPT_RT, preemptible.
+ * Return: as twheel_cancel().
+ */
+int twheel_shutdown(struct twheel_timer *timer)
+{
+	int pending = twheel_cancel(timer);
+
+	shut(timer);
+	return pending;
+}
+EXPORT_SYMBOL_GPL(twheel_shutdown);
+
+/**
+ * twheel_shutdown_sync - disarm a timer for good and wait for its callback
+ * @timer:	the timer
+ *
+ * When this returns the timer is not armed, its callback not running, and nothing arms it
+ * again: see twheel_shutdown(). The timer may be freed, unless others may still call
+ * something for it. Its callback must not take a lock that the caller holds, as for
+ * twheel_cancel_sync().
+ *
+ * To end a timer that others arm under the lock of its object, call twheel_shutdown() under that
+ * lock, and then this without it.
+ *
+ * Context: process or softirq. Not to be called by the timer's own callback. Serialised with
+ * other calls for @timer, unless it is shut down already; but not with those of the timer's own
+ * callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
+ * Return: as twheel_cancel_sync().
+ */
+int twheel_shutdown_sync(struct twheel_timer *timer)
+{
+	int pending = twheel_cancel_sync(timer);
+
+	shut(timer);
+	return pending;
+}
+EXPORT_SYMBOL_GPL(twheel_shutdown_sync);

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the timers of a context by key
+ *
+ * A hash table with chains. It is charged to the program, and no call does more than a few
+ * steps to it, which is why it is not one of the kernel's: those get their memory in a worker of
+ * their own, charged to nobody, and all at once.
+ *
+ * It grows by linear hashing, bucket by bucket: of a table with n buckets, the bucket of a hash is
+ * its lower bits, as many as it takes to number them all; where that is n or more, one bit less. A
+ * key that makes the table too full adds bucket n, which gets some of what is in the bucket that
+ * differs in this bit only. Buckets lie in segments of a page each, which are there before they
+ * are used: so growing needs no memory, and a key that finds no room sends for another segment.
+ * Chains are as short as chance has it, as a program does not know the key of the hash.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+
+#include "context.h"
+#include "lib/memory.h"
+
+/* Buckets of a segment. */
+#define BUCKETS		(PAGE_SIZE / sizeof(struct twheel_keyed_timer *))
+
+static u32 hash_of(const struct twheel_keys *keys, u64 key)
+{
+	return hsiphash_2u32(key, key >> 32, &keys->secret);
+}
+
+static struct twheel_keyed_timer **bucket_at(const struct twheel_keys *keys, u32 i)
+{
+	return &keys->segments[i / BUCKETS][i % BUCKETS];
+}
+
+/* The bucket that a key belongs into. There is at least one. */
+static struct twheel_keyed_timer **bucket_of(const struct twheel_keys *keys, u64 key)
+{
+	u32 i = hash_of(keys, key) & keys->mask;
+
+	return bucket_at(keys, i < keys->nr_buckets ? i : i & (keys->mask >> 1));
+}
+
+/* Adds a bucket, for which there is memory. */
+static void add_bucket(struct twheel_keys *keys)
+{
+	struct twheel_keyed_timer **from, **to, *kt;
+	u32 new = keys->nr_buckets;
+
+	if (!new) {
+		keys->nr_buckets = 1;
+		return;
+	}
+	if (new > keys->mask)
+		keys->mask = 2 * keys->mask + 1;
+	from = bucket_at(keys, new & (keys->mask >> 1));
+	to = bucket_at(keys, new);
+	keys->nr_buckets++;
+	while ((kt = *from)) {
+		if ((hash_of(keys, kt->key) & keys->mask) != new) {
+			from = &kt->next;
+			continue;
+		}
+		*from = kt->next;
+		kt->next = *to;
+		*to = kt;
+	}
+}
+
+/* The link that leads to a timer with a key. */
+static struct twheel_keyed_timer **link_to(const struct twheel_keys *keys,
+					   const struct twheel_keyed_timer *kt)
+{
+	struct twheel_keyed_timer **link = bucket_of(keys, kt->key);
+
+	while (*link != kt)
+		link = &(*link)->next;
+	return link;
+}
+
+/* Makes room for another segment in the list of them, which only changes under @grow_lock. */
+static int make_room(struct twheel_context *ctx)
+{
+	struct twheel_keys *keys = &ctx->keys;
+	u32 room = keys->room ? 2 * keys->room : 4;
+	struct twheel_keyed_timer ***segments, ***old = keys->segments;
+
+	if (keys->nr_segments < keys->room)
+		return 0;
+	segments = kvcalloc(room, sizeof(*segments), TWHEEL_GFP_USER);
+	if (!segments)
+		return -ENOMEM;
+	if (keys->nr_segments)
+		memcpy(segments, old, keys->nr_segments * sizeof(*segments));
+	spin_lock_bh(&ctx->lock);
+	keys->segments = segments;
+	keys->room = room;
+	spin_unlock_bh(&ctx->lock);
+	kvfree(old);
+	return 0;
+}
+
+static int add_segment(struct twheel_context *ctx)
+{
+	struct twheel_keys *keys = &ctx->keys;
+	struct twheel_keyed_timer **segment;
+	int ret = make_room(ctx);
+
+	if (ret)
+		return ret;
+	segment = (void *)__get_free_page(TWHEEL_GFP_USER | __GFP_ZERO);
+	if (!segment)
+		return -ENOMEM;
+	if (!keys->nr_segments)
+		get_random_bytes(&keys->secret, sizeof(keys->secret));
+	spin_lock_bh(&ctx->lock);
+	keys->segments[keys->nr_segments++] = segment;
+	spin_unlock_bh(&ctx->lock);
+	return 0;
+}
+
+/**
+ * twheel_keys_room - is there room for another key?
+ * @ctx:	the context
+ *
+ * Context: with the context's lock held.
+ * Return: whether twheel_keys_insert() may be called; if not, call twheel_keys_grow().
+ */
+bool twheel_keys_room(const struct twheel_context *ctx)
+{
+	return ctx->keys.nr < (u64)ctx->keys.nr_segments * BUCKETS;
+}
+
+/**
+ * twheel_keys_grow - see to it that there is room for another key, for the moment
+ * @ctx:	the context
+ *
+ * Context: process; may sleep.
+ * Return:
+ * * %0		- there was some when this looked
+ * * %-ENOMEM	- no memory
+ * * %-EINTR	- the task is being killed
+ */
+int twheel_keys_grow(struct twheel_context *ctx)
+{
+	bool has_room;
+	int ret;
+
+	ret = mutex_lock_killable(&ctx->grow_lock);
+	if (ret)
+		return ret;
+	/* Whoever held the lock may have made some. */
+	spin_lock_bh(&ctx->lock);
+	has_room = twheel_keys_room(ctx);
+	spin_unlock_bh(&ctx->lock);
+	if (!has_room)
+		ret = add_segment(ctx);
+	mutex_unlock(&ctx->grow_lock);
+	return ret;
+}
+
+/**
+ * twheel_keys_destroy - forget all keys
+ * @ctx:	the context, whose end has come
+ *
+ * Context: process; may sleep.
+ */
+void twheel_keys_destroy(struct twheel_context *ctx)
+{
+	u32 i;
+
+	for (i = 0; i < ctx->keys.nr_segments; i++) {
+		free_page((unsigned long)ctx->keys.segments[i]);
+		cond_resched();
+	}
+	kvfree(ctx->keys.segments);
+}
+
+/**
+ * twheel_keys_insert - give a timer a key
+ * @ctx:	the context, which has room for it
+ * @ut:		the timer, of a kind that has room for it
+ * @key:	a key that no other timer of the context has
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key)
+{
+	struct twheel_keyed_timer *kt = twheel_keyed(ut), **bucket;
+	struct twheel_keys *keys = &ctx->keys;
+
+	lockdep_assert_held(&ctx->lock);
+	if (++keys->nr > keys->nr_buckets)
+		add_bucket(keys);
+	bucket = bucket_of(keys, key);
+	kt->key = key;
+	kt->next = *bucket;
+	*bucket = kt;
+	ut->node.state |= TWHEEL_HASHED;
+}
+
+/**
+ * twheel_keys_replace - give a timer the key of another one
+ * @ctx:	the context
+ * @old:	a timer that has a key, and loses it
+ * @ut:		the timer, of a kind that has room for it
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+			 struct twheel_user_timer *ut)
+{
+	struct twheel_keyed_timer *kt = twheel_keyed(ut);
+
+	lockdep_assert_held(&ctx->lock);
+	kt->key = twheel_keyed(old)->key;
+	*link_to(&ctx->keys, twheel_keyed(old)) = kt;
+	kt->next = twheel_keyed(old)->next;
+	old->node.state &= ~TWHEEL_HASHED;
+	ut->node.state |= TWHEEL_HASHED;
+}
+
+/**
+ * twheel_keys_remove - take a timer's key away
+ * @ctx:	the context
+ * @ut:		a timer that has one
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	lockdep_assert_held(&ctx->lock);
+	*link_to(&ctx->keys, twheel_keyed(ut)) = twheel_keyed(ut)->next;
+	ctx->keys.nr--;
+	ut->node.state &= ~TWHEEL_HASHED;
+}
+
+/**
+ * twheel_keys_find - find a timer by its key
+ * @ctx:	the context
+ * @key:	any number
+ *
+ * Context: with the context's lock held, which keeps the timer from being freed.
+ * Return: the timer, in whatever state; or NULL.
+ */
+struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key)
+{
+	struct twheel_keyed_timer *kt;
+
+	lockdep_assert_held(&ctx->lock);
+	if (!ctx->keys.nr)
+		return NULL;
+	for (kt = *bucket_of(&ctx->keys, key); kt; kt = kt->next)
+		if (kt->key == key)
+			return &kt->ut;
+	return NULL;
+}
+
+/**
+ * twheel_keys_bytes - how much memory the table of keys takes
+ * @ctx:	the context
+ *
+ * Context: with the context's lock held.
+ * Return: bytes.
+ */
+u64 twheel_keys_bytes(const struct twheel_context *ctx)
+{
+	return (u64)ctx->keys.nr_segments * PAGE_SIZE +
+	       ctx->keys.room * sizeof(*ctx->keys.segments);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: timers that a context's share of the softirq (share.h) is not enough for
+ *
+ * They wait in a list for a worker to look at them, a portion at a time. Between two portions
+ * of a context all others of the user have their turn: see users.c.
+ *
+ * For the program a timer that is postponed is pending. Whatever comes first takes it out of
+ * the list: the worker, a cancel, a re-arm, or the end of its connection.
+ */
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include <linux/workqueue.h>
+
+#include "context.h"
+#include "core/core.h"
+
+/* Timers looked at before the lock is let go of. */
+#define PORTION	32
+
+static void postpone(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	ctx->stats.postponed++;
+	twheel_set_state(ut, TWHEEL_POSTPONED);
+	if (list_empty(&ctx->postponed))
+		queue_work(ctx->user->queue, &ctx->postponed_work);
+	list_add_tail(&ut->node.link, &ctx->postponed);
+}
+
+/**
+ * twheel_postpone - leave a timer that has come up to the worker, if that is due
+ * @ctx:	the context
+ * @rt:		the timer, which is not armed any more
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: softirq, with the context's lock held.
+ * Return: whether it was postponed, as it might have to be armed anew, and nothing is left of the
+ * context's share.
+ */
+bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
+{
+	if (!(rt->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED)) ||
+	    twheel_share_left(&ctx->share, now))
+		return false;
+	postpone(ctx, &rt->kt.ut);
+	return true;
+}
+
+/**
+ * twheel_arm_anew - arm a timer of the kernel's own accord
+ * @ctx:	the context
+ * @ut:		the timer, armed or not; not in the list of events
+ * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
+ * @now:	the time, likewise
+ *
+ * Who has opened the context is charged. In a softirq that is from the context's share; when
+ * nothing is left of it, it is for the worker.
+ *
+ * Context: process and softirq, with the context's lock held.
+ */
+void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
+		     u64 now)
+{
+	struct mem_cgroup *other;
+
+	if (in_serving_softirq()) {
+		if (!twheel_share_left(&ctx->share, now)) {
+			postpone(ctx, ut);
+			return;
+		}
+		twheel_share_take(&ctx->share, now);
+	}
+	other = twheel_payer_begin(ctx->payer);
+	twheel_user_arm(ut, expires);
+	twheel_payer_end(other);
+}
+
+/**
+ * twheel_postponed_take - take a timer from the worker
+ * @ut:		a timer that is postponed. The caller gives it another state
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_postponed_take(struct twheel_user_timer *ut)
+{
+	list_del(&ut->node.link);
+	/* Where the link was the engine has to find that the timer is not armed. */
+	ut->node.place = 0;
+	twheel_set_state(ut, TWHEEL_FREE);
+}
+
+static void look_at_some(struct work_struct *work)
+{
+	struct twheel_context *ctx = container_of(work, struct twheel_context, postponed_work);
+	struct twheel_user_timer *ut;
+	unsigned int i;
+	u64 now;
+
+	spin_lock_bh(&ctx->lock);
+	now = ktime_get_ns();
+	for (i = 0; i < PORTION && !ctx->closing && !list_empty(&ctx->postponed); i++) {
+		ut = list_first_entry(&ctx->postponed, struct twheel_user_timer, node.link);
+		twheel_postponed_take(ut);
+		twheel_user_due(ctx, ut, now);
+	}
+	/* What comes later finds the list empty, or the work queued. */
+	if (!ctx->closing && !list_empty(&ctx->postponed))
+		queue_work(ctx->user->queue, &ctx->postponed_work);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * twheel_postponed_create - a context is made
+ * @ctx:	the context
+ *
+ * Context: process.
+ */
+void twheel_postponed_create(struct twheel_context *ctx)
+{
+	INIT_LIST_HEAD(&ctx->postponed);
+	INIT_WORK(&ctx->postponed_work, look_at_some);
+}
+
+/**
+ * twheel_postponed_leave - wait for the worker to be done with a context
+ * @ctx:	the context, which is closing
+ *
+ * Context: process; may sleep.
+ */
+void twheel_postponed_leave(struct twheel_context *ctx)
+{
+	cancel_work_sync(&ctx->postponed_work);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the ring: events in memory that the program maps
+ *
+ * The program can write all of it. The kernel believes none of it but @tail, and that only
+ * as far as it makes sense: a program that writes nonsense gets its events late or not at
+ * all, and nobody else is concerned. What else the kernel has to know, it keeps for itself.
+ *
+ * An event is written before @head tells of it, and read before @tail gives its place back:
+ *
+ *	twheel_ring_put()			program
+ *	reads @tail: there is room		reads @head (acquire)
+ *	writes the event			reads the event
+ *	writes @head (release)			writes @tail (release)
+ *
+ * The write of the event depends on the read of @tail, and so comes after it.
+ *
+ * No wake-up is lost. A program that finds the ring empty goes to sleep in poll() or
+ * epoll_wait(), which look once more:
+ *
+ *	expiry					poll
+ *	twheel_ring_put(): head++		puts itself on the context's @waiters
+ *	full barrier (wq_has_sleeper())		full barrier (smp_mb())
+ *	looks whether somebody is on @waiters	twheel_ring_readable(): looks at head
+ *
+ * One of both sees the other. An epoll is always on @waiters; there, the entry that the wake-up
+ * puts into its list is what the next epoll_wait() finds, however late it comes.
+ *
+ * Nor is what did not fit forgotten:
+ *
+ *	expiry: the ring is full		program
+ *	queues the event			reads the events, moves @tail
+ *	sets TWHEEL_RING_WAITING		reads @flags: set, or not yet
+ *	wakes as above				polls, at once or when the ring is empty
+ *
+ * Only poll() moves what waits, and it looks at the queue under the context's lock. So a
+ * program that sleeps is safe whatever it read in @flags, and the flag needs no barrier: it
+ * is for programs that are too busy to sleep, and for those that poll only when they are
+ * woken, as with EPOLLET.
+ */
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "context.h"
+#include "lib/mapping.h"
+#include "lib/memory.h"
+
+#define ENTRIES_MAX	(1U << 20)
+
+/**
+ * struct twheel_ring_buffer - a ring
+ * @mapping:	its memory, a struct twheel_ring
+ * @entries:	how many events it holds, a power of two
+ * @head:	number of events ever written. Written with the context's lock held; read
+ *		without it by poll
+ */
+struct twheel_ring_buffer {
+	struct twheel_mapping	mapping;
+	u32			entries;
+	u32			head;
+};
+
+/* A context's ring, or NULL. With the context's lock held, or a ring known to be there. */
+static struct twheel_ring_buffer *ring_of(const struct twheel_context *ctx)
+{
+	/* Pairs with the smp_store_release() in twheel_ring_create(). */
+	return READ_ONCE(ctx->ring);
+}
+
+static void ring_free(struct twheel_ring_buffer *ring)
+{
+	twheel_mapping_destroy(&ring->mapping);
+	kfree(ring);
+}
+
+/* Makes a ring. Returns it, or an error pointer. */
+static struct twheel_ring_buffer *ring_make(u32 entries)
+{
+	struct twheel_ring_buffer *ring = kzalloc(sizeof(*ring), TWHEEL_GFP_USER);
+	struct twheel_ring *shared;
+	int ret;
+
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	ret = twheel_mapping_create(&ring->mapping, struct_size(shared, events, entries),
+				    TWHEEL_RING_OFFSET, NULL);
+	if (ret) {
+		kfree(ring);
+		return ERR_PTR(ret);
+	}
+	ring->entries = entries;
+	shared = ring->mapping.memory;
+	shared->mask = entries - 1;
+	return ring;
+}
+
+/**
+ * twheel_ring_create - give a context its ring
+ * @ctx:	the context
+ * @entries:	how many events it is to hold
+ * @event_keys:	from the first one on, events name timers by their keys
+ *
+ * Waits for a read() that is delivering events: its numbers come first.
+ *
+ * Context: process, with the context's @grow_lock held; may sleep.
+ * Return: 0; or
+ * * %-EINVAL	- @entries is not a power of two, or too large
+ * * %-EBUSY	- there is one
+ * * %-ENOMEM	- no memory
+ * * %-EINTR	- the task is being killed
+ */
+int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
+{
+	struct twheel_ring_buffer *ring;
+
+	lockdep_assert_held(&ctx->grow_lock);
+	if (!is_power_of_2(entries) || entries > ENTRIES_MAX)
+		return -EINVAL;
+	if (ctx->ring)
+		return -EBUSY;
+	ring = ring_make(entries);
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	if (mutex_lock_killable(&ctx->read_lock)) {
+		ring_free(ring);
+		return -EINTR;
+	}
+	spin_lock_bh(&ctx->lock);
+	/* Pairs with the READ_ONCE()s in ring_of() and has_ring(). */
+	smp_store_release(&ctx->ring, ring);
+	ctx->event_keys |= event_keys;
+	spin_unlock_bh(&ctx->lock);
+	mutex_unlock(&ctx->read_lock);
+	return 0;
+}
+
+/**
+ * twheel_ring_destroy - free a context's ring, if it has one
+ * @ctx:	the context; nobody uses it any more
+ *
+ * Context: process.
+ */
+void twheel_ring_destroy(struct twheel_context *ctx)
+{
+	if (ctx->ring)
+		ring_free(ctx->ring);
+}
+
+/**
+ * twheel_ring_mmap - mmap(2) of a context's ring
+ * @ctx:	the context
+ * @vma:	what the program asks for
+ *
+ * Context: process.
+ * Return: 0; or -EINVAL if there is no ring, or not for a mapping like this.
+ */
+int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma)
+{
+	struct twheel_ring_buffer *ring = ring_of(ctx);
+
+	return ring ? twheel_mapping_mmap(&ring->mapping, vma) : -EINVAL;
+}
+
+/**
+ * twheel_ring_bytes - how long the mapping of a context's ring is
+ * @ctx:	the context
+ *
+ * Context: any.
+ * Return: the length in bytes; 0 if there is no ring.
+ */
+u64 twheel_ring_bytes(const struct twheel_context *ctx)
+{
+	const struct twheel_ring_buffer *ring = ring_of(ctx);
+
+	return ring ? ring->mapping.bytes : 0;
+}
+
+/**
+ * twheel_ring_entries - how many events a context's ring holds
+ * @ctx:	the context
+ *
+ * Context: any.
+ * Return: their number; 0 if there is no ring.
+ */
+u32 twheel_ring_entries(const struct twheel_context *ctx)
+{
+	const struct twheel_ring_buffer *ring = ring_of(ctx);
+
+	return ring ? ring->entries : 0;
+}
+
+/**
+ * twheel_ring_put - deliver an event into the ring
+ * @ctx:	the context; it has a ring
+ * @ut:		the expired timer
+ *
+ * Context: any, with the context's lock held.
+ * Return: whether there was room.
+ */
+bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	struct twheel_ring_buffer *ring = ctx->ring;
+	struct twheel_ring *shared = ring->mapping.memory;
+	u32 head = ring->head;
+
+	lockdep_assert_held(&ctx->lock);
+	/* Pairs with the program's release. A tail that is ahead of the head is far behind. */
+	if (head - READ_ONCE(shared->tail) >= ring->entries)
+		return false;
+	twheel_event_fill(ctx, ut, ctx->seq++, &shared->events[head & (ring->entries - 1)]);
+	/* Pairs with the READ_ONCE() in twheel_ring_readable(). */
+	WRITE_ONCE(ring->head, ++head);
+	/* Pairs with the program's acquire. */
+	smp_store_release(&shared->head, head);
+	return true;
+}
+
+/**
+ * twheel_ring_readable - is there an event in the ring?
+ * @ctx:	the context; it has a ring
+ *
+ * Context: any.
+ * Return: whether the program has not read all events, as far as it says.
+ */
+bool twheel_ring_readable(const struct twheel_context *ctx)
+{
+	const struct twheel_ring_buffer *ring = ring_of(ctx);
+	const struct twheel_ring *shared = ring->mapping.memory;
+
+	/* Pairs with the WRITE_ONCE() in twheel_ring_put(), and the program's release. */
+	return READ_ONCE(ring->head) != READ_ONCE(shared->tail);
+}
+
+/**
+ * twheel_ring_set_waiting - tell the program whether events wait that did not fit
+ * @ctx:	the context; it has a ring
+ * @waiting:	whether they do
+ *
+ * Context: any, with the context's lock held.
+ */
+void twheel_ring_set_waiting(struct twheel_context *ctx, bool waiting)
+{
+	struct twheel_ring *shared = ctx->ring->mapping.memory;
+
+	lockdep_assert_held(&ctx->lock);
+	/* Read by the program. */
+	WRITE_ONCE(shared->flags, waiting ? TWHEEL_RING_WAITING : 0);
+}

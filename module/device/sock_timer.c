@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: timers of contexts that watch connections; watch.c is the sockets' side
+ *
+ * Such a timer is armed as others are, for the first of its limits. When it comes up, and
+ * the socket tells of no activity that would move it, it goes to the worker, who looks again
+ * with the socket locked:
+ *
+ *	PENDING ---> WITH_WORKER ---> IN_ACTION ---> EXPIRED
+ *	   ^            |    |
+ *	   '------------'    '---> FREE: the connection is over, there is no event
+ *	 active, or busy
+ *
+ * What comes meanwhile, with the context's lock held, finds one of these states, and what it
+ * does is final. A cancel takes the timer back from the worker; should that have begun to
+ * look, it finds when it gets the lock that there is nothing to decide any more, and frees
+ * the timer. In IN_ACTION the decision has been made: the timer has expired.
+ *
+ * The watch leaves the table, and lets go of the socket, as soon as the timer has been
+ * cancelled or is decided on: the socket can get another timer then.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+
+#include "pool.h"
+#include "context.h"
+
+static struct twheel_watch_kind kind;
+
+/*
+ * Guards @nr_joined, and is held while @kind comes and goes. Taken in process context; outside
+ * of all others.
+ */
+static DEFINE_MUTEX(join_lock);
+/* Contexts with watches. */
+static unsigned int nr_joined;
+
+static struct twheel_watched_timer *watched_of(struct twheel_watch *watch)
+{
+	return container_of(watch, struct twheel_watched_timer, watch);
+}
+
+/* Ends a timer whose connection is over. */
+static void end(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	twheel_timer_release(ctx, ut, false);
+	ctx->stats.ended++;
+}
+
+/* Looks at a timer whose socket is locked, and open. Returns whether it has expired. */
+static bool decide(struct twheel_context *ctx, struct twheel_watched_timer *wt)
+{
+	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	u64 now = ktime_get_ns(), expires;
+
+	wt->retry = TWHEEL_TIME_NONE;
+	expires = twheel_rich_expiry(ctx, &wt->rt, now);
+	if (expires > now) {
+		ctx->stats.deferrals++;
+		twheel_arm_anew(ctx, ut, expires, now);
+		return false;
+	}
+	ut->node.deadline = expires;
+	twheel_set_state(ut, TWHEEL_IN_ACTION);
+	twheel_watched_unlink(ut);
+	return true;
+}
+
+static bool judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
+{
+	struct twheel_watched_timer *wt = watched_of(watch);
+	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
+	bool expired = false;
+	u64 now;
+
+	spin_lock_bh(&ctx->lock);
+	twheel_watch_judged(&ctx->due, watch);
+	if (finding != TWHEEL_FOUND_BUSY)
+		twheel_watch_set_looks(watch, 0);
+	/* After the last close() nothing is decided any more. */
+	if (wt->rt.after == TWHEEL_AFTER_STOP || ctx->closing) {
+		twheel_timer_release(ctx, ut, false);
+	} else if (finding == TWHEEL_FOUND_OVER) {
+		end(ctx, ut);
+	} else if (finding == TWHEEL_FOUND_BUSY) {
+		now = ktime_get_ns();
+		wt->retry = now + twheel_watch_again(watch);
+		twheel_arm_anew(ctx, ut, wt->retry, now);
+	} else {
+		expired = decide(ctx, wt);
+	}
+	spin_unlock_bh(&ctx->lock);
+	return expired;
+}
+
+/* The connection has been dealt with: the event can come. */
+static void acted(struct twheel_watch *watch)
+{
+	struct twheel_watched_timer *wt = watched_of(watch);
+	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
+
+	spin_lock_bh(&ctx->lock);
+	if (wt->rt.after == TWHEEL_AFTER_STOP)
+		twheel_timer_release(ctx, ut, false);
+	else if (!ctx->closing)
+		twheel_events_queue(ctx, ut, ktime_get_ns());
+	spin_unlock_bh(&ctx->lock);
+}
+
+static void over(struct twheel_watch *watch, struct sock *sk)
+{
+	struct twheel_user_timer *ut = &watched_of(watch)->rt.kt.ut;
+	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
+
+	spin_lock_bh(&ctx->lock);
+	/* It is not busy for long any more. */
+	if (watch->sk == sk)
+		twheel_watch_set_looks(watch, 0);
+	/* If neither, the worker will see for itself. */
+	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
+				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
+		twheel_user_disarm(ut);
+		twheel_watched_due(ut);
+	}
+	spin_unlock_bh(&ctx->lock);
+}
+
+/* A timer's generation is another one when it is released. */
+static u8 life_of(const struct twheel_watch *watch)
+{
+	const struct twheel_watched_timer *wt = container_of(watch, struct twheel_watched_timer,
+							     watch);
+
+	/* If it is released just now, that shows: see note_end() in sk_state.c. */
+	return data_race(wt->rt.kt.ut.node.generation) | 1U << 7;
+}
+
+static struct twheel_watch_kind kind = {
+	.name		= "timers",
+	.timer_offset	= offsetof(struct twheel_watched_timer, watch),
+	.judge		= judge,
+	.acted		= acted,
+	.over		= over,
+	.life		= life_of,
+};
+
+/**
+ * twheel_watched_create - a context is made
+ * @ctx:	the context, whose user is known
+ *
+ * Context: process.
+ */
+void twheel_watched_create(struct twheel_context *ctx)
+{
+	twheel_due_init(&ctx->due, &kind, ctx->user->queue);
+}
+
+/* From now on, a context may have watches. */
+static int join(struct twheel_context *ctx)
+{
+	int ret = 0;
+
+	/* Pairs with the smp_store_release() below. */
+	if (smp_load_acquire(&ctx->has_watches))
+		return 0;
+	mutex_lock(&join_lock);
+	if (!ctx->has_watches) {
+		if (!nr_joined)
+			ret = twheel_watch_kind_add(&kind);
+		if (!ret) {
+			nr_joined++;
+			/* @kind is there. Pairs with the smp_load_acquire() above. */
+			smp_store_release(&ctx->has_watches, true);
+		}
+	}
+	mutex_unlock(&join_lock);
+	return ret;
+}
+
+/*
+ * Gives a timer its watch. If there is a timer that it replaces, that may lose its own: it is still
+ * to be cancelled then, in whatever state it is, and is not with the worker any more unless that
+ * is looking at it.
+ */
+static int begin_watch(struct twheel_context *ctx, struct twheel_user_timer *old,
+		       struct twheel_user_timer *ut, struct sock *sk)
+{
+	struct twheel_watch *watch = &twheel_watched(ut)->watch;
+
+	if (old && twheel_kind_of(old) == TWHEEL_WITH_WATCH &&
+	    twheel_watched(old)->watch.sk == sk) {
+		twheel_watch_replace(&ctx->due, &twheel_watched(old)->watch, watch);
+		return 0;
+	}
+	return twheel_watch_insert(&kind, watch, sk);
+}
+
+/* Gives a timer the key of another one, which ends. Returns a verdict. */
+static int take_over(struct twheel_context *ctx, struct twheel_user_timer *old,
+		     struct twheel_user_timer *ut)
+{
+	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
+
+	twheel_keys_replace(ctx, old, ut);
+	return ends ? TWHEEL_WAS_ABSENT : twheel_user_cancel(ctx, old);
+}
+
+/* Gives a timer all that can fail. Returns a verdict, or an errno. */
+static int link_timer(struct twheel_context *ctx, struct twheel_user_timer *old,
+		      struct twheel_user_timer *ut, const struct twheel_op *op, struct sock *sk)
+{
+	int ret = begin_watch(ctx, old, ut, sk);
+
+	if (ret)
+		return ret;
+	if (op->flags & TWHEEL_KEYED && !old)
+		twheel_keys_insert(ctx, ut, op->key);
+	if (old)
+		return take_over(ctx, old, ut);
+	return op->flags & TWHEEL_KEYED ? TWHEEL_WAS_ABSENT : 0;
+}
+
+/* Adds a timer for a socket that is locked, and open. Needs no memory but for tables. */
+static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
+{
+	struct twheel_user_timer *old = NULL, *ut;
+	struct twheel_watched_timer *wt;
+	int ret;
+
+	if (op->flags & TWHEEL_KEYED) {
+		old = twheel_keys_find(ctx, op->key);
+		if (!old && !twheel_keys_room(ctx))
+			return -EAGAIN;
+	}
+	/* One more for a moment, if there is one that can be freed. */
+	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_limited(ctx))
+		return -ENOSPC;
+	ut = twheel_timer_take(ctx, TWHEEL_WITH_WATCH);
+	if (!ut)
+		return -EAGAIN;
+	wt = twheel_watched(ut);
+	wt->watch.flags = op->flags & TWHEEL_WATCH_FLAGS;
+	wt->retry = TWHEEL_TIME_NONE;
+	ret = link_timer(ctx, old, ut, op, sk);
+	if (ret < 0) {
+		twheel_timer_release(ctx, ut, false);
+		return ret;
+	}
+	twheel_user_begin(ctx, ut, op, ktime_get_ns());
+	ctx->stats.adds++;
+	return ret;
+}
+
+/*
+ * Adds a timer to what is locked from the outside to the inside: the socket, so that its state
+ * stays as it is until the watch is in the table, and the context.
+ */
+static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
+{
+	int ret = -ENOTCONN;
+
+	lock_sock(sk);
+	if (twheel_watchable(sk->sk_state)) {
+		spin_lock_bh(&ctx->lock);
+		ret = add(ctx, op, sk);
+		spin_unlock_bh(&ctx->lock);
+	}
+	release_sock(sk);
+	return ret;
+}
+
+/**
+ * twheel_watched_add - add a timer that watches a connection
+ * @ctx:	the context
+ * @op:		the add, with TWHEEL_WATCHED; its flags have been checked
+ *
+ * Context: process; may sleep.
+ * Return: 0, or a verdict if it has a key; or
+ * * %-EINVAL	- a number is out of range, or fields contradict each other
+ * * %-EBADF	- no such file descriptor
+ * * %-EOPNOTSUPP - it is no TCP socket, or this kernel does not tell of changes
+ * * %-ENOTCONN	- it has no connection that can be watched
+ * * %-EBUSY	- a timer watches it
+ * * %-ENOSPC, %-ENOMEM, %-EINTR - no room for the timer
+ */
+int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
+{
+	struct sock *sk;
+	int ret;
+
+	ret = twheel_user_check_add(ctx, op);
+	if (ret)
+		return ret;
+	sk = twheel_watch_socket(op->touch);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
+	ret = join(ctx);
+	while (!ret && (ret = lock_and_add(ctx, op, sk)) == -EAGAIN)
+		ret = twheel_user_prepare(ctx, op);
+	sock_put(sk);
+	return ret;
+}
+
+/**
+ * twheel_watched_active - when was the connection last active?
+ * @rt:		a timer that watches one
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: with the context's lock held.
+ * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
+ */
+u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
+{
+	const struct twheel_watch *watch = &twheel_watched(&rt->kt.ut)->watch;
+
+	return twheel_watch_active(watch->sk, watch->flags, now);
+}
+
+/**
+ * twheel_watched_due - have the worker look at a timer
+ * @ut:		the timer, pending, but not on the wheel any more
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_watched_due(struct twheel_user_timer *ut)
+{
+	twheel_set_state(ut, TWHEEL_WITH_WORKER);
+	twheel_watch_due(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch);
+}
+
+/**
+ * twheel_watched_take_back - take a timer from the worker, to cancel it
+ * @ut:		a timer in state %TWHEEL_WITH_WORKER. Its watch may have been taken back, if
+ *		another one has replaced it
+ *
+ * Context: with the context's lock held.
+ * Return: true if it can be freed; false if the worker will do so, as it just looks at it.
+ */
+bool twheel_watched_take_back(struct twheel_user_timer *ut)
+{
+	if (twheel_watch_take_back(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch))
+		return true;
+	/* The socket can get another timer at once. */
+	twheel_watched_unlink(ut);
+	return false;
+}
+
+/**
+ * twheel_watched_unlink - have a timer watch nothing any more
+ * @ut:		the timer
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_watched_unlink(struct twheel_user_timer *ut)
+{
+	struct twheel_watch *watch = &twheel_watched(ut)->watch;
+
+	if (watch->sk)
+		sock_put(twheel_watch_remove(&kind, watch));
+}
+
+/* Cancels some timers that watch. Returns whether there may be more. */
+static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
+{
+	struct twheel_user_timer *ut = NULL;
+	unsigned int looks = TWHEEL_LOOK_MOST;
+
+	spin_lock_bh(&ctx->lock);
+	while (looks && !IS_ERR(ut)) {
+		ut = twheel_timer_next(ctx, cursor, &looks);
+		if (!IS_ERR_OR_NULL(ut) && twheel_kind_of(ut) == TWHEEL_WITH_WATCH &&
+		    twheel_watched(ut)->watch.sk)
+			twheel_user_cancel(ctx, ut);
+	}
+	spin_unlock_bh(&ctx->lock);
+	return !IS_ERR(ut);
+}
+
+/**
+ * twheel_watched_stop - no timer of a context watches a connection any more
+ * @ctx:	the context, which is closing
+ *
+ * What others do is not waited for. Who has found a watch in the table may look at it until a
+ * grace period of RCU has gone by.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_watched_stop(struct twheel_context *ctx)
+{
+	u64 cursor = 0;
+
+	if (!ctx->has_watches)
+		return;
+	while (cancel_some(ctx, &cursor))
+		cond_resched();
+	twheel_due_leave(&ctx->due);
+}
+
+/**
+ * twheel_watched_leave - a context has no watches any more
+ * @ctx:	the context, with which twheel_watched_stop() is done
+ *
+ * For the last one that is a wait: for a grace period of RCU, and a portion of changes or of a
+ * scan for changes that were lost.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_watched_leave(struct twheel_context *ctx)
+{
+	if (!ctx->has_watches)
+		return;
+	mutex_lock(&join_lock);
+	if (!--nr_joined)
+		twheel_watch_kind_del(&kind);
+	mutex_unlock(&join_lock);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: io_uring: arrays of operations by IORING_OP_URING_CMD
+ *
+ * A command is done when it is issued: it may wait for memory and for pages of the
+ * program, as an ioctl may, but for no other event. So none is ever pending, there is
+ * nothing to cancel when a ring is closed, and a command holds the file as long as it
+ * runs, no longer. A long one is not done where others of the ring would wait for it: there
+ * it is refused with -EAGAIN, on which io_uring gives it to a worker.
+ */
+#include <linux/build_bug.h>
+#include <linux/fs.h>
+
+#include "lib/compat.h"
+#include "context.h"
+
+/* What a submission of the usual size has room for. */
+static_assert(sizeof(struct twheel_submit) <= 16);
+
+/* The longest array that is done where io_uring wants no waiting. */
+#define INLINE_MOST	1024
+
+/**
+ * twheel_uring_cmd - run a command of io_uring
+ * @cmd:	the command
+ * @issue_flags: how it was issued
+ *
+ * Context: Process context, that of the program, of a worker or of the thread that
+ * polls for submissions, with the program's memory.
+ * Return: -EIOCBQUEUED, as the command has been completed; or
+ * * %-EAGAIN	- it is too long to be done here
+ * * %-EOPNOTSUPP - there is no such command
+ */
+int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const struct twheel_submit *area = io_uring_cmd_area(cmd);
+	/* The program can write there at any time: what is checked is what is used. */
+	struct twheel_submit submit = {
+		.ops		= READ_ONCE(area->ops),
+		.nr_ops		= READ_ONCE(area->nr_ops),
+		.op_size	= READ_ONCE(area->op_size),
+		.flags		= READ_ONCE(area->flags),
+	};
+	long ret;
+
+	if (cmd->cmd_op != TWHEEL_URING_SUBMIT)
+		return -EOPNOTSUPP;
+	if (issue_flags & IO_URING_F_NONBLOCK && submit.nr_ops > INLINE_MOST)
+		return -EAGAIN;
+	twheel_context_used(cmd->file->private_data);
+	ret = twheel_submit(cmd->file->private_data, &submit);
+	/* Not returned: 6.1 never completes what returns more than 0 to a worker. */
+	io_uring_cmd_done(cmd, ret, issue_flags);
+	return -EIOCBQUEUED;
+}

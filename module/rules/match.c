@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: which rule applies to a connection
+ *
+ * The list of its network namespace is searched from the beginning, under RCU, for one that it
+ * matches. A rule for a process matches the connections that this begins, and those to ports that
+ * it listens on: these are noted when it begins to listen, and whenever its files are looked at
+ * (scan.c), until a socket listens there no more.
+ */
+#include <linux/bitmap.h>
+#include <linux/cgroup.h>
+#include <linux/pid.h>
+#include <linux/rculist.h>
+#include <net/inet_sock.h>
+#include <net/mptcp.h>
+
+#include "rules.h"
+#include "tcp/watch.h"
+
+#ifdef CONFIG_SOCK_CGROUP_DATA
+static bool is_in_cgroup(const struct sock *sk, struct cgroup *ancestor)
+{
+	struct cgroup *cgroup = sock_cgroup_ptr((struct sock_cgroup_data *)&sk->sk_cgrp_data);
+
+	/* A socket that was made in an interrupt has none. */
+	return cgroup && cgroup_is_descendant(cgroup, ancestor);
+}
+#else
+static bool is_in_cgroup(const struct sock *sk, struct cgroup *ancestor)
+{
+	return false;
+}
+#endif
+
+static bool is_alive(struct pid *pid)
+{
+	return pid_has_task(pid, PIDTYPE_TGID);
+}
+
+static bool matches_process(const struct twheel_idle_rule *rule, const struct sock *sk,
+			    const struct pid *begun_by, bool is_new)
+{
+	/* It did, whatever the process has ceased to listen on, or somebody else on that port. */
+	if (!is_new)
+		return true;
+	if (!is_alive(rule->pid))
+		return false;
+	/* The kernel may give the port back meanwhile; then it is 0. */
+	return rule->pid == begun_by || test_bit(READ_ONCE(inet_sk(sk)->inet_num), rule->ports);
+}
+
+static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
+		    const struct pid *begun_by, bool is_new)
+{
+	/* Likewise. */
+	if (rule->asks & TWHEEL_RULE_LOCAL_PORT &&
+	    READ_ONCE(inet_sk(sk)->inet_num) != rule->local_port)
+		return false;
+	if (rule->asks & TWHEEL_RULE_REMOTE_PORT &&
+	    READ_ONCE(inet_sk(sk)->inet_dport) != htons(rule->remote_port))
+		return false;
+	if (!twheel_match_list(rule->matches, rule->nr_matches, sk))
+		return false;
+	if (rule->asks & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
+	    !uid_eq(twheel_uid_of(sk), rule->uid))
+		return false;
+	if (rule->asks & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))
+		return false;
+	return !(rule->asks & TWHEEL_RULE_PID) || matches_process(rule, sk, begun_by, is_new);
+}
+
+/**
+ * twheel_rules_match - find the rule that applies to a connection
+ * @sk:		its socket. As long as no program has it, its uid does not matter
+ * @begun_by:	the process that has begun the connection, or NULL if that is not known
+ * @now:	the rule that applies so far, or NULL
+ *
+ * Context: any but NMI, under rcu_read_lock().
+ * Return: the first rule that the connection matches; or NULL.
+ */
+struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
+					    const struct twheel_idle_rule *now)
+{
+	struct twheel_idle_rule *rule;
+
+	/* What such a connection carries may go on over another one. */
+	if (sk_is_mptcp(sk))
+		return NULL;
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list)
+		if (matches(rule, sk, begun_by, rule != now))
+			return rule;
+	return NULL;
+}
+
+/**
+ * twheel_rules_of_pid - find the rule for a connection that is only about to begin
+ * @net:	its namespace
+ * @pid:	the process that begins it
+ *
+ * Context: any but NMI, under rcu_read_lock().
+ * Return: the first rule for this process, if it is there; or NULL.
+ */
+struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid)
+{
+	struct twheel_idle_rule *rule;
+
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list)
+		if (rule->pid && rule->pid == pid && is_alive(rule->pid))
+			return rule;
+	return NULL;
+}
+
+/*
+ * Ports that processes listen on
+ */
+
+/**
+ * twheel_rules_listening - a socket begins to listen
+ * @sk:		the socket
+ * @pid:	the process that has it, or NULL
+ *
+ * It may fail to, and somebody else may have listened on this port before: so the processes
+ * concerned are looked at again a little later.
+ *
+ * Context: process.
+ */
+void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
+{
+	/* Written as it begins to listen, if it had no port. */
+	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
+	struct twheel_idle_rule *rule;
+	bool concerned = false;
+
+	/* As below. */
+	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listened);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list) {
+		if (!rule->pid)
+			continue;
+		if (rule->pid == pid)
+			set_bit(port, rule->ports);
+		concerned |= test_bit(port, rule->ports);
+	}
+	if (concerned)
+		twheel_find_later(sock_net(sk), HZ / 10);
+	rcu_read_unlock();
+}
+
+/**
+ * twheel_rules_listened - a socket listens no more
+ * @net:	its namespace
+ * @port:	where it did
+ * @pid:	who ended that, or NULL
+ *
+ * Connections from this port may be anybody's now. But on other addresses, others may have listened
+ * there: only who has done so himself is taken to do so no more at once. The others' files are
+ * looked at a little later, and so are his, should he have other sockets that listen there.
+ *
+ * Context: process.
+ */
+void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
+{
+	struct twheel_idle_rule *rule;
+	bool concerned = false;
+
+	/* Ordered before the bits are read; see look_at_process(). */
+	atomic_inc_return(&twheel_rules_of_net(net)->listened);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
+		if (!rule->pid || !test_bit(port, rule->ports))
+			continue;
+		concerned = true;
+		if (rule->pid == pid)
+			clear_bit(port, rule->ports);
+	}
+	if (concerned)
+		twheel_find_later(net, HZ / 10);
+	rcu_read_unlock();
+}
+
+/**
+ * twheel_rules_set_ports - a process listens on these ports, and no others
+ * @net:	the namespace
+ * @pid:	the process; all rules for it there learn it
+ * @ports:	a bit for each port
+ *
+ * Context: process.
+ */
+void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
+			    const unsigned long *ports)
+{
+	struct twheel_idle_rule *rule;
+	size_t i;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
+		if (rule->pid != pid)
+			continue;
+		/* Pairs with test_bit(). What others do meanwhile is made up for, see scan.c. */
+		for (i = 0; i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
+			WRITE_ONCE(rule->ports[i], ports[i]);
+	}
+	rcu_read_unlock();
+}

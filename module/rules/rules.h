@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: rules for idle connections
+ *
+ * rules.c has the rules, ioctl.c what a program can do with them, match.c finds the one that
+ * applies to a connection, match_list.c compares it with what a rule asks for by lists, track.c has
+ * the watches of connections that rules apply to, enforce.c closes these, list.c lists them,
+ * scan.c looks for those that are there already.
+ */
+#ifndef _TWHEEL_RULES_H
+#define _TWHEEL_RULES_H
+
+#include <linux/atomic.h>
+#include <linux/errno.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+#include <net/netns/generic.h>
+#include <net/sock.h>
+#include <uapi/linux/twheel_rules.h>
+
+#include "core/share.h"
+#include "lib/users.h"
+#include "tcp/watch.h"
+
+/* Flags of a struct twheel_rule that say what it asks for. */
+#define TWHEEL_RULE_ASKS	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
+				 TWHEEL_RULE_UID | TWHEEL_RULE_CGROUP | TWHEEL_RULE_PID)
+
+/* Port numbers. */
+#define TWHEEL_PORTS		65536
+
+struct cgroup;
+struct file;
+struct pid;
+
+/**
+ * struct twheel_limits - what of a rule can be changed; constant itself, and replaced as a whole
+ * @rcu:	frees it
+ * @flags:	the action, what is activity, TWHEEL_RULE_DRY_RUN, as in struct twheel_rule
+ * @rate:	likewise, as are the others; not 0
+ * @idle:	an idle timeout, or 0
+ * @lifetime:	a limit on the connection's life, or 0
+ * @spread:	how much later at most
+ * @stalled:	how long the peer may acknowledge nothing; not 0
+ * @name:	the rule's name, or ""
+ */
+struct twheel_limits {
+	struct rcu_head	rcu;
+	u32		flags;
+	u32		rate;
+	u64		idle;
+	u64		lifetime;
+	u64		spread;
+	u64		stalled;
+	char		name[TWHEEL_RULE_NAME];
+};
+
+/**
+ * struct twheel_idle_rule - a rule
+ * @list:	in the rules of its namespace; RCU
+ * @gone:	in the list of those that are being removed together
+ * @net:	its namespace; constant
+ * @id:		its number in the namespace; constant once it is in the list
+ * @asks:	what it asks for: those TWHEEL_RULE_* that say so; constant
+ * @local_port:	the port of this machine asked for; constant
+ * @remote_port: the port of the other one asked for; constant
+ * @matches:	what it asks for by lists; constant
+ * @nr_matches:	how many these are; constant
+ * @limits:	when and how it closes connections. Replaced with the mutex of rules.c held; read
+ *		under RCU
+ * @added_boot:	when it was added, in nanoseconds of CLOCK_BOOTTIME; constant
+ * @since:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
+ *		then: it was added, changed, or a rule before it was removed. Written with the
+ *		mutex of rules.c held; read without a lock
+ * @index:	its number among the rules of all namespaces; constant. Watches have it
+ * @seed:	makes the spread random; constant
+ * @uid:	the owner asked for; constant
+ * @cgroup_id:	the cgroup asked for, or 0; constant
+ * @cgroup:	that cgroup, with a reference, or NULL; constant
+ * @pid:	the process asked for, with a reference, or NULL; constant
+ * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
+ * @dead:	it is not in the rules of its namespace any more, and its watches must find
+ *		another one. Written once; read without a lock
+ * @lock:	guards @turn and @token. Taken in process and softirq context, inside of
+ *		twheel_kick_locks
+ * @turn:	the end of the queue of connections that may not be closed yet, in nanoseconds
+ * @token:	when the next connection may be closed, likewise
+ * @users:	watches that have its @index, and those that are about to. While there are
+ *		any, the rule is there
+ * @watched:	counts, as in struct twheel_rule
+ * @matched:	likewise, as are the others
+ * @closed:	likewise
+ * @spared:	likewise
+ * @delayed:	likewise
+ * @missed:	likewise
+ * @overdue:	likewise
+ * @waited:	likewise
+ * @late:	likewise
+ */
+struct twheel_idle_rule {
+	struct list_head	list;
+	struct list_head	gone;
+	struct net		*net;
+	u32			id;
+	u32			asks;
+	u16			local_port;
+	u16			remote_port;
+	struct twheel_match	*matches;
+	u32			nr_matches;
+	struct twheel_limits __rcu *limits;
+	u64			added_boot;
+	u64			since;
+	u32			index;
+	u32			seed;
+	kuid_t			uid;
+	u64			cgroup_id;
+	struct cgroup		*cgroup;
+	struct pid		*pid;
+	unsigned long		*ports;
+	bool			dead;
+	spinlock_t		lock;
+	u64			turn;
+	u64			token;
+	atomic_t		users;
+	atomic64_t		watched;
+	atomic64_t		matched;
+	atomic64_t		closed;
+	atomic64_t		spared;
+	atomic64_t		delayed;
+	atomic64_t		missed;
+	atomic64_t		overdue;
+	atomic64_t		waited;
+	atomic64_t		late[TWHEEL_RULE_LATE];
+};
+
+/**
+ * struct twheel_found - sockets that were found
+ * @socks:	the sockets, with references
+ * @nr:		how many these are
+ * @room:	how many fit
+ */
+struct twheel_found {
+	struct sock	**socks;
+	u32		nr;
+	u32		room;
+};
+
+/**
+ * struct twheel_search - a search for connections, and how far it has come; see scan.c
+ * @id:		the rule up to which there were searches for processes
+ * @pid:	the process that it is at, with a reference; or NULL
+ * @fd:		the descriptors of that one up to which it has been
+ * @ports:	those that it listens on
+ * @listened:	that of the namespace when it began with the process
+ * @all:	there are no more processes; it goes through all connections
+ * @bucket:	the bucket of these up to which it has been
+ * @again:	connections that are watched are looked at again
+ * @found:	what a portion has found: between portions none
+ */
+struct twheel_search {
+	u32			id;
+	struct pid		*pid;
+	unsigned int		fd;
+	unsigned long		*ports;
+	int			listened;
+	bool			all;
+	u32			bucket;
+	bool			again;
+	struct twheel_found	found;
+};
+
+/**
+ * struct twheel_rules - the rules of a network namespace
+ * @list:	in the order in which they were added. Changed with the mutex of rules.c
+ *		held; read under RCU
+ * @last_id:	the last id given out; guarded by that mutex
+ * @nr:		how many rules there are, with those that are not freed yet; guarded by that mutex
+ * @net:	the namespace; constant
+ * @leaving:	the namespace goes: its search is to end
+ * @find:	looks for connections that have no watch, and should have one, step by step
+ * @searching:	it is in the middle of that. @find's
+ * @search:	and that is how far it is. Likewise
+ * @last_find:	when that was begun last, in jiffies. Written by @find, read by who asks for it
+ * @asked:	how often it was asked for
+ * @answers:	how often that was when the search began. @find's
+ * @again:	the next search is for connections that are watched, too
+ * @listened:	how often a socket has begun or ceased to listen
+ * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_kick_locks; nothing
+ *		is taken inside of it
+ * @share:	what was taken of the namespace's share of the softirqs, for its connections' timers
+ * @left:	rules that were taken out of @list by who was killed then; guarded by that mutex
+ * @bury:	frees them, when they have no connections any more
+ * @user:	whose the namespace is, once there are rules; NULL if it is of the first user
+ *		namespace
+ * @due:	watches of its connections that are due
+ */
+struct twheel_rules {
+	struct list_head	list;
+	u32			last_id;
+	u32			nr;
+	struct net		*net;
+	bool			leaving;
+	struct delayed_work	find;
+	bool			searching;
+	struct twheel_search	search;
+	unsigned long		last_find;
+	atomic_t		asked;
+	int			answers;
+	atomic_t		again;
+	atomic_t		listened;
+	spinlock_t		share_lock;
+	struct twheel_share	share;
+	struct list_head	left;
+	struct delayed_work	bury;
+	struct twheel_user	*user;
+	struct twheel_due	due;
+};
+
+#ifdef CONFIG_INET
+
+/* Where a network namespace has its rules. Constant once there are any. */
+extern unsigned int twheel_rules_net_id;
+
+/* What a socket calls when its state changes, if nobody has it call something else. Constant. */
+extern void (*twheel_rules_state_change)(struct sock *sk);
+
+static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
+{
+	return net_generic(net, twheel_rules_net_id);
+}
+
+/* rules.c */
+int twheel_rules_init(void);
+void twheel_rules_exit(void);
+int twheel_rules_add(struct net *net, struct twheel_rule *spec,
+		     const struct twheel_match *matches);
+int twheel_rules_set(struct net *net, const struct twheel_rule *spec);
+int twheel_rules_remove(struct net *net, u32 id);
+struct twheel_idle_rule *twheel_rules_by_index(u32 index);
+struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
+struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
+
+/* match_list.c */
+bool twheel_match_list_valid(const struct twheel_match *list, u32 nr);
+bool twheel_match_list(const struct twheel_match *list, u32 nr, const struct sock *sk);
+
+/* ioctl.c */
+long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user);
+
+/* match.c */
+struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
+					    const struct twheel_idle_rule *now);
+struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
+void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
+void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid);
+void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
+			    const unsigned long *ports);
+
+/* track.c */
+void twheel_kick_init(void);
+int twheel_kick_get(void);
+void twheel_kick_put(void);
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
+int twheel_kick_release(const struct twheel_idle_rule *rule);
+void twheel_kick_ask_back(void);
+void twheel_kick_look_again(struct sock *sk);
+void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
+
+/* enforce.c */
+bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
+
+/* list.c */
+u64 twheel_connection_cookie(struct sock *sk);
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
+long twheel_connections_list(struct net *net, struct twheel_connections *list);
+
+/* scan.c */
+int twheel_find_init(void);
+void twheel_find_exit(void);
+void twheel_found_put(struct twheel_found *found);
+void twheel_found_free(struct twheel_found *found);
+int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found);
+int twheel_find_all(struct net *net);
+void twheel_find_later(struct net *net, unsigned long delay);
+void twheel_find_again(struct net *net);
+void twheel_find_everywhere(void);
+void twheel_find_work(struct work_struct *work);
+void twheel_find_stop(struct list_head *nets);
+
+/* How a rule closes connections. The RCU read lock is held. */
+static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)
+{
+	return rcu_dereference(rule->limits);
+}
+
+/* Is this a connection, or a listener, that rules are for? */
+static inline bool twheel_is_for_rules(const struct sock *sk)
+{
+	/* The kernel's own keep no namespace alive. A bit that is set once, among others. */
+	return data_race((bool)sk->sk_net_refcnt) && sk_is_tcp(sk) &&
+	       (sk->sk_family == AF_INET || sk->sk_family == AF_INET6);
+}
+
+/* Until a program has accepted a connection, it is that of the socket that listens. */
+static inline kuid_t twheel_uid_of(const struct sock *sk)
+{
+	/* Written when it is accepted, and by fchown(). */
+	return READ_ONCE(sk->sk_uid);
+}
+
+#else
+
+static inline int twheel_rules_init(void)
+{
+	return 0;
+}
+
+static inline void twheel_rules_exit(void)
+{
+}
+
+static inline long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user)
+{
+	return -ENOTTY;
+}
+
+#endif /* CONFIG_INET */
+
+#endif /* _TWHEEL_RULES_H */

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: looks for connections that are there: those of a network namespace, and
+ * those of a process
+ *
+ * References are taken under the kernel's locks, in portions, and what is to be done is done
+ * outside of them.
+ *
+ * Who adds a rule searches himself. All other searches are done by one worker, so that they take no
+ * more than one processor, however many namespaces there are: some portions of one, then some of
+ * the next. A search is for each process that there are rules for, and then for all connections.
+ */
+#include <linux/bitmap.h>
+#include <linux/fdtable.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "rules.h"
+#include "tcp/watch.h"
+
+/* Sockets of a portion, at first. */
+#define ROOM		64
+
+/* Buckets, and file descriptors of a process, looked at before others get their turn. */
+#define PORTION		64
+
+/* Portions, after which it is the turn of another namespace's search. */
+#define STEP		16
+
+static struct workqueue_struct *find_queue;
+
+/**
+ * twheel_find_init - get ready for searches
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int __init twheel_find_init(void)
+{
+	find_queue = alloc_ordered_workqueue("twheel_find", 0);
+	return find_queue ? 0 : -ENOMEM;
+}
+
+/**
+ * twheel_find_exit - there are no more namespaces
+ */
+void twheel_find_exit(void)
+{
+	destroy_workqueue(find_queue);
+}
+
+/**
+ * twheel_found_put - give back the references to sockets that were found
+ * @found:	the sockets; there are none afterwards
+ *
+ * Context: process; may sleep.
+ */
+void twheel_found_put(struct twheel_found *found)
+{
+	while (found->nr)
+		sock_put(found->socks[--found->nr]);
+}
+
+/**
+ * twheel_found_free - free the memory of sockets that were found
+ * @found:	the sockets
+ *
+ * Context: process; may sleep.
+ */
+void twheel_found_free(struct twheel_found *found)
+{
+	twheel_found_put(found);
+	kvfree(found->socks);
+}
+
+/* Makes room for more sockets, none of which are there. Returns 0 or -ENOMEM. */
+static int make_room(struct twheel_found *found, u32 room)
+{
+	struct sock **socks;
+
+	if (room <= found->room)
+		return 0;
+	socks = kvmalloc_array(room, sizeof(*socks), GFP_KERNEL | __GFP_NOWARN);
+	if (!socks)
+		return -ENOMEM;
+	kvfree(found->socks);
+	found->socks = socks;
+	found->room = room;
+	return 0;
+}
+
+/*
+ * Takes references to the connections of a namespace in a bucket of the kernel's table.
+ * Returns how many there are: if that is more than there is room for, there are none.
+ */
+static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
+		       struct twheel_found *found)
+{
+	spinlock_t *lock = inet_ehash_lockp(table, bucket);
+	struct hlist_nulls_node *node;
+	struct sock *sk;
+	u32 nr = 0;
+
+	spin_lock_bh(lock);
+	sk_nulls_for_each(sk, node, &table->ehash[bucket].chain) {
+		if (!net_eq(sock_net(sk), net) || !sk_fullsock(sk) || !twheel_is_for_rules(sk))
+			continue;
+		if (!twheel_watchable(inet_sk_state_load(sk)))
+			continue;
+		if (nr++ < found->room && refcount_inc_not_zero(&sk->sk_refcnt))
+			found->socks[found->nr++] = sk;
+	}
+	spin_unlock_bh(lock);
+	if (nr > found->room)
+		twheel_found_put(found);
+	return nr;
+}
+
+/* Between portions. Returns 0, or -EINTR if the caller is killed, or @net is on its way out. */
+static int pause_or_end(const struct net *net)
+{
+	cond_resched();
+	/* Pairs with twheel_find_stop(). */
+	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
+		       -EINTR : 0;
+}
+
+/**
+ * twheel_find_next - find the connections in a bucket of the kernel's table
+ * @net:	the namespace that they belong to
+ * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
+ *		from
+ * @most:	how many buckets to look at
+ * @found:	gets them
+ *
+ * Context: process; may sleep.
+ * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
+ * caller is killed.
+ */
+int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found)
+{
+	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
+	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
+	u32 nr;
+	int ret;
+
+	ret = make_room(found, ROOM);
+	for (; !ret && *bucket < end; ++*bucket) {
+		if (!(*bucket % PORTION))
+			ret = pause_or_end(net);
+		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
+			continue;
+		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
+			ret = make_room(found, roundup_pow_of_two(nr));
+		if (found->nr)
+			return found->nr;
+	}
+	return ret;
+}
+
+/* Takes a reference to the socket of a file, if it is one that rules are for. */
+static void look_at_file(struct file *file, const struct net *net, struct twheel_found *found)
+{
+	struct socket *sock = sock_from_file(file);
+	struct sock *sk = sock ? sock->sk : NULL;
+
+	if (sk && twheel_is_for_rules(sk) && net_eq(sock_net(sk), net)) {
+		sock_hold(sk);
+		found->socks[found->nr++] = sk;
+	}
+}
+
+/*
+ * Looks at a portion of the file descriptors of a process: there may be very many, with next to
+ * nothing in them, so that iterate_fd() would hold the lock for long. Sets @fd to where to go on,
+ * or to 0 at the end. Returns whether there were any: a thread that has just ended has none.
+ */
+static bool walk_files(struct task_struct *task, unsigned int *fd, const struct net *net,
+		       struct twheel_found *found)
+{
+	const unsigned int end = *fd + min_t(unsigned int, PORTION, found->room);
+	struct files_struct *files;
+	unsigned int max = 0;
+	struct file *file;
+
+	task_lock(task);
+	files = task->files;
+	if (files) {
+		spin_lock(&files->file_lock);
+		max = files_fdtable(files)->max_fds;
+		for (; *fd < min(end, max); ++*fd) {
+			file = files_lookup_fd_locked(files, *fd);
+			if (file)
+				look_at_file(file, net, found);
+		}
+		spin_unlock(&files->file_lock);
+	}
+	task_unlock(task);
+	if (*fd >= max)
+		*fd = 0;
+	return files;
+}
+
+static bool is_listening(const struct sock *sk)
+{
+	return inet_sk_state_load(sk) == TCP_LISTEN;
+}
+
+/* Sorts the sockets of a process that were found. Returns 0, or -ENOMEM if some were missed. */
+static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned long *ports)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < found->nr && !ret; i++) {
+		if (is_listening(found->socks[i]))
+			__set_bit(READ_ONCE(inet_sk(found->socks[i])->inet_num), ports);
+		else
+			ret = twheel_kick_consider(found->socks[i], pid,
+						   inet_sk_state_load(found->socks[i]));
+	}
+	return ret;
+}
+
+/* Is this the first rule for its process? */
+static bool is_first(const struct net *net, const struct twheel_idle_rule *rule)
+{
+	const struct twheel_idle_rule *first;
+
+	list_for_each_entry_rcu(first, &twheel_rules_of_net(net)->list, list)
+		if (first->pid == rule->pid)
+			return first == rule;
+	return false;
+}
+
+/*
+ * The process of the next rule after that with this id which is the first for its process, with a
+ * reference; or NULL. So each process is walked once, however many rules there are for it.
+ */
+static struct pid *next_process(struct net *net, u32 *id)
+{
+	struct twheel_idle_rule *rule;
+	struct pid *pid = NULL;
+
+	rcu_read_lock();
+	while (!pid && (rule = twheel_rules_from(net, *id + 1))) {
+		*id = rule->id;
+		if (rule->pid && is_first(net, rule))
+			pid = get_pid(rule->pid);
+	}
+	rcu_read_unlock();
+	return pid;
+}
+
+/* The process is done with. */
+static void end_process(struct twheel_search *search)
+{
+	put_pid(search->pid);
+	bitmap_free(search->ports);
+	search->pid = NULL;
+	search->ports = NULL;
+	search->fd = 0;
+}
+
+/*
+ * A thread of a process, with a reference, that has its files, as the first one has not when it has
+ * ended before the others; or NULL. Others that have ended are not there for long, if nobody traces
+ * them.
+ */
+static struct task_struct *get_thread(struct pid *pid)
+{
+	struct task_struct *first, *thread, *found = NULL;
+	int n = 0;
+
+	rcu_read_lock();
+	first = pid_task(pid, PIDTYPE_TGID);
+	if (!first)
+		goto unlock;
+	for_each_thread(first, thread) {
+		/* Bits of that thread's own, of which this one is set once. */
+		if (!(data_race(thread->flags) & PF_EXITING)) {
+			found = thread;
+			get_task_struct(found);
+			break;
+		}
+		if (++n == PORTION)
+			break;
+	}
+unlock:
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Finds the connections of a process that there are rules for, and the ports that it listens on: a
+ * portion of its descriptors. Returns 0, or -ENOMEM.
+ */
+static int look_at_process(struct twheel_search *search, struct net *net)
+{
+	struct task_struct *task = get_thread(search->pid);
+	bool has_files = true;
+	int ret;
+
+	search->fd = task ? search->fd : 0;
+	if (task) {
+		has_files = walk_files(task, &search->fd, net, &search->found);
+		put_task_struct(task);
+	}
+	if (!has_files) {
+		/* Another thread may have them. */
+		twheel_find_later(net, HZ / 10);
+		end_process(search);
+		return 0;
+	}
+	ret = sort_out(&search->found, search->pid, search->ports);
+	twheel_found_put(&search->found);
+	if (ret || search->fd)
+		return ret;
+	twheel_rules_set_ports(net, search->pid, search->ports);
+	/*
+	 * Either who tells of a listener finds the bits that were just stored, or this that he has:
+	 *
+	 *	search				who tells
+	 *	bits				@listened
+	 *	barrier				barrier
+	 *	@listened			bits
+	 */
+	smp_mb();
+	if (atomic_read(&twheel_rules_of_net(net)->listened) != search->listened)
+		twheel_find_later(net, HZ / 10);
+	end_process(search);
+	return 0;
+}
+
+/* Goes on to the next process, or, in the end, to all connections. Returns 0, or -ENOMEM. */
+static int next_subject(struct twheel_search *search, struct net *net)
+{
+	search->pid = next_process(net, &search->id);
+	search->all = !search->pid;
+	/* Before any descriptor is looked at. */
+	search->listened = atomic_read_acquire(&twheel_rules_of_net(net)->listened);
+	if (search->all)
+		return 0;
+	search->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
+	return search->ports ? make_room(&search->found, ROOM) : -ENOMEM;
+}
+
+/* Looks at one of all connections. Returns 0 or -ENOMEM. */
+static int look_at_connection(const struct twheel_search *search, struct sock *sk)
+{
+	if (search->again)
+		twheel_kick_look_again(sk);
+	return twheel_kick_consider(sk, NULL, inet_sk_state_load(sk));
+}
+
+/*
+ * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
+ * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
+ */
+static int look_at_bucket(struct twheel_search *search, struct net *net)
+{
+	struct twheel_found *found = &search->found;
+	int ret = twheel_find_next(net, &search->bucket, PORTION, found);
+	u32 i;
+
+	if (!ret)
+		return search->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
+	if (ret < 0)
+		return ret;
+	for (i = 0, ret = 0; i < found->nr && !ret; i++)
+		ret = look_at_connection(search, found->socks[i]);
+	twheel_found_put(found);
+	search->bucket++;
+	return ret ?: 1;
+}
+
+/*
+ * Takes a search a portion on: of a process that there are rules for, or, in the end, of all
+ * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
+ */
+static int search_on(struct twheel_search *search, struct net *net)
+{
+	int ret = pause_or_end(net);
+
+	if (!ret && !search->pid && !search->all)
+		ret = next_subject(search, net);
+	if (ret)
+		return ret;
+	if (search->all)
+		return look_at_bucket(search, net);
+	return look_at_process(search, net) ?: 1;
+}
+
+/* Ends a search, wherever it is. */
+static void search_end(struct twheel_search *search)
+{
+	end_process(search);
+	twheel_found_free(&search->found);
+	memset(search, 0, sizeof(*search));
+}
+
+/**
+ * twheel_find_all - find connections that rules apply to, and that have no watch
+ * @net:	their namespace, which does not go away
+ *
+ * Context: process; may sleep.
+ * Return: 0; or if some were missed -ENOMEM, or -EINTR if the caller is killed.
+ */
+int twheel_find_all(struct net *net)
+{
+	struct twheel_search search = { };
+	int ret;
+
+	do
+		ret = search_on(&search, net);
+	while (ret > 0);
+	search_end(&search);
+	return ret;
+}
+
+/**
+ * twheel_find_later - look for connections that were missed
+ * @net:	the namespace
+ * @delay:	when, in jiffies, at the earliest
+ *
+ * That is not begun twice in a second.
+ *
+ * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
+ * and @net from going away.
+ */
+void twheel_find_later(struct net *net, unsigned long delay)
+{
+	struct twheel_rules *ours = twheel_rules_of_net(net);
+	/* Pairs with twheel_find_work(). */
+	const unsigned long next = READ_ONCE(ours->last_find) + HZ, now = jiffies;
+
+	/* A search that is under way may be past what this is for. */
+	atomic_inc(&ours->asked);
+	if (time_before(now + delay, next))
+		delay = next - now;
+	queue_delayed_work(find_queue, &ours->find, delay);
+}
+
+/**
+ * twheel_find_again - have the worker look again at all connections, those that are watched, too
+ * @net:	the namespace
+ *
+ * For who was to see to that, and could not.
+ *
+ * Context: process. The caller keeps the module and @net from going away.
+ */
+void twheel_find_again(struct net *net)
+{
+	/* Ordered before @asked is. Pairs with twheel_find_work(). */
+	atomic_xchg(&twheel_rules_of_net(net)->again, 1);
+	twheel_find_later(net, 0);
+}
+
+/**
+ * twheel_find_everywhere - look for connections that were missed in any namespace
+ *
+ * Context: process.
+ */
+void twheel_find_everywhere(void)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	/* One that is on its way out is not in the list, or waits for a grace period. */
+	for_each_net_rcu(net)
+		if (!list_empty(&twheel_rules_of_net(net)->list))
+			twheel_find_later(net, 0);
+	rcu_read_unlock();
+}
+
+/**
+ * twheel_find_work - the work of a namespace: look for connections
+ * @work:	the work, in struct twheel_rules
+ *
+ * Context: process; may sleep.
+ */
+void twheel_find_work(struct work_struct *work)
+{
+	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, find);
+	unsigned int i;
+	int ret = 1;
+
+	if (!ours->searching) {
+		ours->searching = true;
+		/* Pairs with twheel_find_later(). */
+		WRITE_ONCE(ours->last_find, jiffies);
+		/*
+		 * Who asks after this may find that the work is pending, and then it runs once more
+		 * after that, at least.
+		 */
+		ours->answers = atomic_read(&ours->asked);
+		/* After that: who comes later asks once more. Pairs with twheel_find_again(). */
+		ours->search.again = atomic_xchg(&ours->again, 0);
+	}
+	for (i = 0; i < STEP && ret > 0; i++)
+		ret = search_on(&ours->search, ours->net);
+	if (ret > 0) {
+		/* At once, and behind the others, even if somebody has asked for later. */
+		mod_delayed_work(find_queue, &ours->find, 0);
+		return;
+	}
+	if (ret && ours->search.again)
+		atomic_set(&ours->again, 1);
+	search_end(&ours->search);
+	ours->searching = false;
+	if (ret || atomic_read(&ours->asked) != ours->answers)
+		twheel_find_later(ours->net, ret ? HZ : 0);
+}
+
+/**
+ * twheel_find_stop - end the searches of namespaces
+ * @nets:	the namespaces, which go, and have no rules any more
+ *
+ * One that is under way is waited for, for a portion.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_find_stop(struct list_head *nets)
+{
+	struct net *net;
+
+	/* Pairs with pause_or_end(). */
+	list_for_each_entry(net, nets, exit_list)
+		WRITE_ONCE(twheel_rules_of_net(net)->leaving, true);
+	/* Who has it look again does so for a rule, under RCU. */
+	list_for_each_entry(net, nets, exit_list) {
+		cancel_delayed_work_sync(&twheel_rules_of_net(net)->find);
+		search_end(&twheel_rules_of_net(net)->search);
+	}
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the watches of connections that rules apply to
+ *
+ * A new watch is *fresh*: its rule is a guess, because the change that has told of the
+ * connection may not be complete, or because the socket has not been given to a program yet,
+ * whose uid it gets then. It is made due at once, and the worker decides.
+ *
+ * There is one place where a watch ends, or closes its connection: decide() in enforce.c, called by
+ * the worker. Everybody else makes the watch due: the timer's callback, the end of a connection,
+ * the removal of a rule, and who learns only now which process has begun the connection, and gives
+ * the watch a rule of that.
+ *
+ * Locks
+ * -----
+ *
+ * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
+ * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
+ * process and softirq context; inside of it are twheel_due.lock, twheel_idle_rule.lock,
+ * twheel_rules.share_lock and the wheel's. With it held a watch's state is
+ * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
+ * the list without the lock, but it takes the lock to give it back.
+ *
+ * Rules are found under RCU. A rule that is removed is first taken out of the list; after a
+ * grace period nobody finds it there any more, and @users does not increase. Then watches that
+ * name it are made due until there are none.
+ */
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rhashtable.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <net/inet_sock.h>
+
+#include "lib/inject.h"
+#include "conn.h"
+
+/* Guards @nr_users. Taken in process context, outside of all others. */
+static DEFINE_MUTEX(kind_lock);
+static unsigned int nr_users;
+
+spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
+
+/*
+ * One watch. Its socket's lock is held, and the RCU read lock.
+ */
+
+static void make_due(struct twheel_kick *kick)
+{
+	const struct sock *sk = kick->watch.sk;
+
+	/* Something happens: if the socket is busy, it is not for long any more. */
+	twheel_watch_set_looks(&kick->watch, 0);
+	/* Pairs with the worker's stores. See the head of this file. */
+	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
+		return;
+	/* If this comes too late, the callback finds the watch due. */
+	twheel_cancel(&kick->timer);
+	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+}
+
+/**
+ * twheel_kick_give_back - a watch that waits for its turn does so no more
+ * @kick:	the watch; it need not wait
+ * @rule:	its rule. Who comes next waits for less
+ *
+ * Context: process and softirq; with the socket's lock held.
+ */
+void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	u64 step;
+
+	if (!(kick->watch.flags & TWHEEL_KICK_WAITS))
+		return;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_KICK_WAITS);
+	step = twheel_kick_step_of(rule);
+	spin_lock(&rule->lock);
+	rule->turn -= min(rule->turn, step);
+	spin_unlock(&rule->lock);
+}
+
+/* A watch that counts for its rule does so no more. */
+static void uncount(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	twheel_kick_give_back(kick, rule);
+	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
+		atomic64_dec(&rule->watched);
+}
+
+/**
+ * twheel_kick_leave - take a watch from its rule
+ * @kick:	the watch
+ * @rule:	the rule, which may go now, after a grace period
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	uncount(kick, rule);
+	kick->watch.rule = 0;
+	atomic_dec(&rule->users);
+}
+
+/* Has a watch that is one of the rule's @users begin with it. */
+static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	kick->watch.rule = rule->index;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(kick->watch.flags,
+		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
+	if (flags & TWHEEL_KICK_FRESH)
+		return;
+	atomic64_inc(&rule->watched);
+	atomic64_inc(&rule->matched);
+}
+
+/* Gives a watch that has no rule one. */
+static void join_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	atomic_inc(&rule->users);
+	begin_with(kick, rule, flags);
+}
+
+/**
+ * twheel_kick_change - give a watch another rule
+ * @kick:	the watch
+ * @rule:	the rule; it may be the same
+ * @flags:	%TWHEEL_KICK_FRESH or 0, and %TWHEEL_KICK_OWN. That stays if both rules are for the
+ *		same process
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	struct twheel_idle_rule *old = twheel_kick_rule_of(kick);
+
+	if (kick->watch.flags & TWHEEL_KICK_OWN && rule->pid == old->pid)
+		flags |= TWHEEL_KICK_OWN;
+	atomic_inc(&rule->users);
+	twheel_kick_leave(kick, old);
+	begin_with(kick, rule, flags);
+}
+
+/**
+ * twheel_kick_renew - if the connection of a watch has ended, have the next one begin
+ * @kick:	the watch, of a socket that has another connection, or is about to
+ *
+ * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
+ * is not locked, and not have been noted apart: which connection it is, and that it is not older
+ * than that, is only known when the socket is.
+ *
+ * The rule may be removed. Who does so waits until it has no users, and does not look again: it
+ * keeps this one.
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_renew(struct twheel_kick *kick)
+{
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+
+	if (!twheel_watch_has_ended(&twheel_kick_kind, &kick->watch))
+		return;
+	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
+	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	uncount(kick, rule);
+	twheel_inject(TWHEEL_POINT_RENEW);
+	begin_with(kick, rule, TWHEEL_KICK_FRESH);
+	twheel_kick_set_first_seen(kick, ktime_get_ns());
+}
+
+/*
+ * New watches
+ */
+
+/*
+ * The rule that a connection is to be watched for, if it has no watch yet; or NULL. @state is
+ * told of before the socket says so.
+ */
+static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, int state)
+{
+	struct twheel_idle_rule *rule = NULL;
+	struct twheel_watch *watch;
+	struct twheel_kick *kick;
+
+	if (twheel_is_connecting(state))
+		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
+	else if (twheel_watchable(state))
+		rule = twheel_rules_match(sk, pid, NULL);
+	/* As long as there is a rule, there is the table. */
+	watch = rule ? twheel_watch_find(&twheel_kick_kind, sk) : NULL;
+	if (!watch)
+		return rule;
+	kick = twheel_kick_of(watch);
+	twheel_kick_renew(kick);
+	/* It is told only now who has begun it. */
+	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_KICK_OWN))
+		twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH | TWHEEL_KICK_OWN);
+	if (watch->flags & TWHEEL_KICK_FRESH)
+		make_due(kick);
+	return NULL;
+}
+
+/* There is no memory for a watch. Returns -ENOMEM. */
+static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
+{
+	atomic64_inc(&rule->missed);
+	twheel_find_later(sock_net(sk), HZ);
+	return -ENOMEM;
+}
+
+/* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
+static int begin(struct twheel_kick *kick, struct sock *sk, const struct pid *pid, int state)
+{
+	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
+	const int now = inet_sk_state_load(sk);
+
+	if (!rule)
+		return 1;
+	if (twheel_watch_insert(&twheel_kick_kind, &kick->watch, sk))
+		return miss(rule, sk);
+	/* If it is over, or only about to begin, the worker may find another one. */
+	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
+		WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	join_rule(kick, rule, TWHEEL_KICK_FRESH | (pid && rule->pid == pid ? TWHEEL_KICK_OWN : 0));
+	twheel_kick_set_first_seen(kick, ktime_get_ns());
+	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+	return 0;
+}
+
+/**
+ * twheel_kick_consider - watch a connection if a rule applies to it
+ * @sk:		its socket
+ * @pid:	the process that has begun it, or NULL
+ * @state:	its state, or that which it is about to get
+ *
+ * It may be watched already. Without memory it is looked for again in a second.
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state)
+{
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	struct twheel_idle_rule *rule;
+	struct twheel_kick *kick = NULL;
+	int ret = 0;
+
+	if (!twheel_is_for_rules(sk))
+		return 0;
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	rule = find_rule(sk, pid, state);
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+	if (!rule)
+		return 0;
+	kick = kzalloc(sizeof(*kick), GFP_KERNEL | __GFP_NOWARN);
+	if (kick)
+		twheel_timer_init(&kick->timer, twheel_kick_expire);
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	if (kick) {
+		ret = begin(kick, sk, pid, state);
+	} else {
+		rule = find_rule(sk, pid, state);
+		ret = rule ? miss(rule, sk) : 0;
+	}
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+	if (ret)
+		kfree(kick);
+	return min(ret, 0);
+}
+
+static void over(struct twheel_watch *found, struct sock *sk)
+{
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	struct twheel_watch *watch;
+
+	spin_lock_bh(lock);
+	/* It may be another one by now. */
+	watch = twheel_watch_find(&twheel_kick_kind, sk);
+	if (watch)
+		make_due(twheel_kick_of(watch));
+	spin_unlock_bh(lock);
+}
+
+static struct pid *get_pid_of(const struct twheel_watch_change *change)
+{
+	struct pid *pid;
+
+	if (!change->pid)
+		return NULL;
+	rcu_read_lock();
+	pid = get_pid(find_pid_ns(change->pid, &init_pid_ns));
+	rcu_read_unlock();
+	return pid;
+}
+
+static void changed(const struct twheel_watch_change *change)
+{
+	struct pid *pid;
+
+	if (!change) {
+		twheel_find_everywhere();
+		return;
+	}
+	/* A socket that is not for rules may outlive its namespace. */
+	if (!twheel_is_for_rules(change->sk))
+		return;
+	if (change->port) {
+		pid = get_pid_of(change);
+		twheel_rules_listened(sock_net(change->sk), change->port, pid);
+		put_pid(pid);
+		return;
+	}
+	pid = change->state == TCP_ESTABLISHED ? NULL : get_pid_of(change);
+	if (change->state == TCP_LISTEN)
+		twheel_rules_listening(change->sk, pid);
+	else if (pid || change->state == TCP_ESTABLISHED)
+		twheel_kick_consider(change->sk, pid, change->state);
+	put_pid(pid);
+}
+
+struct twheel_watch_kind twheel_kick_kind = {
+	.name		= "rules",
+	.timer_offset	= offsetof(struct twheel_kick, watch),
+	.judge		= twheel_kick_judge,
+	.over		= over,
+	.changed	= changed,
+};
+
+/*
+ * All watches
+ */
+
+/* Watches looked at before others get their turn. */
+#define PORTION		64
+
+/* Makes a watch due if its rule is removed. Out of line, for a test that counts it. */
+static noinline void make_orphan_due(struct twheel_watch *watch)
+{
+	/* Pairs with the store when the watch ends. */
+	struct sock *sk = READ_ONCE(watch->sk);
+	struct twheel_idle_rule *rule;
+	spinlock_t *lock;
+
+	if (!sk)
+		return;
+	lock = twheel_kick_lock_of(sk);
+	spin_lock_bh(lock);
+	rule = watch->rule ? twheel_kick_rule_of(twheel_kick_of(watch)) : NULL;
+	/* Pairs with the store when it is removed. */
+	if (rule && READ_ONCE(rule->dead))
+		make_due(twheel_kick_of(watch));
+	spin_unlock_bh(lock);
+}
+
+/* Does so with some. Returns whether there are more. */
+static bool make_some_due(struct rhashtable_iter *iter)
+{
+	struct twheel_watch *watch = NULL;
+	int i;
+
+	rhashtable_walk_start(iter);
+	for (i = 0; i < PORTION; i++) {
+		watch = rhashtable_walk_next(iter);
+		if (!watch)
+			break;
+		/* If not, the table was resized: it goes on with the new one. */
+		if (!IS_ERR(watch))
+			make_orphan_due(watch);
+	}
+	rhashtable_walk_stop(iter);
+	return watch;
+}
+
+/* Makes watches due whose rules are removed. Returns -EINTR if a @killable caller is killed. */
+static int make_orphans_due(bool killable)
+{
+	struct rhashtable_iter iter;
+	int ret = 0;
+
+	rhashtable_walk_enter(&twheel_kick_kind.table, &iter);
+	while (!ret && make_some_due(&iter)) {
+		cond_resched();
+		if (killable && fatal_signal_pending(current))
+			ret = -EINTR;
+	}
+	rhashtable_walk_exit(&iter);
+	return ret;
+}
+
+/**
+ * twheel_kick_release - have a rule that is removed give up its connections
+ * @rule:	the rule. Nobody finds it any more
+ *
+ * Connections go to other rules that they match, or are not watched any more.
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -EINTR if the caller is killed.
+ */
+int twheel_kick_release(const struct twheel_idle_rule *rule)
+{
+	int ret = 0;
+
+	/* A walk may miss some if others are removed meanwhile. */
+	while (!ret && atomic_read(&rule->users)) {
+		ret = make_orphans_due(true) ?:
+		      twheel_due_settle(&twheel_rules_of_net(rule->net)->due);
+		/* Who changes the rule keeps it meanwhile, and may need this CPU for that. */
+		if (!ret && atomic_read(&rule->users))
+			schedule_timeout_killable(1);
+	}
+	return ret;
+}
+
+/**
+ * twheel_kick_ask_back - have all rules that are removed give up their connections
+ *
+ * Without a wait until they have. It may miss some.
+ *
+ * Context: process; may sleep. Nobody finds the rules any more.
+ */
+void twheel_kick_ask_back(void)
+{
+	make_orphans_due(false);
+}
+
+/* Makes the watch of a socket due, if it has one, and if it is @rule's, should that be given. */
+static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
+{
+	spinlock_t *lock = twheel_kick_lock_of(sk);
+	struct twheel_watch *watch = NULL;
+
+	spin_lock_bh(lock);
+	rcu_read_lock();
+	/* As long as there is a rule, there is the table. */
+	if (!list_empty(&twheel_rules_of_net(sock_net(sk))->list))
+		watch = twheel_watch_find(&twheel_kick_kind, sk);
+	if (watch && (!rule || watch->rule == rule->index)) {
+		/* Pairs with the worker's, which looks before it has the lock. */
+		if (!rule)
+			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_KICK_MATCH);
+		make_due(twheel_kick_of(watch));
+	}
+	rcu_read_unlock();
+	spin_unlock_bh(lock);
+}
+
+/**
+ * twheel_kick_look_again - have the worker look again at a connection, if it is watched
+ * @sk:		its socket
+ *
+ * Context: process.
+ */
+void twheel_kick_look_again(struct sock *sk)
+{
+	reconsider(sk, NULL);
+}
+
+/**
+ * twheel_kick_reconsider - have the worker look at connections again, and wait until it has
+ * @net:	their namespace
+ * @rule:	their rule, which was changed; or NULL: all of the namespace's, as a rule was added
+ *		before others
+ *
+ * Those that are missed are looked at a little later: there is no memory, or the caller is killed.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
+{
+	struct twheel_found found = { };
+	u32 bucket, i;
+	int ret;
+
+	for (bucket = 0; (ret = twheel_find_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
+		for (i = 0; i < found.nr; i++)
+			reconsider(found.socks[i], rule);
+		twheel_found_put(&found);
+	}
+	twheel_found_free(&found);
+	if (ret)
+		twheel_find_again(net);
+	else
+		twheel_due_settle(&twheel_rules_of_net(net)->due);
+}
+
+/**
+ * twheel_kick_get - there will be a rule
+ *
+ * Context: process; may sleep.
+ * Return: 0, or an errno.
+ */
+int twheel_kick_get(void)
+{
+	int ret = 0;
+
+	mutex_lock(&kind_lock);
+	if (!nr_users)
+		ret = twheel_watch_kind_add(&twheel_kick_kind);
+	if (!ret)
+		nr_users++;
+	mutex_unlock(&kind_lock);
+	return ret;
+}
+
+/**
+ * twheel_kick_put - the opposite of twheel_kick_get()
+ *
+ * Context: process; may sleep. An RCU grace period after the rule was removed.
+ */
+void twheel_kick_put(void)
+{
+	mutex_lock(&kind_lock);
+	if (!--nr_users)
+		twheel_watch_kind_del(&twheel_kick_kind);
+	mutex_unlock(&kind_lock);
+}
+
+/**
+ * twheel_kick_init - get ready
+ *
+ * Context: process.
+ */
+void __init twheel_kick_init(void)
+{
+	int i;
+
+	BUILD_BUG_ON(!IS_ENABLED(CONFIG_LOCKDEP) && sizeof(struct twheel_kick) > 64);
+	BUILD_BUG_ON(offsetof(struct twheel_kick, rcu) <
+		     offsetof(struct twheel_kick, timer.node.link));
+	BUILD_BUG_ON(offsetofend(struct twheel_kick, rcu) >
+		     offsetofend(struct twheel_kick, timer.node.link));
+	for (i = 0; i < TWHEEL_KICK_LOCKS; i++)
+		spin_lock_init(&twheel_kick_locks[i]);
+}

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: sockets that change their state: who notices, and who is told
+ *
+ * The probe of the tracepoint inet_sock_set_state is called with preemption off (not so by the
+ * newest kernels), when nearly nothing can be done on PREEMPT_RT, and before the state has
+ * changed. So it only notes the socket for a worker, which makes the watch due, or tells of a
+ * connection that begins:
+ *
+ *	who changes the state		who begins to watch
+ *	socket is locked
+ *	tracepoint: in the table? no
+ *					into the table
+ *	state changes			the socket is busy: looks again later
+ *	socket is unlocked		...
+ *					locks the socket: it is over
+ *
+ * The probe stays for a while when there is no kind left, and does nothing: to register it, and to
+ * unregister it, has the kernel patch its code, with all CPUs, and programs can make kinds come and
+ * go as fast as they like.
+ *
+ * If there are more changes than can be noted, all watches are looked at instead: by a work of its
+ * own, in portions, and once in a second at the most, however many changes there are. Others'
+ * changes do not wait for that.
+ */
+#include <linux/jiffies.h>
+#include <linux/kfifo.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rhashtable.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/tcp.h>
+
+#include "watch.h"
+
+/* Changes of a CPU that can be noted: 32 KB. */
+#define NR_CHANGES	2048
+
+/* Changes, or watches, that are looked at before others get their turn. */
+#define PORTION		64
+
+/* How long the probe stays when the last kind is gone, in jiffies. */
+#define PROBE_STAYS	(5 * HZ)
+
+/* Most kinds of watches. */
+#define NR_KINDS	2
+
+/**
+ * struct cpu_changes - changes that a CPU has noted
+ * @fifo:	the changes, each with a reference to its socket. Written by the CPU with
+ *		interrupts off, read by @work
+ * @work:	passes them on
+ */
+struct cpu_changes {
+	DECLARE_KFIFO_PTR(fifo, struct twheel_watch_change);
+	struct work_struct	work;
+};
+
+static struct cpu_changes __percpu *changes;
+/* The works' of changes: before all others, so that there is room for the next ones. */
+static struct workqueue_struct *queue;
+static struct tracepoint *tracepoint;
+
+/*
+ * Guards the table of kinds, their list, and whether the probe is registered. Held for a portion of
+ * changes at the most. Taken in process context, outside of all others but sock_timer.c's.
+ */
+static DEFINE_MUTEX(kinds_lock);
+/* Read by the probe and by work_on_scan() without the lock. */
+static struct twheel_watch_kind *kinds[NR_KINDS];
+static unsigned int nr_kinds;
+static bool is_registered;
+/* All kinds that there ever were; they are part of the module. */
+static LIST_HEAD(known_kinds);
+
+/* Changes that could not be noted and that nobody has made up for. Written by the probe. */
+static atomic_t overflown = ATOMIC_INIT(0);
+/* When the last scan began, in jiffies. Written by the scan, read by who has it done again. */
+static unsigned long last_scan;
+/* The kind that is being scanned, or NULL. Written by the scan. */
+static struct twheel_watch_kind *scanned;
+/* Who waits for that to change. */
+static DECLARE_WAIT_QUEUE_HEAD(scan_wait);
+
+/*
+ * Notes in the watch of a socket that its connection ends. When the worker looks, the socket may
+ * have another one, if a program has dissolved this and connected it again.
+ *
+ * The watch may be removed meanwhile, and begin another life with another socket, but not with this
+ * one, which is locked:
+ *
+ *	who changes the state		who has the watch
+ *	found by sk			sk = NULL
+ *	its life			barrier
+ *	barrier				the next life
+ *	still sk? then that life
+ *	is this socket's
+ */
+static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
+		     const struct sock *sk)
+{
+	const u8 life = twheel_watch_life(kind, watch);
+
+	/* See above. Pairs with twheel_watch_remove(). */
+	smp_rmb();
+	/* Pairs with the WRITE_ONCE()s in watch.c. */
+	if (READ_ONCE(watch->sk) == sk)
+		/* Pairs with twheel_watch_has_ended(). */
+		WRITE_ONCE(watch->ended, life);
+}
+
+/* Does a socket listen no more? The new one of a connection begins as a copy of it. */
+static bool listened(int before, int after)
+{
+	return before == TCP_LISTEN && after == TCP_CLOSE;
+}
+
+/* Does a kind care for this change? If the connection that it watches ends, that is noted. */
+static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int before, int after)
+{
+	bool ends = twheel_watchable(before) && !twheel_watchable(after);
+	bool begins = after == TCP_ESTABLISHED || after == TCP_SYN_SENT || after == TCP_LISTEN;
+	struct twheel_watch *watch;
+
+	watch = ends ? twheel_watch_find(kind, sk) : NULL;
+	if (watch)
+		note_end(kind, watch, sk);
+	return watch || ((begins || listened(before, after)) && kind->changed);
+}
+
+/* Does anybody care for this change? */
+static bool is_wanted(const struct sock *sk, int before, int after)
+{
+	struct twheel_watch_kind *kind;
+	bool wanted = false;
+	int i;
+
+	for (i = 0; i < NR_KINDS; i++) {
+		/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
+		kind = READ_ONCE(kinds[i]);
+		if (kind && kind_wants(kind, sk, before, after))
+			wanted = true;
+	}
+	return wanted;
+}
+
+/* The pid of who does this, if it is a process. */
+static pid_t culprit(void)
+{
+	return in_task() && !(current->flags & PF_KTHREAD) ? task_tgid_nr(current) : 0;
+}
+
+/*
+ * The probe. Its context is any that TCP runs in, mostly with preemption off; the socket is
+ * locked, by a process or in softirq context.
+ */
+static void state_changes(void *unused, const struct sock *sk, int before, int after)
+{
+	struct twheel_watch_change change = {
+		.sk	= (struct sock *)sk,
+		.state	= after,
+	};
+	struct cpu_changes *mine;
+	unsigned long flags;
+	bool wanted;
+
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return;
+	rcu_read_lock();
+	wanted = is_wanted(sk, before, after);
+	rcu_read_unlock();
+	if (!wanted)
+		return;
+	change.pid = culprit();
+	/* If the kernel had chosen it, it may be somebody else's soon. */
+	if (listened(before, after))
+		change.port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
+	local_irq_save(flags);
+	mine = this_cpu_ptr(changes);
+	sock_hold(change.sk);
+	/* Pairs with work_on_changes(). kfifo orders the accesses to its indices, unmarked. */
+	if (!data_race(kfifo_put(&mine->fifo, change))) {
+		/* Not the last reference: who changes the state has one. */
+		sock_put(change.sk);
+		atomic_inc(&overflown);
+	}
+	queue_work(queue, &mine->work);
+	local_irq_restore(flags);
+}
+
+/*
+ * May the connection that is watched be over? If its state is about to change, its socket is locked
+ * from before this is told until after it has changed. If its socket has another one by now, the
+ * end was noted. Out of line, as is who calls it, for a test that counts both.
+ */
+static noinline __noclone bool may_be_over(struct twheel_watch_kind *kind,
+					   struct twheel_watch *watch, struct sock *sk)
+{
+	if (twheel_watch_has_ended(kind, watch))
+		return true;
+	if (spin_is_locked(&sk->sk_lock.slock) || sock_owned_by_user_nocheck(sk))
+		return true;
+	/* What was stored before the socket was unlocked is seen. */
+	smp_rmb();
+	return !twheel_watchable(inet_sk_state_load(sk));
+}
+
+/* Makes watches due whose connections are over, or may be. Returns whether there are more. */
+static noinline bool look_for_some(struct twheel_watch_kind *kind, struct rhashtable_iter *iter)
+{
+	struct twheel_watch *watch = NULL;
+	struct sock *sk;
+	int i;
+
+	rhashtable_walk_start(iter);
+	for (i = 0; i < PORTION; i++) {
+		watch = rhashtable_walk_next(iter);
+		if (!watch)
+			break;
+		/* The table was resized: it goes on with the new one. */
+		if (IS_ERR(watch))
+			continue;
+		/*
+		 * Pairs with the WRITE_ONCE()s. The socket may be freed, but not the slab that it
+		 * is in, under the RCU lock.
+		 */
+		sk = READ_ONCE(watch->sk);
+		if (sk && may_be_over(kind, watch, sk))
+			kind->over(watch, sk);
+	}
+	rhashtable_walk_stop(iter);
+	return watch;
+}
+
+/* Is a kind still there? If not, twheel_changes_unsubscribe() waits for this scan to end. */
+static bool is_subscribed(const struct twheel_watch_kind *kind)
+{
+	/* Pairs with the WRITE_ONCE() there. */
+	return READ_ONCE(kinds[0]) == kind || READ_ONCE(kinds[1]) == kind;
+}
+
+static void look_for_ended(struct twheel_watch_kind *kind)
+{
+	struct rhashtable_iter iter;
+
+	atomic64_inc(&kind->counts.scans);
+	rhashtable_walk_enter(&kind->table, &iter);
+	while (look_for_some(kind, &iter) && is_subscribed(kind))
+		cond_resched();
+	rhashtable_walk_exit(&iter);
+}
+
+/*
+ * Scans a kind, if it is there. Either twheel_changes_unsubscribe() sees that it is scanned, or
+ * this that it is gone:
+ *
+ *	scan					unsubscribe
+ *	scanned = kind				kinds[] = NULL
+ *	barrier					barrier
+ *	still in kinds[]?			scanned == kind? wait
+ */
+static void scan_kind(struct twheel_watch_kind *kind)
+{
+	WRITE_ONCE(scanned, kind);
+	/* See above. */
+	smp_mb();
+	if (kind && is_subscribed(kind)) {
+		look_for_ended(kind);
+		if (kind->changed && is_subscribed(kind))
+			kind->changed(NULL);
+	}
+	/* It is done with the kind. Pairs with the smp_load_acquire() in is_scanned(). */
+	smp_store_release(&scanned, NULL);
+	wake_up_all(&scan_wait);
+}
+
+static bool is_scanned(const struct twheel_watch_kind *kind)
+{
+	/* Pairs with scan_kind(). */
+	return smp_load_acquire(&scanned) == kind;
+}
+
+/* Makes up for changes that could not be noted. */
+static void work_on_scan(struct work_struct *work)
+{
+	int i;
+
+	/* Pairs with scan_soon(). */
+	WRITE_ONCE(last_scan, jiffies);
+	/* What is lost from here on has this called again. */
+	atomic_xchg(&overflown, 0);
+	/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
+	for (i = 0; i < NR_KINDS; i++)
+		scan_kind(READ_ONCE(kinds[i]));
+}
+
+static DECLARE_DELAYED_WORK(scan, work_on_scan);
+
+/* Has that done, but not twice in a second. */
+static void scan_soon(void)
+{
+	/* Pairs with work_on_scan(). */
+	unsigned long next = READ_ONCE(last_scan) + HZ, now = jiffies;
+
+	queue_delayed_work(twheel_watch_queue, &scan, time_before(now, next) ? next - now : 0);
+}
+
+static void pass_on(struct twheel_watch_kind *kind, const struct twheel_watch_change *change)
+{
+	struct twheel_watch *watch;
+
+	if (change->port) {
+		if (kind->changed)
+			kind->changed(change);
+		return;
+	}
+	switch (change->state) {
+	case TCP_ESTABLISHED:
+	case TCP_SYN_SENT:
+	case TCP_LISTEN:
+		if (kind->changed)
+			kind->changed(change);
+		break;
+	default:
+		rcu_read_lock();
+		watch = twheel_watch_find(kind, change->sk);
+		if (watch)
+			kind->over(watch, change->sk);
+		rcu_read_unlock();
+	}
+}
+
+/* The worker of a CPU's changes. */
+static void work_on_changes(struct work_struct *work)
+{
+	struct cpu_changes *theirs = container_of(work, struct cpu_changes, work);
+	struct twheel_watch_change change;
+	int i, n;
+
+	mutex_lock(&kinds_lock);
+	for (n = 0; n < PORTION; n++) {
+		/* Pairs with state_changes(), as there. */
+		if (!data_race(kfifo_get(&theirs->fifo, &change)))
+			break;
+		for (i = 0; i < NR_KINDS; i++)
+			if (kinds[i])
+				pass_on(kinds[i], &change);
+		sock_put(change.sk);
+		cond_resched();
+	}
+	if (nr_kinds && atomic_read(&overflown))
+		scan_soon();
+	mutex_unlock(&kinds_lock);
+	if (n == PORTION)
+		queue_work(queue, &theirs->work);
+}
+
+/*
+ * Who is told
+ */
+
+static int register_probe(void)
+{
+	int ret;
+
+	if (!tracepoint)
+		return -EOPNOTSUPP;
+	if (is_registered)
+		return 0;
+	ret = tracepoint_probe_register(tracepoint, state_changes, NULL);
+	is_registered = !ret;
+	return ret;
+}
+
+/* Takes the probe away if there is no kind. */
+static void unregister_probe(struct work_struct *work)
+{
+	mutex_lock(&kinds_lock);
+	if (is_registered && !nr_kinds) {
+		tracepoint_probe_unregister(tracepoint, state_changes, NULL);
+		tracepoint_synchronize_unregister();
+		is_registered = false;
+	}
+	mutex_unlock(&kinds_lock);
+}
+
+static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
+
+/**
+ * twheel_changes_subscribe - tell a kind of watches of changes
+ * @kind:	the kind; its table is there
+ *
+ * Context: process; may sleep. No lock is held that the owner takes in changed().
+ * Return: 0; or
+ * * %-EOPNOTSUPP - this kernel does not tell of changes
+ * * %-ENOMEM	- no memory
+ */
+int twheel_changes_subscribe(struct twheel_watch_kind *kind)
+{
+	int ret, i;
+
+	mutex_lock(&kinds_lock);
+	ret = nr_kinds ? 0 : register_probe();
+	if (!ret) {
+		nr_kinds++;
+		if (!kind->known.next)
+			list_add_tail(&kind->known, &known_kinds);
+		i = kinds[0] ? 1 : 0;
+		/* Pairs with the READ_ONCE() in is_wanted(), which then uses @kind. */
+		smp_store_release(&kinds[i], kind);
+	}
+	mutex_unlock(&kinds_lock);
+	return ret;
+}
+
+/**
+ * twheel_changes_unsubscribe - tell a kind of watches of changes no more
+ * @kind:	the kind, whose watches have been removed
+ *
+ * An RCU grace period goes by, and nobody uses the kind's table any more on account of a change.
+ *
+ * Context: process; may sleep. No lock is held that the owner takes in over() and changed().
+ */
+void twheel_changes_unsubscribe(struct twheel_watch_kind *kind)
+{
+	mutex_lock(&kinds_lock);
+	/*
+	 * Pairs with the READ_ONCE() in is_wanted(), for whose end synchronize_rcu() waits, and
+	 * with those of work_on_scan().
+	 */
+	WRITE_ONCE(kinds[kinds[0] == kind ? 0 : 1], NULL);
+	mutex_unlock(&kinds_lock);
+	/* The other kind's changes do not wait for that. */
+	synchronize_rcu();
+	mutex_lock(&kinds_lock);
+	/* If there is none left, the works drop what has been noted, in portions. */
+	if (!--nr_kinds)
+		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_STAYS);
+	mutex_unlock(&kinds_lock);
+	/* See scan_kind(). It notices after a portion. */
+	smp_mb();
+	wait_event(scan_wait, !is_scanned(kind));
+}
+
+/* Watches in the table of a kind, if it is there at all. */
+static int nr_watches(struct twheel_watch_kind *kind)
+{
+	return kinds[0] == kind || kinds[1] == kind ? atomic_read(&kind->table.nelems) : 0;
+}
+
+static void show_kind(struct seq_file *m, struct twheel_watch_kind *kind)
+{
+	seq_printf(m, "%s watches: %d\n", kind->name, nr_watches(kind));
+	twheel_watch_show_counts(m, kind);
+}
+
+/**
+ * twheel_watch_show - show what has become of watches
+ * @m:		what is printed goes there
+ *
+ * Context: process; may sleep.
+ */
+void twheel_watch_show(struct seq_file *m)
+{
+	struct twheel_watch_kind *kind;
+
+	mutex_lock(&kinds_lock);
+	list_for_each_entry(kind, &known_kinds, known)
+		show_kind(m, kind);
+	mutex_unlock(&kinds_lock);
+}
+
+/**
+ * twheel_watch_available - can sockets be watched?
+ *
+ * Context: any.
+ * Return: whether this kernel tells of changes.
+ */
+bool twheel_watch_available(void)
+{
+	return tracepoint;
+}
+
+static void find_tracepoint(struct tracepoint *tp, void *unused)
+{
+	if (!strcmp(tp->name, "inet_sock_set_state"))
+		tracepoint = tp;
+}
+
+/* Frees what twheel_changes_init() has made, as far as it came. */
+static void free_changes(void)
+{
+	unsigned int cpu;
+
+	if (queue)
+		destroy_workqueue(queue);
+	cancel_delayed_work_sync(&scan);
+	for_each_possible_cpu(cpu)
+		kfifo_free(&per_cpu_ptr(changes, cpu)->fifo);
+	free_percpu(changes);
+}
+
+/**
+ * twheel_changes_init - get ready to notice changes
+ *
+ * Context: process; may sleep. The workers' queue is there.
+ * Return: 0, or -ENOMEM.
+ */
+int __init twheel_changes_init(void)
+{
+	struct cpu_changes *theirs;
+	unsigned int cpu;
+
+	if (IS_ENABLED(CONFIG_TRACEPOINTS))
+		for_each_kernel_tracepoint(find_tracepoint, NULL);
+	last_scan = jiffies - HZ;
+	changes = alloc_percpu(struct cpu_changes);
+	if (!changes)
+		return -ENOMEM;
+	queue = alloc_workqueue("twheel_changes", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!queue)
+		goto err_free;
+	for_each_possible_cpu(cpu) {
+		theirs = per_cpu_ptr(changes, cpu);
+		INIT_WORK(&theirs->work, work_on_changes);
+		if (kfifo_alloc(&theirs->fifo, NR_CHANGES, GFP_KERNEL))
+			goto err_free;
+	}
+	return 0;
+
+err_free:
+	free_changes();
+	return -ENOMEM;
+}
+
+/**
+ * twheel_changes_exit - the opposite of twheel_changes_init()
+ *
+ * Context: process; may sleep. There are no kinds left; the workers' queue is there.
+ */
+void twheel_changes_exit(void)
+{
+	cancel_delayed_work_sync(&unregister_work);
+	unregister_probe(NULL);
+	free_changes();
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the workers that look at watches that are due, and close their connections
+ *
+ * Each context has one, and so has each network namespace with rules; those of one user take turns
+ * (users.c). A portion ends when it takes long: when a connection is closed all are woken who wait
+ * for it, however many these are.
+ *
+ * The worker does not wait for a socket that a program is at work with: a page fault of
+ * that program could keep it for ever, and all other connections with it. The owner arms the
+ * timer for a little later then, see twheel_watch_again(). Nor does it lock a socket that nobody
+ * has accepted: when the one that listens is closed TCP relies on its being free, to reset it.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/seq_file.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
+#include <net/tcp.h>
+#include <uapi/linux/twheel.h>
+
+#include "lib/compat.h"
+#include "trace.h"
+#include "watch.h"
+
+/* Watches looked at before others have their turn, and the time, in nanoseconds. */
+#define PORTION		64
+#define LONGEST_NS	(2 * NSEC_PER_MSEC)
+
+/* Looks at a socket that is busy which are a jiffy apart: it may be so for a moment only. */
+#define SOON		8U
+/* How often the time to the next look may be doubled after that. */
+#define DOUBLED		10U
+
+static struct twheel_timer *timer_of(struct twheel_watch_kind *kind, struct twheel_watch *watch)
+{
+	return (void *)watch - kind->timer_offset;
+}
+
+static struct twheel_watch *watch_of(struct twheel_watch_kind *kind, struct twheel_node *node)
+{
+	return (void *)container_of(node, struct twheel_timer, node) + kind->timer_offset;
+}
+
+/*
+ * A socket, which the worker locks
+ */
+
+/* lock_sock() that does not wait. Returns whether the socket is locked. */
+static bool trylock_sock(struct sock *sk)
+{
+	bool is_free;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	is_free = twheel_watch_accepted(sk) && !sock_owned_by_user_nocheck(sk);
+	if (is_free) {
+		sk->sk_lock.owned = 1;
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return is_free;
+}
+
+/* shutdown(SHUT_RDWR) of a socket that is locked. */
+static void shut_down(struct sock *sk)
+{
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SHUTDOWN_MASK);
+	sk->sk_prot->shutdown(sk, SHUTDOWN_MASK);
+	/* Wakes who waits for it. */
+	sk->sk_state_change(sk);
+}
+
+/* Does what a watch says to a locked socket, and unlocks it. */
+static void act(struct sock *sk, u16 flags)
+{
+	if (flags & TWHEEL_WATCH_ABORT)
+		twheel_tcp_abort_locked(sk, ETIMEDOUT);
+	else if (flags & TWHEEL_WATCH_SHUTDOWN)
+		shut_down(sk);
+	release_sock(sk);
+}
+
+/*
+ * The worker
+ */
+
+static void count_kick(struct twheel_watch_kind *kind, u64 deadline)
+{
+	u64 now = ktime_get_ns();
+
+	atomic64_inc(&kind->counts.kicks);
+	/* At least 1, so that it has a logarithm. */
+	atomic64_inc(&kind->counts.delay[__fls(now > deadline ? now - deadline : 1)]);
+}
+
+/*
+ * Has a watch judged, and acts. The watch may be gone afterwards. What it says does not change as
+ * long as it is with the worker, but for the deadline, which is only counted.
+ */
+static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, struct sock *sk)
+{
+	const struct twheel_timer *timer = timer_of(kind, watch);
+	u64 deadline = READ_ONCE(timer->node.deadline);
+	enum twheel_watch_finding found;
+	/* Pairs with those of the owner, who counts there how often the socket was busy. */
+	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_ACTIONS;
+	bool wanted;
+
+	if (!trylock_sock(sk)) {
+		trace_twheel_watch(timer, sk, deadline, TWHEEL_FOUND_BUSY, 0);
+		atomic64_inc(&kind->counts.busy);
+		kind->judge(watch, TWHEEL_FOUND_BUSY);
+		return;
+	}
+	found = twheel_watchable(sk->sk_state) && !twheel_watch_has_ended(kind, watch) ?
+		TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER;
+	wanted = kind->judge(watch, found) && found == TWHEEL_FOUND_OPEN;
+	trace_twheel_watch(timer, sk, deadline, found, wanted ? flags | TWHEEL_WATCHED : 0);
+	if (!wanted) {
+		atomic64_inc(found == TWHEEL_FOUND_OVER ? &kind->counts.ended :
+							  &kind->counts.spared);
+		release_sock(sk);
+		return;
+	}
+	act(sk, flags);
+	count_kick(kind, deadline);
+	if (kind->acted)
+		kind->acted(watch);
+}
+
+/* Takes a watch out of the list of those that are due. */
+static void leave_list(struct twheel_due *due, struct twheel_watch *watch)
+{
+	struct twheel_node *node = &timer_of(due->kind, watch)->node;
+
+	lockdep_assert_held(&due->lock);
+	list_del(&node->link);
+	node->place = 0;
+	due->nr--;
+}
+
+/*
+ * Takes the first watch out of the list: it has a socket, see enum twheel_watch_state. From here
+ * on its owner may remove it, so the worker has a reference of its own to the socket.
+ */
+static struct twheel_watch *next_due(struct twheel_due *due, struct sock **sk)
+{
+	struct twheel_watch *watch = NULL;
+	struct twheel_node *node;
+
+	spin_lock_bh(&due->lock);
+	node = list_first_entry_or_null(&due->list, struct twheel_node, link);
+	if (node) {
+		watch = watch_of(due->kind, node);
+		leave_list(due, watch);
+		watch->state = TWHEEL_WATCH_IN_WORK;
+		*sk = watch->sk;
+		sock_hold(*sk);
+		due->taken++;
+		due->in_work = true;
+	}
+	spin_unlock_bh(&due->lock);
+	return watch;
+}
+
+/* Looks at a portion. */
+static void look_at_some(struct twheel_due *due)
+{
+	const u64 end = ktime_get_ns() + LONGEST_NS;
+	struct twheel_watch *watch;
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < PORTION && ktime_get_ns() < end; i++) {
+		watch = next_due(due, &sk);
+		if (!watch)
+			break;
+		look_at(due->kind, watch, sk);
+		sock_put(sk);
+		cond_resched();
+	}
+}
+
+static void work_on_due(struct work_struct *work)
+{
+	struct twheel_due *due = container_of(work, struct twheel_due, work);
+
+	look_at_some(due);
+	spin_lock_bh(&due->lock);
+	due->in_work = false;
+	/* If there are none, who makes one due queues it. */
+	if (due->nr)
+		queue_work(due->queue, &due->work);
+	spin_unlock_bh(&due->lock);
+	wake_up_var(&due->taken);
+}
+
+/**
+ * twheel_due_init - get a worker ready
+ * @due:	of which there are no watches
+ * @kind:	whose it will be
+ * @queue:	of the user who is to do the work
+ *
+ * Context: any.
+ */
+void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
+		     struct workqueue_struct *queue)
+{
+	due->kind = kind;
+	due->queue = queue;
+	spin_lock_init(&due->lock);
+	INIT_LIST_HEAD(&due->list);
+	due->nr = 0;
+	due->taken = 0;
+	due->in_work = false;
+	INIT_WORK(&due->work, work_on_due);
+}
+
+/**
+ * twheel_due_leave - wait until the worker is done with what it looks at, and have it end
+ * @due:	of which nothing becomes due any more
+ *
+ * What the owner has taken back, or removed, before this is not used any more afterwards.
+ *
+ * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
+ */
+void twheel_due_leave(struct twheel_due *due)
+{
+	cancel_work_sync(&due->work);
+}
+
+/* Has it looked at @nr watches since it had taken @from, and is not at the last of these? */
+static bool is_settled(struct twheel_due *due, unsigned int from, unsigned int nr)
+{
+	unsigned int taken;
+	bool settled;
+
+	spin_lock_bh(&due->lock);
+	taken = due->taken - from;
+	settled = due->in_work ? taken > nr : taken >= nr || !due->nr;
+	spin_unlock_bh(&due->lock);
+	return settled;
+}
+
+/**
+ * twheel_due_settle - wait until the worker has looked at what is due now
+ * @due:	the watches
+ *
+ * Not for those that become due meanwhile.
+ *
+ * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
+ * Return: 0, or -EINTR if the caller is killed.
+ */
+int twheel_due_settle(struct twheel_due *due)
+{
+	unsigned int from, nr;
+
+	spin_lock_bh(&due->lock);
+	from = due->taken;
+	nr = due->nr;
+	spin_unlock_bh(&due->lock);
+	return wait_var_event_killable(&due->taken, is_settled(due, from, nr)) ? -EINTR : 0;
+}
+
+/*
+ * What owners have to do with it
+ */
+
+/**
+ * twheel_watch_due - have the worker look at a watch
+ * @due:	those of its owner
+ * @watch:	the watch, in the table, in state %TWHEEL_WATCH_IDLE, its timer not armed
+ *
+ * Context: process and softirq, with the owner's lock held.
+ */
+void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch)
+{
+	spin_lock_bh(&due->lock);
+	watch->state = TWHEEL_WATCH_DUE;
+	list_add_tail(&timer_of(due->kind, watch)->node.link, &due->list);
+	due->nr++;
+	spin_unlock_bh(&due->lock);
+	queue_work(due->queue, &due->work);
+}
+
+/**
+ * twheel_watch_take_back - see to it that the worker does not come to a watch
+ * @due:	those of its owner
+ * @watch:	the watch
+ *
+ * It does no harm to call this for a watch that is with its owner. This fails if the worker is
+ * looking at the watch: then judge() is about to get the owner's lock.
+ *
+ * Context: process and softirq, with the owner's lock held.
+ * Return: true if the watch is with its owner now.
+ */
+bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch)
+{
+	bool is_ours;
+
+	spin_lock_bh(&due->lock);
+	if (watch->state == TWHEEL_WATCH_DUE) {
+		leave_list(due, watch);
+		watch->state = TWHEEL_WATCH_IDLE;
+	}
+	is_ours = watch->state == TWHEEL_WATCH_IDLE;
+	spin_unlock_bh(&due->lock);
+	return is_ours;
+}
+
+/**
+ * twheel_watch_judged - the owner has got its watch back from the worker
+ * @due:	those of the owner
+ * @watch:	the watch, in state %TWHEEL_WATCH_IN_WORK
+ *
+ * Context: in judge(), with the owner's lock held, before anything else.
+ */
+void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch)
+{
+	spin_lock_bh(&due->lock);
+	watch->state = TWHEEL_WATCH_IDLE;
+	spin_unlock_bh(&due->lock);
+}
+
+/**
+ * twheel_watch_again - when to look again at a socket that is busy
+ * @watch:	its watch. The owner sets the number of looks back to 0 when something else was
+ *		found, or has happened
+ *
+ * The first times that is a jiffy. Then it is twice as long each time, up to a second, which is
+ * less than the socket has been busy for: a program may keep as many of them busy as it likes, for
+ * as long as it likes, and nobody pays for the looks.
+ *
+ * Context: in judge(), with the owner's lock held.
+ * Return: in how many nanoseconds.
+ */
+u64 twheel_watch_again(struct twheel_watch *watch)
+{
+	const unsigned int looks = min(twheel_watch_looks(watch) + 1, SOON + DOUBLED);
+
+	twheel_watch_set_looks(watch, looks);
+	return min_t(u64, (u64)TICK_NSEC << (max(looks, SOON) - SOON), NSEC_PER_SEC);
+}
+
+/**
+ * twheel_watch_show_counts - show what the workers of a kind have done
+ * @m:		what is printed goes there
+ * @kind:	the kind
+ *
+ * Context: process. They may just count.
+ */
+void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind)
+{
+	const struct twheel_watch_counts *counts = &kind->counts;
+	unsigned int i;
+	s64 n;
+
+	seq_printf(m, "%s kicks: %lld\n", kind->name, atomic64_read(&counts->kicks));
+	seq_printf(m, "%s ended: %lld\n", kind->name, atomic64_read(&counts->ended));
+	seq_printf(m, "%s spared: %lld\n", kind->name, atomic64_read(&counts->spared));
+	seq_printf(m, "%s busy: %lld\n", kind->name, atomic64_read(&counts->busy));
+	seq_printf(m, "%s scans: %lld\n", kind->name, atomic64_read(&counts->scans));
+	for (i = 0; i < TWHEEL_DELAY_BUCKETS - 1; i++) {
+		n = atomic64_read(&counts->delay[i]);
+		if (n)
+			seq_printf(m, "%s delay %llu: %lld\n", kind->name, 2ULL << i, n);
+	}
+}
