@@ -2,7 +2,5 @@
 /*
  * twheel: what the tracepoints of trace.h are made of, once for the module
  */
-#include "rules/rules.h"
-
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: tracepoints; Documentation/tracing.rst explains them to users
+ * twheel: tracepoints of the timer core; Documentation/tracing.rst explains them to users
  *
  * Their names begin with "twheel_" because a tracepoint's name is global to the kernel,
  * which has a timer_init of its own. Times are nanoseconds of CLOCK_MONOTONIC. A timer
@@ -10,17 +10,13 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
 
-#if !defined(_TWHEEL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define _TWHEEL_TRACE_H
+#if !defined(_TWHEEL_CORE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TWHEEL_CORE_TRACE_H
 
 #include <linux/ktime.h>
 #include <linux/tracepoint.h>
-#include <net/inet_sock.h>
 
 #include "core/cpu_base.h"
-#include "tcp/watch.h"
-
-struct twheel_limits;
 
 /**
  * twheel_timer_init - a timer is made ready to be armed
@@ -225,88 +221,11 @@ TRACE_EVENT(twheel_tick_exit,
 	    TP_printk("now=%llu programmed=%lld cpu=%u entries=%u",
 		      __entry->now, __entry->programmed, __entry->cpu, __entry->entries));
 
-#ifdef CONFIG_INET
-/**
- * twheel_watch - the worker has looked at a watched connection
- * @timer:	the timer: only an address
- * @sk:		the socket
- * @deadline:	when the timer was due, or would have been: its connection may have ended before
- * @found:	an enum twheel_watch_finding
- * @action:	what is done now: TWHEEL_WATCHED, and the watch's action; 0 if nothing
- */
-TRACE_EVENT(twheel_watch,
-	    TP_PROTO(const struct twheel_timer *timer, const struct sock *sk, u64 deadline,
-		     unsigned int found, unsigned int action),
-	    TP_ARGS(timer, sk, deadline, found, action),
-	    TP_STRUCT__entry(__field(const void *, timer)
-			     __field(const void *, skaddr)
-			     __field(u16, sport)
-			     __field(u16, dport)
-			     __field(u64, now)
-			     __field(u64, deadline)
-			     __field(unsigned int, found)
-			     __field(unsigned int, action)),
-	    TP_fast_assign(__entry->timer = timer;
-			   __entry->skaddr = sk;
-			   __entry->sport = ntohs(inet_sk(sk)->inet_sport);
-			   __entry->dport = ntohs(inet_sk(sk)->inet_dport);
-			   __entry->now = ktime_get_ns();
-			   __entry->deadline = deadline;
-			   __entry->found = found;
-			   __entry->action = action;),
-	    TP_printk("timer=%p skaddr=%p sport=%u dport=%u now=%llu deadline=%llu found=%s action=%s",
-		      __entry->timer, __entry->skaddr, __entry->sport, __entry->dport,
-		      __entry->now, __entry->deadline,
-		      __print_symbolic(__entry->found, { TWHEEL_FOUND_OPEN, "open" },
-				       { TWHEEL_FOUND_OVER, "over" },
-				       { TWHEEL_FOUND_BUSY, "busy" }),
-		      !__entry->action ? "none" :
-		      __entry->action & TWHEEL_WATCH_ABORT ? "abort" :
-		      __entry->action & TWHEEL_WATCH_SHUTDOWN ? "shutdown" : "notify"));
-
-/**
- * twheel_kick - an idle connection is closed, or would be
- * @sk:		its socket, which is locked
- * @rule:	id of the rule that applies, in the connection's network namespace
- * @limits:	the rule's
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
- * @late:	nanoseconds since it was due
- */
-TRACE_EVENT(twheel_kick,
-	    TP_PROTO(struct sock *sk, u32 rule, const struct twheel_limits *limits, u64 now,
-		     u64 late),
-	    TP_ARGS(sk, rule, limits, now, late),
-	    TP_STRUCT__entry(__field(u64, cookie)
-			     __field(u64, idle)
-			     __field(u32, rule)
-			     __field(u32, flags)
-			     __array(u8, local, sizeof(struct sockaddr_in6))
-			     __array(u8, remote, sizeof(struct sockaddr_in6))
-			     __field(u64, late)
-			     __field(u32, unsent)
-			     __field(u32, unacked)
-			     __array(char, name, TWHEEL_RULE_NAME)),
-	    TP_fast_assign(__entry->cookie = twheel_connection_cookie(sk);
-			   __entry->idle = now - twheel_watch_active(sk, limits->flags, now);
-			   __entry->rule = rule;
-			   __entry->flags = limits->flags;
-			   twheel_connection_addresses(sk, __entry->local, __entry->remote);
-			   __entry->late = late;
-			   __entry->unsent = twheel_watch_queue_of(sk, &__entry->unacked);
-			   memcpy(__entry->name, limits->name, TWHEEL_RULE_NAME);),
-	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d late=%llu unsent=%u unacked=%u name=%s",
-		      __entry->rule, __entry->cookie, __entry->local, __entry->remote,
-		      __entry->idle,
-		      __entry->flags & TWHEEL_WATCH_ABORT ? "abort" : "shutdown",
-		      !!(__entry->flags & TWHEEL_RULE_DRY_RUN), __entry->late,
-		      __entry->unsent, __entry->unacked, __entry->name));
-#endif
-
-#endif /* _TWHEEL_TRACE_H */
+#endif /* _TWHEEL_CORE_TRACE_H */
 
 /* Outside of the guard: read again, to make code of it. */
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH core
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
