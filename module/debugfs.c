@@ -14,8 +14,13 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "device/context.h"
 #include "core/core.h"
+#include "core/stats.h"
+#include "core/wheel.h"
+#include "debugfs.h"
+#include "device/context.h"
+#include "tcp/sk_state.h"
+#include "twheel.h"
 
 static struct dentry *root;
 

@@ -4,10 +4,15 @@
  */
 #include <linux/module.h>
 
-#include "device/context.h"
 #include "core/core.h"
-#include "rules/rules.h"
+#include "debugfs.h"
+#include "device/chardev.h"
+#include "device/clocks.h"
+#include "device/context.h"
 #include "device/timekeeper.h"
+#include "device/touch.h"
+#include "lib/users.h"
+#include "rules/rules.h"
 #include "tcp/watch.h"
 
 static int __init twheel_module_init(void)

@@ -5,10 +5,7 @@
 #ifndef _TWHEEL_ENGINE_H
 #define _TWHEEL_ENGINE_H
 
-#include "twheel.h"
 #include "wheel.h"
-
-struct mem_cgroup;
 
 /* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
 #define TWHEEL_LATE_BUCKETS	64
@@ -48,31 +45,7 @@ struct twheel_snapshot {
 	u64			pending;
 };
 
-/**
- * struct twheel_level - what is filed on a level of a wheel
- * @slots:	slots with something in them
- * @chunks:	chunks in these
- * @timers:	timers in these
- * @more:	there are more chunks and timers than were counted
- */
-struct twheel_level {
-	unsigned long	slots;
-	unsigned long	chunks;
-	unsigned long	timers;
-	bool		more;
-};
-
-/* timer.c: the in-kernel API for callers that have softirqs off */
-void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
-int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
-int twheel_cancel_bhoff(struct twheel_timer *timer);
-
-/* cpu_base.c, stats.c, pages.c */
 void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
-int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
-void twheel_pages_look(void);
-struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer);
-void twheel_payer_end(struct mem_cgroup *other);
 int twheel_engine_init(void);
 void twheel_engine_exit(void);
 

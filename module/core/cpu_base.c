@@ -9,7 +9,14 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
+#include "core.h"
 #include "cpu_base.h"
+#include "expiry.h"
+#include "hotplug.h"
+#include "lib/inject.h"
+#include "pages.h"
+#include "twheel.h"
+#include "wheel.h"
 
 #define TICK_SHIFT_MIN	14
 #define TICK_SHIFT_MAX	30

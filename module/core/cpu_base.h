@@ -12,9 +12,11 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
-#include "lib/compat.h"
 #include "core.h"
+#include "lib/compat.h"
 #include "lib/inject.h"
+#include "pages.h"
+#include "timer.h"
 #include "twheel.h"
 #include "wheel.h"
 
@@ -84,30 +86,6 @@ struct twheel_base {
 
 /* Each possible CPU's base. Constant between init and exit. */
 DECLARE_PER_CPU(struct twheel_base *, twheel_bases);
-
-/* pages.c */
-int twheel_pages_init(void);
-void twheel_pages_stop(void);
-void twheel_pages_exit(void);
-bool twheel_pages_supply(void);
-void twheel_pages_drain(struct twheel *wheel);
-
-/* expiry.c */
-int twheel_expiry_init(void);
-enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
-void twheel_expiry_program(struct twheel_base *base);
-void twheel_expiry_call(struct twheel_base *base);
-void twheel_expiry_called(void *arg);
-
-/* timer.c */
-u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
-struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
-void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
-int twheel_base_stop(struct twheel_timer *timer);
-
-/* hotplug.c */
-int twheel_hotplug_init(void);
-void twheel_hotplug_exit(void);
 
 static inline struct twheel_base *twheel_base_of(unsigned int cpu)
 {

@@ -50,7 +50,12 @@
 
 #include "cpu_base.h"
 #include "debug_timers.h"
+#include "expiry.h"
+#include "lib/inject.h"
+#include "timer.h"
 #include "trace.h"
+#include "twheel.h"
+#include "wheel.h"
 
 static unsigned int budget = 4096;
 module_param(budget, uint, 0444);

@@ -25,6 +25,13 @@
 #include <linux/suspend.h>
 
 #include "cpu_base.h"
+#include "expiry.h"
+#include "hotplug.h"
+#include "lib/inject.h"
+#include "pages.h"
+#include "timer.h"
+#include "twheel.h"
+#include "wheel.h"
 
 static enum cpuhp_state dead_state, online_state;
 

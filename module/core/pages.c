@@ -51,6 +51,10 @@
 #include <linux/workqueue.h>
 
 #include "cpu_base.h"
+#include "lib/compat.h"
+#include "lib/inject.h"
+#include "pages.h"
+#include "wheel.h"
 
 #define LOOK_INTERVAL	(4 * HZ)
 

@@ -7,7 +7,7 @@
  */
 #include <linux/export.h>
 
-#include "cpu_base.h"
+#include "twheel.h"
 
 /* The timer is not pending, and expiry is done with its place. Other calls are kept off. */
 static void shut(struct twheel_timer *timer)

@@ -13,6 +13,8 @@
 #include <linux/workqueue.h>
 
 #include "cpu_base.h"
+#include "stats.h"
+#include "wheel.h"
 
 /* Some 24 thousand timers. */
 #define LOOK_MOST	4096

@@ -42,7 +42,12 @@
 
 #include "cpu_base.h"
 #include "debug_timers.h"
+#include "expiry.h"
+#include "lib/inject.h"
+#include "timer.h"
 #include "trace.h"
+#include "twheel.h"
+#include "wheel.h"
 
 /**
  * twheel_base_file_first - file a timer that will be the first to come up

@@ -10,10 +10,21 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <uapi/linux/twheel.h>
+#include <uapi/linux/twheel_rules.h>
 
-#include "pool.h"
+#include "chardev.h"
+#include "context.h"
+#include "events.h"
 #include "lib/ioctl.h"
-#include "rules/rules.h"
+#include "pool.h"
+#include "ring.h"
+#include "rules/ioctl.h"
+#include "submit.h"
+#include "tcp/sk_state.h"
+#include "touch.h"
+#include "twheel.h"
+#include "uring.h"
+#include "utimer.h"
 
 /* Timers that a look at fdinfo shows. */
 #define MAX_SHOWN		1024

@@ -27,8 +27,12 @@
 #include <linux/time.h>
 #include <linux/workqueue.h>
 
-#include "lib/compat.h"
+#include "clocks.h"
 #include "context.h"
+#include "lib/compat.h"
+#include "lib/users.h"
+#include "limits.h"
+#include "postponed.h"
 
 /* Timers armed anew before the lock is let go of. */
 #define PORTION	32

@@ -19,10 +19,21 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
-#include "pool.h"
-#include "core/core.h"
+#include "clocks.h"
+#include "context.h"
+#include "core/pages.h"
+#include "keys.h"
 #include "lib/inject.h"
 #include "lib/memory.h"
+#include "lib/users.h"
+#include "pool.h"
+#include "postponed.h"
+#include "ring.h"
+#include "sock_timer.h"
+#include "touch.h"
+#include "twheel.h"
+#include "utimer.h"
+#include "waiters.h"
 
 unsigned int twheel_most_timers = 1 << 20;
 module_param_named(max_timers, twheel_most_timers, uint, 0644);

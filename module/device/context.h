@@ -2,12 +2,7 @@
 /*
  * twheel: contexts: what an open of /dev/twheel holds
  *
- * context.c makes and ends contexts and the memory of their timers (pool.h), utimer.c adds,
- * cancels, re-arms and queries, limits.c knows timers with more than a deadline, keys.c
- * finds them by key, clocks.c minds clocks that jump, submit.c takes arrays of
- * operations and drains, events.c delivers, by read() or into the ring (ring.c), touch.c
- * is the touch array, sock_timer.c has timers watch connections, postponed.c sees to it that a
- * context has no more than its share of the softirq, chardev.c is the device.
+ * With the timers that it has: their memory, and the states that they go through.
  */
 #ifndef _TWHEEL_CONTEXT_H
 #define _TWHEEL_CONTEXT_H
@@ -28,9 +23,11 @@
 #include <uapi/linux/twheel.h>
 
 #include "core/share.h"
-#include "twheel.h"
-#include "lib/users.h"
+#include "keys.h"
 #include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "twheel.h"
+#include "waiters.h"
 
 /*
  * Timers are allocated in blocks. A handle is the timer's generation, and below it
@@ -75,58 +72,9 @@ enum twheel_kind {
 /* The number of no timer: see struct twheel_expired. */
 #define TWHEEL_NO_EVENT		U32_MAX
 
-/**
- * struct twheel_steps - what was taken of a budget that there is for each jiffy; see waiters.c
- * @jiffy:	up to when the budgets that have passed are subtracted
- * @nr:		steps
- */
-struct twheel_steps {
-	unsigned long	jiffy;
-	unsigned int	nr;
-};
-
-/**
- * struct twheel_waiters - who waits for events of a context; see waiters.c
- * @queue:	the queue that they are in. Its lock guards the rest
- * @woken:	to wake some at once
- * @again:	all in the queue are to be woken once more
- * @mark:	in @queue, behind those that have been woken, while there are more
- * @work:	wakes those
- * @worker:	where it is queued; constant
- */
-struct twheel_waiters {
-	wait_queue_head_t		queue;
-	struct twheel_steps		woken;
-	bool				again;
-	struct wait_queue_entry		mark;
-	struct work_struct		work;
-	struct workqueue_struct		*worker;
-};
-
 struct mem_cgroup;
-struct twheel_keyed_timer;
 struct twheel_ring_buffer;
 struct twheel_touch_array;
-
-/**
- * struct twheel_keys - the timers of a context that have a key; see keys.c
- * @segments:	the buckets, in arrays of a page each. Replaced under @grow_lock and @lock
- * @nr_segments: how many arrays
- * @room:	how many @segments can hold; under @grow_lock
- * @nr_buckets:	buckets in use
- * @mask:	a power of two, less one: the least that is not less than the last bucket's number
- * @nr:		timers
- * @secret:	what the hash depends on. Set once
- */
-struct twheel_keys {
-	struct twheel_keyed_timer	***segments;
-	u32				nr_segments;
-	u32				room;
-	u32				nr_buckets;
-	u32				mask;
-	u64				nr;
-	hsiphash_key_t			secret;
-};
 
 /**
  * struct twheel_context - an open of /dev/twheel
@@ -441,7 +389,7 @@ static inline void twheel_context_used(struct twheel_context *ctx)
 		WRITE_ONCE(ctx->used_by, uid);
 }
 
-/* context.c; what is short is in pool.h */
+/* What is short, and done for each operation, is in pool.h. */
 int twheel_contexts_init(void);
 void twheel_contexts_wait(void);
 void twheel_contexts_exit(void);
@@ -456,164 +404,5 @@ struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cur
 					    unsigned int *looks);
 u64 twheel_timer_handle(const struct twheel_user_timer *ut);
 unsigned int twheel_nr_contexts(void);
-
-/* utimer.c */
-void twheel_user_expired(struct twheel_timer *timer);
-void twheel_user_due(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now);
-void twheel_user_arm(struct twheel_user_timer *ut, u64 expires);
-void twheel_user_disarm(struct twheel_user_timer *ut);
-void twheel_user_delivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
-bool twheel_user_undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut);
-int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut);
-int twheel_user_check_add(const struct twheel_context *ctx, const struct twheel_op *op);
-int twheel_user_prepare(struct twheel_context *ctx, const struct twheel_op *op);
-void twheel_user_begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		       struct twheel_op *op, u64 now);
-unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			     bool stop, bool slim);
-int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query);
-void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query);
-
-/* postponed.c */
-void twheel_postponed_create(struct twheel_context *ctx);
-void twheel_postponed_leave(struct twheel_context *ctx);
-bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
-void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
-		     u64 now);
-void twheel_postponed_take(struct twheel_user_timer *ut);
-
-/* limits.c */
-void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now);
-int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now);
-u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
-void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event);
-void twheel_rich_next(struct twheel_rich_timer *rt);
-u64 twheel_spread(u64 time, u64 spread);
-
-/* clocks.c */
-void twheel_clocks_exit(void);
-void twheel_clocks_set_to(ktime_t realtime, ktime_t boottime);
-void twheel_clocks_create(struct twheel_context *ctx);
-void twheel_clocks_join(struct twheel_context *ctx);
-void twheel_clocks_leave(struct twheel_context *ctx);
-void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt, u8 clock);
-u64 twheel_clock_read(u8 clock, u64 now);
-u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);
-
-/* keys.c */
-bool twheel_keys_room(const struct twheel_context *ctx);
-int twheel_keys_grow(struct twheel_context *ctx);
-void twheel_keys_destroy(struct twheel_context *ctx);
-void twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key);
-void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
-			 struct twheel_user_timer *ut);
-void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut);
-struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key);
-u64 twheel_keys_bytes(const struct twheel_context *ctx);
-
-/* submit.c */
-long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submit);
-long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain);
-
-/* uring.c */
-#ifdef CONFIG_IO_URING
-struct io_uring_cmd;
-int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
-#else
-#define twheel_uring_cmd	NULL
-#endif
-
-/* events.c */
-void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired);
-void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut);
-void twheel_event_fill(const struct twheel_context *ctx, struct twheel_user_timer *ut, u64 seq,
-		       struct twheel_event *event);
-void twheel_events_to_ring(struct twheel_context *ctx);
-ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock);
-__poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait);
-
-/* waiters.c */
-void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *worker);
-void twheel_waiters_leave(struct twheel_waiters *waiters);
-void twheel_waiters_wake(struct twheel_waiters *waiters);
-
-/* ring.c */
-int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys);
-void twheel_ring_destroy(struct twheel_context *ctx);
-int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
-u64 twheel_ring_bytes(const struct twheel_context *ctx);
-u32 twheel_ring_entries(const struct twheel_context *ctx);
-bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut);
-bool twheel_ring_readable(const struct twheel_context *ctx);
-void twheel_ring_set_waiting(struct twheel_context *ctx, bool waiting);
-
-/* touch.c */
-int twheel_touch_init(void);
-void twheel_touch_exit(void);
-void twheel_touch_publish(u64 now);
-bool twheel_touch_available(void);
-int twheel_touch_create(struct twheel_context *ctx, u32 words);
-void twheel_touch_destroy(struct twheel_context *ctx);
-int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
-u64 twheel_touch_bytes(const struct twheel_context *ctx);
-u32 twheel_touch_words(const struct twheel_context *ctx);
-u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
-
-/* sock_timer.c */
-#ifdef CONFIG_INET
-void twheel_watched_create(struct twheel_context *ctx);
-int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op);
-u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now);
-void twheel_watched_due(struct twheel_user_timer *ut);
-bool twheel_watched_take_back(struct twheel_user_timer *ut);
-void twheel_watched_unlink(struct twheel_user_timer *ut);
-void twheel_watched_stop(struct twheel_context *ctx);
-void twheel_watched_leave(struct twheel_context *ctx);
-#else
-static inline void twheel_watched_create(struct twheel_context *ctx)
-{
-}
-
-static inline int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
-{
-	return -EOPNOTSUPP;
-}
-
-static inline u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
-{
-	return now;
-}
-
-static inline void twheel_watched_due(struct twheel_user_timer *ut)
-{
-}
-
-static inline bool twheel_watched_take_back(struct twheel_user_timer *ut)
-{
-	return false;
-}
-
-static inline void twheel_watched_unlink(struct twheel_user_timer *ut)
-{
-}
-
-static inline void twheel_watched_stop(struct twheel_context *ctx)
-{
-}
-
-static inline void twheel_watched_leave(struct twheel_context *ctx)
-{
-}
-#endif /* CONFIG_INET */
-
-/* chardev.c */
-int twheel_chardev_init(void);
-void twheel_chardev_exit(void);
-
-/* debugfs.c */
-void twheel_debugfs_init(void);
-void twheel_debugfs_exit(void);
 
 #endif /* _TWHEEL_CONTEXT_H */

@@ -27,8 +27,14 @@
 #include <linux/uio.h>
 #include <uapi/linux/twheel.h>
 
-#include "pool.h"
+#include "context.h"
+#include "events.h"
 #include "lib/inject.h"
+#include "limits.h"
+#include "pool.h"
+#include "ring.h"
+#include "utimer.h"
+#include "waiters.h"
 
 /* Events copied, or moved to the ring, at a time. */
 #define BATCH	16

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 
 #include "context.h"
+#include "keys.h"
 #include "lib/memory.h"
 
 /* Buckets of a segment. */

@@ -17,7 +17,13 @@
 #include <linux/time.h>
 #include <linux/ktime.h>
 
+#include "clocks.h"
 #include "context.h"
+#include "limits.h"
+#include "sock_timer.h"
+#include "tcp/watch.h"
+#include "touch.h"
+#include "twheel.h"
 
 /* The sum of two times below 2^63, or the latest time there is. */
 static u64 later(u64 time, u64 by)

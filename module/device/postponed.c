@@ -13,7 +13,11 @@
 #include <linux/workqueue.h>
 
 #include "context.h"
-#include "core/core.h"
+#include "core/pages.h"
+#include "core/share.h"
+#include "lib/users.h"
+#include "postponed.h"
+#include "utimer.h"
 
 /* Timers looked at before the lock is let go of. */
 #define PORTION	32

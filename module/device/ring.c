@@ -43,8 +43,10 @@
 #include <linux/slab.h>
 
 #include "context.h"
+#include "events.h"
 #include "lib/mapping.h"
 #include "lib/memory.h"
+#include "ring.h"
 
 #define ENTRIES_MAX	(1U << 20)
 

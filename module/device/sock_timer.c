@@ -24,8 +24,18 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 
-#include "pool.h"
 #include "context.h"
+#include "events.h"
+#include "keys.h"
+#include "lib/users.h"
+#include "limits.h"
+#include "pool.h"
+#include "postponed.h"
+#include "sock_timer.h"
+#include "tcp/last_activity.h"
+#include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "utimer.h"
 
 static struct twheel_watch_kind kind;
 

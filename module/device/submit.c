@@ -9,6 +9,8 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "submit.h"
+#include "utimer.h"
 
 /* Operations done, or timers drained, at a time. */
 #define BATCH	16

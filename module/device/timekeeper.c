@@ -14,9 +14,10 @@
 #include <linux/timekeeper_internal.h>
 #include <linux/timekeeping.h>
 
-#include "context.h"
+#include "clocks.h"
+#include "tcp/last_activity.h"
 #include "timekeeper.h"
-#include "tcp/watch.h"
+#include "touch.h"
 
 static int clocks_updated(struct notifier_block *block, unsigned long was_set, void *priv)
 {

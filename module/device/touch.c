@@ -26,6 +26,7 @@
 #include "context.h"
 #include "lib/mapping.h"
 #include "lib/memory.h"
+#include "touch.h"
 
 #define WORDS_MAX	(1U << 24)
 

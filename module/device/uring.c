@@ -11,8 +11,10 @@
 #include <linux/build_bug.h>
 #include <linux/fs.h>
 
-#include "lib/compat.h"
 #include "context.h"
+#include "lib/compat.h"
+#include "submit.h"
+#include "uring.h"
 
 /* What a submission of the usual size has room for. */
 static_assert(sizeof(struct twheel_submit) <= 16);

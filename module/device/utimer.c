@@ -26,8 +26,19 @@
 #include <linux/ktime.h>
 #include <linux/time.h>
 
+#include "clocks.h"
+#include "context.h"
+#include "core/timer.h"
+#include "events.h"
+#include "keys.h"
+#include "limits.h"
 #include "pool.h"
-#include "core/core.h"
+#include "postponed.h"
+#include "sock_timer.h"
+#include "tcp/watch.h"
+#include "touch.h"
+#include "twheel.h"
+#include "utimer.h"
 
 /**
  * twheel_user_due - a timer has come up: see whether it has expired

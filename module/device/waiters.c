@@ -25,7 +25,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "context.h"
+#include "waiters.h"
 
 /* Steps with interrupts off, and those of a context in a jiffy. */
 #define PORTION		64

@@ -20,8 +20,8 @@
 #include <uapi/linux/twheel.h>
 
 #include "rules.h"
-#include "twheel.h"
 #include "tcp/watch.h"
+#include "twheel.h"
 
 /* Flags of a watch beside its action as in linux/twheel.h, which is bit 8 or 9. */
 #define TWHEEL_KICK_FRESH	BIT(0)	/* the rule is a guess, and counts nothing */
@@ -128,15 +128,5 @@ static inline u64 twheel_kick_step_of(const struct twheel_idle_rule *rule)
 {
 	return div64_u64(NSEC_PER_SEC, twheel_limits_of(rule)->rate);
 }
-
-/* track.c */
-void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_renew(struct twheel_kick *kick);
-void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
-
-/* enforce.c */
-void twheel_kick_expire(struct twheel_timer *timer);
-bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding finding);
 
 #endif /* _TWHEEL_KICK_H */

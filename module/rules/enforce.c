@@ -25,7 +25,16 @@
 #include <net/inet_sock.h>
 
 #include "conn.h"
+#include "core/share.h"
+#include "enforce.h"
+#include "match.h"
+#include "rules.h"
+#include "tcp/last_activity.h"
+#include "tcp/watch.h"
+#include "tcp/watch_worker.h"
 #include "trace.h"
+#include "track.h"
+#include "twheel.h"
 
 /* When to look again whether a connection has come about. */
 #define CONNECT_NS	NSEC_PER_SEC

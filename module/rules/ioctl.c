@@ -19,9 +19,15 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
+#include "ioctl.h"
 #include "lib/ioctl.h"
+#include "list.h"
+#include "match_list.h"
 #include "rules.h"
+#include "scan.h"
 #include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "track.h"
 
 #define ACTIONS		(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT | TWHEEL_RULE_KEEP)
 #define ACTIVITY	(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT)

@@ -15,7 +15,10 @@
 #include <linux/uaccess.h>
 #include <net/inet_sock.h>
 
+#include "enforce.h"
+#include "list.h"
 #include "rules.h"
+#include "scan.h"
 
 /* What of a cookie the cursor has room for. */
 #define COOKIE_BITS	40

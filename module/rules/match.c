@@ -14,7 +14,10 @@
 #include <net/inet_sock.h>
 #include <net/mptcp.h>
 
+#include "match.h"
+#include "match_list.h"
 #include "rules.h"
+#include "scan.h"
 #include "tcp/watch.h"
 
 #ifdef CONFIG_SOCK_CGROUP_DATA

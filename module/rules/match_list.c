@@ -16,8 +16,9 @@
 #include <linux/string.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <uapi/linux/twheel_rules.h>
 
-#include "rules.h"
+#include "match_list.h"
 
 /* The other end of a connection, as a rule sees it. */
 struct peer {

@@ -38,7 +38,12 @@
 
 #include "conn.h"
 #include "lib/memory.h"
+#include "lib/users.h"
 #include "rules.h"
+#include "scan.h"
+#include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "track.h"
 
 /* Rules of a namespace. */
 #define NR_RULES	256

@@ -23,8 +23,8 @@
 #include <uapi/linux/twheel_rules.h>
 
 #include "core/share.h"
-#include "lib/users.h"
-#include "tcp/watch.h"
+#include "scan.h"
+#include "tcp/watch_worker.h"
 
 /* Flags of a struct twheel_rule that say what it asks for. */
 #define TWHEEL_RULE_ASKS	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
@@ -138,42 +138,6 @@ struct twheel_idle_rule {
 };
 
 /**
- * struct twheel_found - sockets that were found
- * @socks:	the sockets, with references
- * @nr:		how many these are
- * @room:	how many fit
- */
-struct twheel_found {
-	struct sock	**socks;
-	u32		nr;
-	u32		room;
-};
-
-/**
- * struct twheel_search - a search for connections, and how far it has come; see scan.c
- * @id:		the rule up to which there were searches for processes
- * @pid:	the process that it is at, with a reference; or NULL
- * @fd:		the descriptors of that one up to which it has been
- * @ports:	those that it listens on
- * @listened:	that of the namespace when it began with the process
- * @all:	there are no more processes; it goes through all connections
- * @bucket:	the bucket of these up to which it has been
- * @again:	connections that are watched are looked at again
- * @found:	what a portion has found: between portions none
- */
-struct twheel_search {
-	u32			id;
-	struct pid		*pid;
-	unsigned int		fd;
-	unsigned long		*ports;
-	int			listened;
-	bool			all;
-	u32			bucket;
-	bool			again;
-	struct twheel_found	found;
-};
-
-/**
  * struct twheel_rules - the rules of a network namespace
  * @list:	in the order in which they were added. Changed with the mutex of rules.c
  *		held; read under RCU
@@ -233,7 +197,6 @@ static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
 	return net_generic(net, twheel_rules_net_id);
 }
 
-/* rules.c */
 int twheel_rules_init(void);
 void twheel_rules_exit(void);
 int twheel_rules_add(struct net *net, struct twheel_rule *spec,
@@ -243,53 +206,6 @@ int twheel_rules_remove(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
-
-/* match_list.c */
-bool twheel_match_list_valid(const struct twheel_match *list, u32 nr);
-bool twheel_match_list(const struct twheel_match *list, u32 nr, const struct sock *sk);
-
-/* ioctl.c */
-long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user);
-
-/* match.c */
-struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
-					    const struct twheel_idle_rule *now);
-struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
-void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
-void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid);
-void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
-			    const unsigned long *ports);
-
-/* track.c */
-void twheel_kick_init(void);
-int twheel_kick_get(void);
-void twheel_kick_put(void);
-int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
-int twheel_kick_release(const struct twheel_idle_rule *rule);
-void twheel_kick_ask_back(void);
-void twheel_kick_look_again(struct sock *sk);
-void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
-
-/* enforce.c */
-bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
-
-/* list.c */
-u64 twheel_connection_cookie(struct sock *sk);
-void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
-long twheel_connections_list(struct net *net, struct twheel_connections *list);
-
-/* scan.c */
-int twheel_find_init(void);
-void twheel_find_exit(void);
-void twheel_found_put(struct twheel_found *found);
-void twheel_found_free(struct twheel_found *found);
-int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found);
-int twheel_find_all(struct net *net);
-void twheel_find_later(struct net *net, unsigned long delay);
-void twheel_find_again(struct net *net);
-void twheel_find_everywhere(void);
-void twheel_find_work(struct work_struct *work);
-void twheel_find_stop(struct list_head *nets);
 
 /* How a rule closes connections. The RCU read lock is held. */
 static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)
@@ -321,11 +237,6 @@ static inline int twheel_rules_init(void)
 
 static inline void twheel_rules_exit(void)
 {
-}
-
-static inline long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user)
-{
-	return -ENOTTY;
 }
 
 #endif /* CONFIG_INET */

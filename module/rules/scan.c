@@ -25,8 +25,11 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
+#include "match.h"
 #include "rules.h"
+#include "scan.h"
 #include "tcp/watch.h"
+#include "track.h"
 
 /* Sockets of a portion, at first. */
 #define ROOM		64

@@ -10,7 +10,9 @@
 
 #include <linux/tracepoint.h>
 
+#include "rules/list.h"
 #include "rules/rules.h"
+#include "tcp/last_activity.h"
 #include "tcp/watch.h"
 
 /**

@@ -36,8 +36,16 @@
 #include <linux/slab.h>
 #include <net/inet_sock.h>
 
-#include "lib/inject.h"
 #include "conn.h"
+#include "enforce.h"
+#include "lib/inject.h"
+#include "match.h"
+#include "rules.h"
+#include "scan.h"
+#include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "track.h"
+#include "twheel.h"
 
 /* Guards @nr_users. Taken in process context, outside of all others. */
 static DEFINE_MUTEX(kind_lock);

@@ -45,7 +45,7 @@
 #include <net/tcp.h>
 #include <uapi/linux/twheel.h>
 
-#include "watch.h"
+#include "last_activity.h"
 
 /* By how much what is known moves on with a tick if that is periodic, in nanoseconds. */
 #define STEP_NS		(TICK_NSEC / 256)

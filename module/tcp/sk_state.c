@@ -36,7 +36,9 @@
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
+#include "sk_state.h"
 #include "watch.h"
+#include "watch_worker.h"
 
 /* Changes of a CPU that can be noted: 32 KB. */
 #define NR_CHANGES	2048

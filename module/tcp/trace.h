@@ -13,6 +13,7 @@
 #include <net/inet_sock.h>
 
 #include "tcp/watch.h"
+#include "twheel.h"
 
 /**
  * twheel_watch - the worker has looked at a watched connection

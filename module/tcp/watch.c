@@ -17,7 +17,9 @@
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
+#include "sk_state.h"
 #include "watch.h"
+#include "watch_worker.h"
 
 /* Is this the watch of another socket? It may just be removed, and inserted elsewhere. */
 static int differs(struct rhashtable_compare_arg *arg, const void *obj)

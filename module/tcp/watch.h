@@ -19,8 +19,6 @@
 #include <net/tcp_states.h>
 #include <uapi/linux/twheel.h>
 
-#include "twheel.h"
-
 /**
  * struct twheel_watch - the socket's side of a timer
  * @hash:	in the table of its kind
@@ -164,30 +162,7 @@ struct twheel_watch_kind {
 	struct list_head	known;
 };
 
-/**
- * struct twheel_due - watches of a context, or of a namespace's rules, that are due
- * @kind:	theirs; constant
- * @queue:	for @work: that of the user. Constant as long as there are watches
- * @lock:	guards what follows, and the watches' state. Taken in process and softirq context,
- *		inside of the owner's locks
- * @list:	watches for the worker, by their timers' @node.link
- * @nr:		how many these are
- * @taken:	how many it has taken out of the list
- * @in_work:	it looks at the last of those
- * @work:	the worker
- */
-struct twheel_due {
-	struct twheel_watch_kind *kind;
-	struct workqueue_struct	*queue;
-	spinlock_t		lock;
-	struct list_head	list;
-	unsigned int		nr;
-	unsigned int		taken;
-	bool			in_work;
-	struct work_struct	work;
-};
-
-struct seq_file;
+struct twheel_due;
 
 #ifdef CONFIG_INET
 
@@ -269,7 +244,6 @@ static inline bool twheel_watch_has_ended(const struct twheel_watch_kind *kind,
 /* The workers' who are nobody's. There as long as the module is. */
 extern struct workqueue_struct *twheel_watch_queue;
 
-/* watch.c */
 int twheel_watch_init(void);
 void twheel_watch_exit(void);
 int twheel_watch_kind_add(struct twheel_watch_kind *kind);
@@ -282,31 +256,6 @@ void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
 
-/* sk_state.c */
-int twheel_changes_init(void);
-void twheel_changes_exit(void);
-int twheel_changes_subscribe(struct twheel_watch_kind *kind);
-void twheel_changes_unsubscribe(struct twheel_watch_kind *kind);
-bool twheel_watch_available(void);
-void twheel_watch_show(struct seq_file *m);
-
-/* watch_worker.c */
-void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
-		     struct workqueue_struct *queue);
-void twheel_due_leave(struct twheel_due *due);
-int twheel_due_settle(struct twheel_due *due);
-void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch);
-bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch);
-void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch);
-u64 twheel_watch_again(struct twheel_watch *watch);
-void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
-
-/* last_activity.c */
-void twheel_watch_note_jiffy(u64 jiffy, u64 now);
-u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
-u64 twheel_watch_acked(const struct sock *sk, u64 now);
-u32 twheel_watch_queue_of(const struct sock *sk, u32 *unacked);
-
 #else
 
 static inline int twheel_watch_init(void)
@@ -315,19 +264,6 @@ static inline int twheel_watch_init(void)
 }
 
 static inline void twheel_watch_exit(void)
-{
-}
-
-static inline bool twheel_watch_available(void)
-{
-	return false;
-}
-
-static inline void twheel_watch_note_jiffy(u64 jiffy, u64 now)
-{
-}
-
-static inline void twheel_watch_show(struct seq_file *m)
 {
 }
 

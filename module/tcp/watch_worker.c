@@ -23,7 +23,9 @@
 
 #include "lib/compat.h"
 #include "trace.h"
+#include "twheel.h"
 #include "watch.h"
+#include "watch_worker.h"
 
 /* Watches looked at before others have their turn, and the time, in nanoseconds. */
 #define PORTION		64

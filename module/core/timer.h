@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: timers: what timer.c has for the rest of the module
+ */
+#ifndef _TWHEEL_CORE_TIMER_H
+#define _TWHEEL_CORE_TIMER_H
+
+#include <linux/types.h>
+
+struct twheel_base;
+struct twheel_timer;
+
+/* The in-kernel API for callers that have softirqs off. */
+void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
+int twheel_cancel_bhoff(struct twheel_timer *timer);
+
+/* For the timer core only. */
+u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
+void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
+int twheel_base_stop(struct twheel_timer *timer);
+
+#endif /* _TWHEEL_CORE_TIMER_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: timers that a context's share of the softirq is not enough for
+ */
+#ifndef _TWHEEL_DEVICE_POSTPONED_H
+#define _TWHEEL_DEVICE_POSTPONED_H
+
+#include <linux/types.h>
+
+struct twheel_context;
+struct twheel_rich_timer;
+struct twheel_user_timer;
+
+void twheel_postponed_create(struct twheel_context *ctx);
+void twheel_postponed_leave(struct twheel_context *ctx);
+bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
+void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
+		     u64 now);
+void twheel_postponed_take(struct twheel_user_timer *ut);
+
+#endif /* _TWHEEL_DEVICE_POSTPONED_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: what becomes of a connection that a rule applies to
+ */
+#ifndef _TWHEEL_RULES_ENFORCE_H
+#define _TWHEEL_RULES_ENFORCE_H
+
+#include <linux/types.h>
+
+#include "tcp/watch.h"
+
+struct sock;
+struct twheel_connection;
+struct twheel_timer;
+
+bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
+void twheel_kick_expire(struct twheel_timer *timer);
+bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding finding);
+
+#endif /* _TWHEEL_RULES_ENFORCE_H */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: describes connections, and lists those that a rule applies to
+ */
+#ifndef _TWHEEL_RULES_LIST_H
+#define _TWHEEL_RULES_LIST_H
+
+#include <linux/types.h>
+
+struct net;
+struct sock;
+struct twheel_connections;
+
+u64 twheel_connection_cookie(struct sock *sk);
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
+long twheel_connections_list(struct net *net, struct twheel_connections *list);
+
+#endif /* _TWHEEL_RULES_LIST_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: which rule applies to a connection
+ */
+#ifndef _TWHEEL_RULES_MATCH_H
+#define _TWHEEL_RULES_MATCH_H
+
+#include <linux/types.h>
+
+struct net;
+struct pid;
+struct sock;
+struct twheel_idle_rule;
+
+struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
+					    const struct twheel_idle_rule *now);
+struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
+void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
+void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid);
+void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
+			    const unsigned long *ports);
+
+#endif /* _TWHEEL_RULES_MATCH_H */

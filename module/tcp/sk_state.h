@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: sockets that change their state, and who is told
+ */
+#ifndef _TWHEEL_TCP_SK_STATE_H
+#define _TWHEEL_TCP_SK_STATE_H
+
+#include <linux/types.h>
+
+struct seq_file;
+struct twheel_watch_kind;
+
+#ifdef CONFIG_INET
+int twheel_changes_init(void);
+void twheel_changes_exit(void);
+int twheel_changes_subscribe(struct twheel_watch_kind *kind);
+void twheel_changes_unsubscribe(struct twheel_watch_kind *kind);
+bool twheel_watch_available(void);
+void twheel_watch_show(struct seq_file *m);
+#else
+static inline bool twheel_watch_available(void)
+{
+	return false;
+}
+
+static inline void twheel_watch_show(struct seq_file *m)
+{
+}
+#endif /* CONFIG_INET */
+
+#endif /* _TWHEEL_TCP_SK_STATE_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: the workers that look at watches that are due
+ */
+#ifndef _TWHEEL_TCP_WATCH_WORKER_H
+#define _TWHEEL_TCP_WATCH_WORKER_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct seq_file;
+struct twheel_watch;
+struct twheel_watch_kind;
+
+/**
+ * struct twheel_due - watches of a context, or of a namespace's rules, that are due
+ * @kind:	theirs; constant
+ * @queue:	for @work: that of the user. Constant as long as there are watches
+ * @lock:	guards what follows, and the watches' state. Taken in process and softirq context,
+ *		inside of the owner's locks
+ * @list:	watches for the worker, by their timers' @node.link
+ * @nr:		how many these are
+ * @taken:	how many it has taken out of the list
+ * @in_work:	it looks at the last of those
+ * @work:	the worker
+ */
+struct twheel_due {
+	struct twheel_watch_kind *kind;
+	struct workqueue_struct	*queue;
+	spinlock_t		lock;
+	struct list_head	list;
+	unsigned int		nr;
+	unsigned int		taken;
+	bool			in_work;
+	struct work_struct	work;
+};
+
+void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
+		     struct workqueue_struct *queue);
+void twheel_due_leave(struct twheel_due *due);
+int twheel_due_settle(struct twheel_due *due);
+void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch);
+bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch);
+void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch);
+u64 twheel_watch_again(struct twheel_watch *watch);
+void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
+
+#endif /* _TWHEEL_TCP_WATCH_WORKER_H */
