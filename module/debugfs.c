@@ -14,7 +14,6 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "core/core.h"
 #include "core/stats.h"
 #include "core/wheel.h"
 #include "debugfs.h"

@@ -1,52 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the engine, as the rest of the module sees it
+ * twheel: the timer core is set up, and taken down
  */
-#ifndef _TWHEEL_ENGINE_H
-#define _TWHEEL_ENGINE_H
+#ifndef _TWHEEL_CORE_CORE_H
+#define _TWHEEL_CORE_CORE_H
 
-#include "wheel.h"
-
-/* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
-#define TWHEEL_LATE_BUCKETS	64
-
-/**
- * struct twheel_counts - what has happened on a CPU
- * @adds:	timers armed that were not pending
- * @cancels:	pending timers cancelled
- * @remote_cancels: those of them that were on another CPU's wheel
- * @rearms:	pending timers armed anew
- * @ticks:	calls of the hrtimer
- * @empty_ticks:	those in which no timer expired
- * @late:	expiries by nanoseconds after the deadline: bucket b counts those of
- *		less than 2^(b+1) ns
- */
-struct twheel_counts {
-	u64	adds;
-	u64	cancels;
-	u64	remote_cancels;
-	u64	rearms;
-	u64	ticks;
-	u64	empty_ticks;
-	u64	late[TWHEEL_LATE_BUCKETS];
-};
-
-/**
- * struct twheel_snapshot - a copy of a base's numbers
- * @counts:	see struct twheel_counts
- * @wheel:	see struct twheel_stats
- * @expiries:	callbacks called
- * @pending:	timers pending
- */
-struct twheel_snapshot {
-	struct twheel_counts	counts;
-	struct twheel_stats	wheel;
-	u64			expiries;
-	u64			pending;
-};
-
-void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
 int twheel_engine_init(void);
 void twheel_engine_exit(void);
 
-#endif /* _TWHEEL_ENGINE_H */
+#endif /* _TWHEEL_CORE_CORE_H */

@@ -12,10 +12,10 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
-#include "core.h"
 #include "lib/compat.h"
 #include "lib/inject.h"
 #include "pages.h"
+#include "stats.h"
 #include "timer.h"
 #include "twheel.h"
 #include "wheel.h"

@@ -52,7 +52,6 @@
 #include "debug_timers.h"
 #include "expiry.h"
 #include "lib/inject.h"
-#include "timer.h"
 #include "trace.h"
 #include "twheel.h"
 #include "wheel.h"
@@ -192,23 +191,10 @@ static void let_waiters_in(struct twheel_base *base)
 	spin_unlock(&base->expiry_lock);
 	spin_lock(&base->expiry_lock);
 }
-
-static void wait_for_callback(struct twheel_base *base)
-{
-	atomic_inc(&base->waiters);
-	spin_lock_bh(&base->expiry_lock);
-	atomic_dec(&base->waiters);
-	spin_unlock_bh(&base->expiry_lock);
-}
 #else
 static void callbacks_begin(struct twheel_base *base) { }
 static void callbacks_end(struct twheel_base *base) { }
 static void let_waiters_in(struct twheel_base *base) { }
-
-static void wait_for_callback(struct twheel_base *base)
-{
-	cpu_relax();
-}
 #endif
 
 /* @base, where the call is to be traced, is a constant NULL where it is not. */
@@ -461,53 +447,3 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 	callbacks_end(base);
 	return HRTIMER_NORESTART;
 }
-
-/**
- * twheel_cancel_sync - disarm a timer and wait for its callback
- * @timer:	the timer
- *
- * When this returns the timer is not armed and its callback not running. A callback
- * that arms its own timer is waited for and then cancelled. The caller must not hold a
- * lock that the callback takes:
- *
- *	CPU 0				CPU 1
- *	spin_lock_bh(&lock)		the timer expires
- *	twheel_cancel_sync()		callback: spin_lock(&lock)
- *	   waits for the callback	   waits for the lock
- *
- * lockdep tells who does so. Not to be called by the timer's own callback.
- *
- * Context: process or softirq. Serialised with other calls for @timer, but not with those of the
- * timer's own callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
- * Return:
- * * %1		- the timer was pending: its callback has not been called for this
- *		  arming
- * * %0		- it was not
- */
-int twheel_cancel_sync(struct twheel_timer *timer)
-{
-	struct twheel_base *base;
-	int ret;
-
-	twheel_debug_assert_init(timer);
-#ifdef CONFIG_LOCKDEP
-	local_bh_disable();
-	lock_map_acquire(&timer->map);
-	lock_map_release(&timer->map);
-	local_bh_enable();
-#endif
-	for (;;) {
-		twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
-		ret = twheel_base_stop(timer);
-		if (ret >= 0)
-			return ret;
-		base = twheel_base_owner(timer);
-		if (ret == -EAGAIN) {
-			twheel_base_await(base);
-			continue;
-		}
-		twheel_inject(TWHEEL_POINT_WAIT);
-		wait_for_callback(base);
-	}
-}
-EXPORT_SYMBOL_GPL(twheel_cancel_sync);

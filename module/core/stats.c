@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: how a CPU's wheel is occupied, level by level
+ * twheel: what has happened on a CPU's wheel, and how it is occupied, level by level
  *
  * The chains are the owner's alone, so the look is taken by a task on the owner's CPU, with
  * softirqs off: then nothing changes them meanwhile but other CPUs, which only empty
@@ -15,6 +15,30 @@
 #include "cpu_base.h"
 #include "stats.h"
 #include "wheel.h"
+
+/**
+ * twheel_engine_snapshot - read a base's numbers
+ * @cpu:	a possible CPU
+ * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
+ *
+ * Context: any.
+ */
+void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
+{
+	struct twheel_base *base = twheel_base_of(cpu);
+	unsigned int i;
+
+	/* The owner goes on counting: numbers of this moment, or of the next. */
+	data_race(snapshot->counts = base->counts);
+	/* Likewise. */
+	data_race(snapshot->wheel = base->wheel.stats);
+	snapshot->wheel.free = twheel_nr_free(&snapshot->wheel);
+	snapshot->expiries = 0;
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		snapshot->expiries += snapshot->counts.late[i];
+	snapshot->pending = snapshot->wheel.filed - snapshot->wheel.removed -
+			    READ_ONCE(base->wheel.taken) - snapshot->expiries;
+}
 
 /* Some 24 thousand timers. */
 #define LOOK_MOST	4096

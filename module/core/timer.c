@@ -3,7 +3,7 @@
  * twheel: the engine: arming, re-arming and cancelling the timers of all CPUs' wheels
  *
  * cpu_base.h is one CPU's wheel and what keeps others off it, expiry.c the hrtimer and the
- * callbacks, hotplug.c moves a dead CPU's timers, cpu_base.c sets it all up.
+ * callbacks, hotplug.c moves a dead CPU's timers, core.c sets it all up.
  *
  * Where a timer lives
  * -------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: timers of contexts that watch connections; watch.c is the sockets' side
+ * twheel: timers of contexts that watch connections; tcp/ is the sockets' side
  *
  * Such a timer is armed as others are, for the first of its limits. When it comes up, and
  * the socket tells of no activity that would move it, it goes to the worker, who looks again
@@ -34,6 +34,7 @@
 #include "sock_timer.h"
 #include "tcp/last_activity.h"
 #include "tcp/watch.h"
+#include "tcp/watch_table.h"
 #include "tcp/watch_worker.h"
 #include "utimer.h"
 

@@ -31,6 +31,7 @@
 #include "rules.h"
 #include "tcp/last_activity.h"
 #include "tcp/watch.h"
+#include "tcp/watch_table.h"
 #include "tcp/watch_worker.h"
 #include "trace.h"
 #include "track.h"

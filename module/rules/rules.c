@@ -41,7 +41,6 @@
 #include "lib/users.h"
 #include "rules.h"
 #include "scan.h"
-#include "tcp/watch.h"
 #include "tcp/watch_worker.h"
 #include "track.h"
 

@@ -43,6 +43,7 @@
 #include "rules.h"
 #include "scan.h"
 #include "tcp/watch.h"
+#include "tcp/watch_table.h"
 #include "tcp/watch_worker.h"
 #include "track.h"
 #include "twheel.h"

@@ -38,6 +38,7 @@
 
 #include "sk_state.h"
 #include "watch.h"
+#include "watch_table.h"
 #include "watch_worker.h"
 
 /* Changes of a CPU that can be noted: 32 KB. */
@@ -110,7 +111,7 @@ static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 
 	/* See above. Pairs with twheel_watch_remove(). */
 	smp_rmb();
-	/* Pairs with the WRITE_ONCE()s in watch.c. */
+	/* Pairs with the WRITE_ONCE()s in watch_table.c. */
 	if (READ_ONCE(watch->sk) == sk)
 		/* Pairs with twheel_watch_has_ended(). */
 		WRITE_ONCE(watch->ended, life);

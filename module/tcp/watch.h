@@ -3,7 +3,7 @@
  * twheel: TCP connections that are watched
  *
  * What timers of contexts (sock_timer.c) and rules (track.c) have in common: the sockets' side
- * of it, in watch.c, sk_state.c, watch_worker.c and last_activity.c. They know limits.
+ * of it. They know limits.
  */
 #ifndef _TWHEEL_WATCH_H
 #define _TWHEEL_WATCH_H
@@ -162,8 +162,6 @@ struct twheel_watch_kind {
 	struct list_head	known;
 };
 
-struct twheel_due;
-
 #ifdef CONFIG_INET
 
 /**
@@ -241,20 +239,10 @@ static inline bool twheel_watch_has_ended(const struct twheel_watch_kind *kind,
 	return READ_ONCE(watch->ended) == twheel_watch_life(kind, watch);
 }
 
-/* The workers' who are nobody's. There as long as the module is. */
-extern struct workqueue_struct *twheel_watch_queue;
-
 int twheel_watch_init(void);
 void twheel_watch_exit(void);
 int twheel_watch_kind_add(struct twheel_watch_kind *kind);
 void twheel_watch_kind_del(struct twheel_watch_kind *kind);
-struct sock *twheel_watch_socket(int fd);
-int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
-			struct sock *sk);
-void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
-			  struct twheel_watch *watch);
-struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
-struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);
 
 #else
 

@@ -36,6 +36,8 @@
 /* How often the time to the next look may be doubled after that. */
 #define DOUBLED		10U
 
+struct workqueue_struct *twheel_watch_queue;
+
 static struct twheel_timer *timer_of(struct twheel_watch_kind *kind, struct twheel_watch *watch)
 {
 	return (void *)watch - kind->timer_offset;

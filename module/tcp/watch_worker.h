@@ -37,6 +37,9 @@ struct twheel_due {
 	struct work_struct	work;
 };
 
+/* The workers' who are nobody's. There as long as the module is. */
+extern struct workqueue_struct *twheel_watch_queue;
+
 void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
 		     struct workqueue_struct *queue);
 void twheel_due_leave(struct twheel_due *due);
