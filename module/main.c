@@ -12,7 +12,7 @@
 #include "device/timekeeper.h"
 #include "device/touch.h"
 #include "lib/users.h"
-#include "rules/rules.h"
+#include "rules/admin.h"
 #include "tcp/watch.h"
 
 static int __init twheel_module_init(void)

@@ -2,9 +2,9 @@
 /*
  * twheel: the watch of a connection that a rule applies to
  *
- * What track.c, where watches begin, and enforce.c, where they end, have in common. A watch is 64
- * bytes: a timer, the socket's side of it, and in what is left of the timer the time at which the
- * connection was first seen. It names its rule by number.
+ * Watches begin in track.c, and end in enforce.c. One is 64 bytes: a timer, the socket's side of
+ * it, and in what is left of the timer the time at which the connection was first seen. It names
+ * its rule by number.
  */
 #ifndef _TWHEEL_KICK_H
 #define _TWHEEL_KICK_H
@@ -65,7 +65,7 @@ struct twheel_kick {
 /* Number of locks of sockets, a power of two. */
 #define TWHEEL_KICK_LOCKS	256
 
-/* See the head of track.c. */
+/* See the head of conn.c. */
 extern spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
 
 extern struct twheel_watch_kind twheel_kick_kind;
@@ -128,5 +128,14 @@ static inline u64 twheel_kick_step_of(const struct twheel_idle_rule *rule)
 {
 	return div64_u64(NSEC_PER_SEC, twheel_limits_of(rule)->rate);
 }
+
+u64 twheel_connection_cookie(struct sock *sk);
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
+void twheel_kick_make_due(struct twheel_kick *kick);
+void twheel_kick_join(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
+void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule);
+void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
+void twheel_kick_renew(struct twheel_kick *kick);
+void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
 
 #endif /* _TWHEEL_KICK_H */

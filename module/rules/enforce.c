@@ -34,7 +34,6 @@
 #include "tcp/watch_table.h"
 #include "tcp/watch_worker.h"
 #include "trace.h"
-#include "track.h"
 #include "twheel.h"
 
 /* When to look again whether a connection has come about. */
@@ -301,7 +300,7 @@ static void count_closed(struct twheel_kick *kick, struct twheel_idle_rule *rule
 	const unsigned int i = fls64(late >> LATE_SHIFT);
 
 	atomic64_inc(&rule->closed);
-	/* What was due before that tells nothing. Pairs with measure_anew() in rules.c. */
+	/* What was due before that tells nothing. Pairs with measure_anew() in admin.c. */
 	if (limit >= READ_ONCE(rule->since))
 		atomic64_inc(&rule->late[min_t(u32, i, TWHEEL_RULE_LATE - 1)]);
 	trace_twheel_kick(kick->watch.sk, rule->id, twheel_limits_of(rule), now, late);

@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
+#include "admin.h"
 #include "ioctl.h"
 #include "lib/ioctl.h"
 #include "list.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: describes connections, and lists those that a rule applies to
+ * twheel: lists the connections that a rule applies to
  *
  * The cursor of a listing is a bucket of the kernel's table, and the cookie of the last connection
  * of it that was told of. Within a bucket they are told of in the order of their cookies, so that
@@ -15,64 +15,15 @@
 #include <linux/uaccess.h>
 #include <net/inet_sock.h>
 
+#include "conn.h"
 #include "enforce.h"
 #include "list.h"
 #include "rules.h"
-#include "scan.h"
+#include "socks.h"
 
 /* What of a cookie the cursor has room for. */
 #define COOKIE_BITS	40
 #define COOKIE_MASK	GENMASK_ULL(COOKIE_BITS - 1, 0)
-
-/**
- * twheel_connection_cookie - a socket's number, that ss -e shows
- * @sk:		the socket
- *
- * Context: any.
- * Return: the number.
- */
-u64 twheel_connection_cookie(struct sock *sk)
-{
-	u32 halves[2];
-
-	sock_diag_save_cookie(sk, halves);
-	return (u64)halves[1] << 32 | halves[0];
-}
-
-static void set_address(struct sockaddr_in6 *address, const struct sock *sk, __be32 ipv4,
-			const struct in6_addr *ipv6, __be16 port)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)address;
-
-	memset(address, 0, sizeof(*address));
-	/* The port is at the same place in both. */
-	address->sin6_family = sk->sk_family;
-	address->sin6_port = port;
-	if (sk->sk_family == AF_INET6)
-		address->sin6_addr = *ipv6;
-	else
-		in->sin_addr.s_addr = ipv4;
-}
-
-/**
- * twheel_connection_addresses - the addresses of a connection
- * @sk:		its socket
- * @local:	gets a struct sockaddr_in or, with zeros, a struct sockaddr_in6
- * @remote:	likewise
- *
- * Context: any.
- */
-void twheel_connection_addresses(const struct sock *sk, void *local, void *remote)
-{
-	const struct in6_addr *local6 = NULL, *remote6 = NULL;
-
-#if IS_ENABLED(CONFIG_IPV6)
-	local6 = &sk->sk_v6_rcv_saddr;
-	remote6 = &sk->sk_v6_daddr;
-#endif
-	set_address(local, sk, sk->sk_rcv_saddr, local6, inet_sk(sk)->inet_sport);
-	set_address(remote, sk, sk->sk_daddr, remote6, inet_sk(sk)->inet_dport);
-}
 
 static void copy_address(u8 *to, const struct sockaddr_in6 *address)
 {

@@ -11,8 +11,6 @@ struct net;
 struct sock;
 struct twheel_connections;
 
-u64 twheel_connection_cookie(struct sock *sk);
-void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
 long twheel_connections_list(struct net *net, struct twheel_connections *list);
 
 #endif /* _TWHEEL_RULES_LIST_H */

@@ -17,7 +17,6 @@
 #include "match.h"
 #include "match_list.h"
 #include "rules.h"
-#include "scan.h"
 #include "tcp/watch.h"
 
 #ifdef CONFIG_SOCK_CGROUP_DATA

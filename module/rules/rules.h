@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: rules for idle connections
- *
- * rules.c has the rules, ioctl.c what a program can do with them, match.c finds the one that
- * applies to a connection, match_list.c compares it with what a rule asks for by lists, track.c has
- * the watches of connections that rules apply to, enforce.c closes these, list.c lists them,
- * scan.c looks for those that are there already.
+ * twheel: rules for idle connections: what they are, and how one is found
  */
 #ifndef _TWHEEL_RULES_H
 #define _TWHEEL_RULES_H
@@ -23,7 +18,7 @@
 #include <uapi/linux/twheel_rules.h>
 
 #include "core/share.h"
-#include "scan.h"
+#include "socks.h"
 #include "tcp/watch_worker.h"
 
 /* Flags of a struct twheel_rule that say what it asks for. */
@@ -70,12 +65,12 @@ struct twheel_limits {
  * @remote_port: the port of the other one asked for; constant
  * @matches:	what it asks for by lists; constant
  * @nr_matches:	how many these are; constant
- * @limits:	when and how it closes connections. Replaced with the mutex of rules.c held; read
+ * @limits:	when and how it closes connections. Replaced with the mutex of admin.c held; read
  *		under RCU
  * @added_boot:	when it was added, in nanoseconds of CLOCK_BOOTTIME; constant
  * @since:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
  *		then: it was added, changed, or a rule before it was removed. Written with the
- *		mutex of rules.c held; read without a lock
+ *		mutex of admin.c held; read without a lock
  * @index:	its number among the rules of all namespaces; constant. Watches have it
  * @seed:	makes the spread random; constant
  * @uid:	the owner asked for; constant
@@ -138,8 +133,32 @@ struct twheel_idle_rule {
 };
 
 /**
+ * struct twheel_search - a search for connections, and how far it has come; see scan.c
+ * @id:		the rule up to which there were searches for processes
+ * @pid:	the process that it is at, with a reference; or NULL
+ * @fd:		the descriptors of that one up to which it has been
+ * @ports:	those that it listens on
+ * @listened:	that of the namespace when it began with the process
+ * @all:	there are no more processes; it goes through all connections
+ * @bucket:	the bucket of these up to which it has been
+ * @again:	connections that are watched are looked at again
+ * @found:	what a portion has found: between portions none
+ */
+struct twheel_search {
+	u32			id;
+	struct pid		*pid;
+	unsigned int		fd;
+	unsigned long		*ports;
+	int			listened;
+	bool			all;
+	u32			bucket;
+	bool			again;
+	struct twheel_found	found;
+};
+
+/**
  * struct twheel_rules - the rules of a network namespace
- * @list:	in the order in which they were added. Changed with the mutex of rules.c
+ * @list:	in the order in which they were added. Changed with the mutex of admin.c
  *		held; read under RCU
  * @last_id:	the last id given out; guarded by that mutex
  * @nr:		how many rules there are, with those that are not freed yet; guarded by that mutex
@@ -186,6 +205,9 @@ struct twheel_rules {
 
 #ifdef CONFIG_INET
 
+/* Where searches are done. Constant once there are any rules. */
+extern struct workqueue_struct *twheel_find_queue;
+
 /* Where a network namespace has its rules. Constant once there are any. */
 extern unsigned int twheel_rules_net_id;
 
@@ -197,15 +219,15 @@ static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
 	return net_generic(net, twheel_rules_net_id);
 }
 
-int twheel_rules_init(void);
-void twheel_rules_exit(void);
-int twheel_rules_add(struct net *net, struct twheel_rule *spec,
-		     const struct twheel_match *matches);
-int twheel_rules_set(struct net *net, const struct twheel_rule *spec);
-int twheel_rules_remove(struct net *net, u32 id);
+int twheel_rules_enrol(struct twheel_idle_rule *rule);
+void twheel_rules_strike(struct twheel_idle_rule *rule);
+void twheel_rules_free(void);
 struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
+void twheel_find_later(struct net *net, unsigned long delay);
+void twheel_find_again(struct net *net);
+void twheel_find_everywhere(void);
 
 /* How a rule closes connections. The RCU read lock is held. */
 static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)
@@ -226,17 +248,6 @@ static inline kuid_t twheel_uid_of(const struct sock *sk)
 {
 	/* Written when it is accepted, and by fchown(). */
 	return READ_ONCE(sk->sk_uid);
-}
-
-#else
-
-static inline int twheel_rules_init(void)
-{
-	return 0;
-}
-
-static inline void twheel_rules_exit(void)
-{
 }
 
 #endif /* CONFIG_INET */

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: looks for connections that are there: those of a network namespace, and
- * those of a process
- *
- * References are taken under the kernel's locks, in portions, and what is to be done is done
- * outside of them.
+ * twheel: looks for connections that are there already, and that have no watch
  *
  * Who adds a rule searches himself. All other searches are done by one worker, so that they take no
  * more than one processor, however many namespaces there are: some portions of one, then some of
@@ -28,19 +24,14 @@
 #include "match.h"
 #include "rules.h"
 #include "scan.h"
-#include "tcp/watch.h"
+#include "socks.h"
 #include "track.h"
-
-/* Sockets of a portion, at first. */
-#define ROOM		64
 
 /* Buckets, and file descriptors of a process, looked at before others get their turn. */
 #define PORTION		64
 
 /* Portions, after which it is the turn of another namespace's search. */
 #define STEP		16
-
-static struct workqueue_struct *find_queue;
 
 /**
  * twheel_find_init - get ready for searches
@@ -49,8 +40,8 @@ static struct workqueue_struct *find_queue;
  */
 int __init twheel_find_init(void)
 {
-	find_queue = alloc_ordered_workqueue("twheel_find", 0);
-	return find_queue ? 0 : -ENOMEM;
+	twheel_find_queue = alloc_ordered_workqueue("twheel_find", 0);
+	return twheel_find_queue ? 0 : -ENOMEM;
 }
 
 /**
@@ -58,116 +49,7 @@ int __init twheel_find_init(void)
  */
 void twheel_find_exit(void)
 {
-	destroy_workqueue(find_queue);
-}
-
-/**
- * twheel_found_put - give back the references to sockets that were found
- * @found:	the sockets; there are none afterwards
- *
- * Context: process; may sleep.
- */
-void twheel_found_put(struct twheel_found *found)
-{
-	while (found->nr)
-		sock_put(found->socks[--found->nr]);
-}
-
-/**
- * twheel_found_free - free the memory of sockets that were found
- * @found:	the sockets
- *
- * Context: process; may sleep.
- */
-void twheel_found_free(struct twheel_found *found)
-{
-	twheel_found_put(found);
-	kvfree(found->socks);
-}
-
-/* Makes room for more sockets, none of which are there. Returns 0 or -ENOMEM. */
-static int make_room(struct twheel_found *found, u32 room)
-{
-	struct sock **socks;
-
-	if (room <= found->room)
-		return 0;
-	socks = kvmalloc_array(room, sizeof(*socks), GFP_KERNEL | __GFP_NOWARN);
-	if (!socks)
-		return -ENOMEM;
-	kvfree(found->socks);
-	found->socks = socks;
-	found->room = room;
-	return 0;
-}
-
-/*
- * Takes references to the connections of a namespace in a bucket of the kernel's table.
- * Returns how many there are: if that is more than there is room for, there are none.
- */
-static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
-		       struct twheel_found *found)
-{
-	spinlock_t *lock = inet_ehash_lockp(table, bucket);
-	struct hlist_nulls_node *node;
-	struct sock *sk;
-	u32 nr = 0;
-
-	spin_lock_bh(lock);
-	sk_nulls_for_each(sk, node, &table->ehash[bucket].chain) {
-		if (!net_eq(sock_net(sk), net) || !sk_fullsock(sk) || !twheel_is_for_rules(sk))
-			continue;
-		if (!twheel_watchable(inet_sk_state_load(sk)))
-			continue;
-		if (nr++ < found->room && refcount_inc_not_zero(&sk->sk_refcnt))
-			found->socks[found->nr++] = sk;
-	}
-	spin_unlock_bh(lock);
-	if (nr > found->room)
-		twheel_found_put(found);
-	return nr;
-}
-
-/* Between portions. Returns 0, or -EINTR if the caller is killed, or @net is on its way out. */
-static int pause_or_end(const struct net *net)
-{
-	cond_resched();
-	/* Pairs with twheel_find_stop(). */
-	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
-		       -EINTR : 0;
-}
-
-/**
- * twheel_find_next - find the connections in a bucket of the kernel's table
- * @net:	the namespace that they belong to
- * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
- *		from
- * @most:	how many buckets to look at
- * @found:	gets them
- *
- * Context: process; may sleep.
- * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
- * caller is killed.
- */
-int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found)
-{
-	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
-	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
-	u32 nr;
-	int ret;
-
-	ret = make_room(found, ROOM);
-	for (; !ret && *bucket < end; ++*bucket) {
-		if (!(*bucket % PORTION))
-			ret = pause_or_end(net);
-		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
-			continue;
-		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
-			ret = make_room(found, roundup_pow_of_two(nr));
-		if (found->nr)
-			return found->nr;
-	}
-	return ret;
+	destroy_workqueue(twheel_find_queue);
 }
 
 /* Takes a reference to the socket of a file, if it is one that rules are for. */
@@ -354,7 +236,7 @@ static int next_subject(struct twheel_search *search, struct net *net)
 	if (search->all)
 		return 0;
 	search->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
-	return search->ports ? make_room(&search->found, ROOM) : -ENOMEM;
+	return search->ports ? twheel_found_make_room(&search->found, PORTION) : -ENOMEM;
 }
 
 /* Looks at one of all connections. Returns 0 or -ENOMEM. */
@@ -392,7 +274,7 @@ static int look_at_bucket(struct twheel_search *search, struct net *net)
  */
 static int search_on(struct twheel_search *search, struct net *net)
 {
-	int ret = pause_or_end(net);
+	int ret = twheel_found_pause(net);
 
 	if (!ret && !search->pid && !search->all)
 		ret = next_subject(search, net);
@@ -431,61 +313,6 @@ int twheel_find_all(struct net *net)
 }
 
 /**
- * twheel_find_later - look for connections that were missed
- * @net:	the namespace
- * @delay:	when, in jiffies, at the earliest
- *
- * That is not begun twice in a second.
- *
- * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
- * and @net from going away.
- */
-void twheel_find_later(struct net *net, unsigned long delay)
-{
-	struct twheel_rules *ours = twheel_rules_of_net(net);
-	/* Pairs with twheel_find_work(). */
-	const unsigned long next = READ_ONCE(ours->last_find) + HZ, now = jiffies;
-
-	/* A search that is under way may be past what this is for. */
-	atomic_inc(&ours->asked);
-	if (time_before(now + delay, next))
-		delay = next - now;
-	queue_delayed_work(find_queue, &ours->find, delay);
-}
-
-/**
- * twheel_find_again - have the worker look again at all connections, those that are watched, too
- * @net:	the namespace
- *
- * For who was to see to that, and could not.
- *
- * Context: process. The caller keeps the module and @net from going away.
- */
-void twheel_find_again(struct net *net)
-{
-	/* Ordered before @asked is. Pairs with twheel_find_work(). */
-	atomic_xchg(&twheel_rules_of_net(net)->again, 1);
-	twheel_find_later(net, 0);
-}
-
-/**
- * twheel_find_everywhere - look for connections that were missed in any namespace
- *
- * Context: process.
- */
-void twheel_find_everywhere(void)
-{
-	struct net *net;
-
-	rcu_read_lock();
-	/* One that is on its way out is not in the list, or waits for a grace period. */
-	for_each_net_rcu(net)
-		if (!list_empty(&twheel_rules_of_net(net)->list))
-			twheel_find_later(net, 0);
-	rcu_read_unlock();
-}
-
-/**
  * twheel_find_work - the work of a namespace: look for connections
  * @work:	the work, in struct twheel_rules
  *
@@ -513,7 +340,7 @@ void twheel_find_work(struct work_struct *work)
 		ret = search_on(&ours->search, ours->net);
 	if (ret > 0) {
 		/* At once, and behind the others, even if somebody has asked for later. */
-		mod_delayed_work(find_queue, &ours->find, 0);
+		mod_delayed_work(twheel_find_queue, &ours->find, 0);
 		return;
 	}
 	if (ret && ours->search.again)
@@ -536,7 +363,7 @@ void twheel_find_stop(struct list_head *nets)
 {
 	struct net *net;
 
-	/* Pairs with pause_or_end(). */
+	/* Pairs with twheel_found_pause(). */
 	list_for_each_entry(net, nets, exit_list)
 		WRITE_ONCE(twheel_rules_of_net(net)->leaving, true);
 	/* Who has it look again does so for a rule, under RCU. */

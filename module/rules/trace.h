@@ -10,7 +10,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "rules/list.h"
+#include "rules/conn.h"
 #include "rules/rules.h"
 #include "tcp/last_activity.h"
 #include "tcp/watch.h"

@@ -11,16 +11,6 @@
  * the removal of a rule, and who learns only now which process has begun the connection, and gives
  * the watch a rule of that.
  *
- * Locks
- * -----
- *
- * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
- * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
- * process and softirq context; inside of it are twheel_due.lock, twheel_idle_rule.lock,
- * twheel_rules.share_lock and the wheel's. With it held a watch's state is
- * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
- * the list without the lock, but it takes the lock to give it back.
- *
  * Rules are found under RCU. A rule that is removed is first taken out of the list; after a
  * grace period nobody finds it there any more, and @users does not increase. Then watches that
  * name it are made due until there are none.
@@ -41,7 +31,7 @@
 #include "lib/inject.h"
 #include "match.h"
 #include "rules.h"
-#include "scan.h"
+#include "socks.h"
 #include "tcp/watch.h"
 #include "tcp/watch_table.h"
 #include "tcp/watch_worker.h"
@@ -51,136 +41,6 @@
 /* Guards @nr_users. Taken in process context, outside of all others. */
 static DEFINE_MUTEX(kind_lock);
 static unsigned int nr_users;
-
-spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
-
-/*
- * One watch. Its socket's lock is held, and the RCU read lock.
- */
-
-static void make_due(struct twheel_kick *kick)
-{
-	const struct sock *sk = kick->watch.sk;
-
-	/* Something happens: if the socket is busy, it is not for long any more. */
-	twheel_watch_set_looks(&kick->watch, 0);
-	/* Pairs with the worker's stores. See the head of this file. */
-	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
-		return;
-	/* If this comes too late, the callback finds the watch due. */
-	twheel_cancel(&kick->timer);
-	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
-}
-
-/**
- * twheel_kick_give_back - a watch that waits for its turn does so no more
- * @kick:	the watch; it need not wait
- * @rule:	its rule. Who comes next waits for less
- *
- * Context: process and softirq; with the socket's lock held.
- */
-void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule)
-{
-	u64 step;
-
-	if (!(kick->watch.flags & TWHEEL_KICK_WAITS))
-		return;
-	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_KICK_WAITS);
-	step = twheel_kick_step_of(rule);
-	spin_lock(&rule->lock);
-	rule->turn -= min(rule->turn, step);
-	spin_unlock(&rule->lock);
-}
-
-/* A watch that counts for its rule does so no more. */
-static void uncount(struct twheel_kick *kick, struct twheel_idle_rule *rule)
-{
-	twheel_kick_give_back(kick, rule);
-	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
-		atomic64_dec(&rule->watched);
-}
-
-/**
- * twheel_kick_leave - take a watch from its rule
- * @kick:	the watch
- * @rule:	the rule, which may go now, after a grace period
- *
- * Context: process; with the socket's lock held, under rcu_read_lock().
- */
-void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
-{
-	uncount(kick, rule);
-	kick->watch.rule = 0;
-	atomic_dec(&rule->users);
-}
-
-/* Has a watch that is one of the rule's @users begin with it. */
-static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
-{
-	kick->watch.rule = rule->index;
-	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags,
-		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
-	if (flags & TWHEEL_KICK_FRESH)
-		return;
-	atomic64_inc(&rule->watched);
-	atomic64_inc(&rule->matched);
-}
-
-/* Gives a watch that has no rule one. */
-static void join_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
-{
-	atomic_inc(&rule->users);
-	begin_with(kick, rule, flags);
-}
-
-/**
- * twheel_kick_change - give a watch another rule
- * @kick:	the watch
- * @rule:	the rule; it may be the same
- * @flags:	%TWHEEL_KICK_FRESH or 0, and %TWHEEL_KICK_OWN. That stays if both rules are for the
- *		same process
- *
- * Context: process; with the socket's lock held, under rcu_read_lock().
- */
-void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
-{
-	struct twheel_idle_rule *old = twheel_kick_rule_of(kick);
-
-	if (kick->watch.flags & TWHEEL_KICK_OWN && rule->pid == old->pid)
-		flags |= TWHEEL_KICK_OWN;
-	atomic_inc(&rule->users);
-	twheel_kick_leave(kick, old);
-	begin_with(kick, rule, flags);
-}
-
-/**
- * twheel_kick_renew - if the connection of a watch has ended, have the next one begin
- * @kick:	the watch, of a socket that has another connection, or is about to
- *
- * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
- * is not locked, and not have been noted apart: which connection it is, and that it is not older
- * than that, is only known when the socket is.
- *
- * The rule may be removed. Who does so waits until it has no users, and does not look again: it
- * keeps this one.
- *
- * Context: process; with the socket's lock held, under rcu_read_lock().
- */
-void twheel_kick_renew(struct twheel_kick *kick)
-{
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
-
-	if (!twheel_watch_has_ended(&twheel_kick_kind, &kick->watch))
-		return;
-	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
-	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
-	uncount(kick, rule);
-	twheel_inject(TWHEEL_POINT_RENEW);
-	begin_with(kick, rule, TWHEEL_KICK_FRESH);
-	twheel_kick_set_first_seen(kick, ktime_get_ns());
-}
 
 /*
  * New watches
@@ -210,7 +70,7 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_KICK_OWN))
 		twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH | TWHEEL_KICK_OWN);
 	if (watch->flags & TWHEEL_KICK_FRESH)
-		make_due(kick);
+		twheel_kick_make_due(kick);
 	return NULL;
 }
 
@@ -235,7 +95,7 @@ static int begin(struct twheel_kick *kick, struct sock *sk, const struct pid *pi
 	/* If it is over, or only about to begin, the worker may find another one. */
 	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
 		WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
-	join_rule(kick, rule, TWHEEL_KICK_FRESH | (pid && rule->pid == pid ? TWHEEL_KICK_OWN : 0));
+	twheel_kick_join(kick, rule, TWHEEL_KICK_FRESH | (pid && rule->pid == pid ? TWHEEL_KICK_OWN : 0));
 	twheel_kick_set_first_seen(kick, ktime_get_ns());
 	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
 	return 0;
@@ -295,7 +155,7 @@ static void over(struct twheel_watch *found, struct sock *sk)
 	/* It may be another one by now. */
 	watch = twheel_watch_find(&twheel_kick_kind, sk);
 	if (watch)
-		make_due(twheel_kick_of(watch));
+		twheel_kick_make_due(twheel_kick_of(watch));
 	spin_unlock_bh(lock);
 }
 
@@ -336,14 +196,6 @@ static void changed(const struct twheel_watch_change *change)
 	put_pid(pid);
 }
 
-struct twheel_watch_kind twheel_kick_kind = {
-	.name		= "rules",
-	.timer_offset	= offsetof(struct twheel_kick, watch),
-	.judge		= twheel_kick_judge,
-	.over		= over,
-	.changed	= changed,
-};
-
 /*
  * All watches
  */
@@ -366,7 +218,7 @@ static noinline void make_orphan_due(struct twheel_watch *watch)
 	rule = watch->rule ? twheel_kick_rule_of(twheel_kick_of(watch)) : NULL;
 	/* Pairs with the store when it is removed. */
 	if (rule && READ_ONCE(rule->dead))
-		make_due(twheel_kick_of(watch));
+		twheel_kick_make_due(twheel_kick_of(watch));
 	spin_unlock_bh(lock);
 }
 
@@ -456,7 +308,7 @@ static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
 		/* Pairs with the worker's, which looks before it has the lock. */
 		if (!rule)
 			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_KICK_MATCH);
-		make_due(twheel_kick_of(watch));
+		twheel_kick_make_due(twheel_kick_of(watch));
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
@@ -549,4 +401,7 @@ void __init twheel_kick_init(void)
 		     offsetofend(struct twheel_kick, timer.node.link));
 	for (i = 0; i < TWHEEL_KICK_LOCKS; i++)
 		spin_lock_init(&twheel_kick_locks[i]);
+	twheel_kick_kind.judge = twheel_kick_judge;
+	twheel_kick_kind.over = over;
+	twheel_kick_kind.changed = changed;
 }

@@ -21,9 +21,5 @@ int twheel_kick_release(const struct twheel_idle_rule *rule);
 void twheel_kick_ask_back(void);
 void twheel_kick_look_again(struct sock *sk);
 void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
-void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_renew(struct twheel_kick *kick);
-void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
 
 #endif /* _TWHEEL_RULES_TRACK_H */

@@ -25,7 +25,7 @@
  * @sk:		the socket, with a reference, from twheel_watch_insert() on until
  *		twheel_watch_remove(); else NULL. Written with the owner's lock held; read by
  *		who looks for another socket in the table as well
- * @rule:	rules.c's
+ * @rule:	of a watch for a rule: that rule's number
  * @flags:	%TWHEEL_WATCH_FLAGS, the owner's, and in the top bits how many times the worker
  *		has found the socket busy, one after the other. Guarded by the owner's lock
  * @state:	an enum twheel_watch_state; guarded by twheel_due.lock, but for what the owner

@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: rules for idle connections of programs that know nothing of them
+ *
+ * Each network namespace has a list of rules, read under RCU. Watches name their rule by a number
+ * among those of all namespaces: that is all there is room for.
+ *
+ * A rule is removed in this order: it is taken out of its list; a grace period later nobody
+ * can find it there any more; its watches are given up (track.c), which find it by its number
+ * until then; nothing is left but readers under RCU, so another grace period later
+ * it is freed. Whoever takes it out of the list, with the mutex held, does the rest; or a work of
+ * its namespace, if he is killed.
+ *
+ *	rules_lock			process		all lists, @last_id, @nr, @user
+ *	twheel_kick_locks		process, softirq
+ *	twheel_rules.share_lock		softirq
+ *
+ * rules_lock is not held for what takes long.
+ */
+#include <linux/bitmap.h>
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/pid.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/user_namespace.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include "admin.h"
+#include "conn.h"
+#include "lib/memory.h"
+#include "lib/users.h"
+#include "rules.h"
+#include "scan.h"
+#include "tcp/watch_worker.h"
+#include "track.h"
+
+/* Rules of a namespace. */
+#define NR_RULES	256
+
+/* See the head of this file. */
+static DEFINE_MUTEX(rules_lock);
+
+/*
+ * Adding and removing
+ */
+
+#ifdef CONFIG_SOCK_CGROUP_DATA
+/* Finds the cgroup that a rule asks for. */
+static int find_cgroup(struct twheel_idle_rule *rule)
+{
+	struct cgroup *cgroup = cgroup_get_from_id(rule->cgroup_id);
+
+	if (IS_ERR(cgroup))
+		return -ENOENT;
+	rule->cgroup = cgroup;
+	return 0;
+}
+
+static void put_cgroup(struct twheel_idle_rule *rule)
+{
+	if (rule->cgroup)
+		cgroup_put(rule->cgroup);
+}
+#else
+static int find_cgroup(struct twheel_idle_rule *rule)
+{
+	return -EOPNOTSUPP;
+}
+
+static void put_cgroup(struct twheel_idle_rule *rule) { }
+#endif
+
+/* Finds what a rule names. What has been found is for free_rule() to let go of. */
+static int resolve(struct twheel_idle_rule *rule, const struct twheel_rule *spec)
+{
+	if (spec->flags & TWHEEL_RULE_UID) {
+		rule->uid = make_kuid(current_user_ns(), spec->uid);
+		if (!uid_valid(rule->uid))
+			return -EINVAL;
+	}
+	if (spec->flags & TWHEEL_RULE_PID) {
+		rule->pid = find_get_pid(spec->pid);
+		if (!rule->pid || !pid_has_task(rule->pid, PIDTYPE_TGID))
+			return -ESRCH;
+		rule->ports = bitmap_zalloc(TWHEEL_PORTS, TWHEEL_GFP_USER);
+		if (!rule->ports)
+			return -ENOMEM;
+	}
+	rule->cgroup_id = spec->cgroup;
+	return spec->flags & TWHEEL_RULE_CGROUP ? find_cgroup(rule) : 0;
+}
+
+static void free_rule(struct twheel_idle_rule *rule)
+{
+	put_cgroup(rule);
+	put_pid(rule->pid);
+	bitmap_free(rule->ports);
+	kfree(rule->matches);
+	/* Nobody else has the rule. */
+	kfree(rcu_dereference_protected(rule->limits, true));
+	kfree(rule);
+}
+
+/* What of a rule can be changed later. Returns NULL without memory. */
+static struct twheel_limits *make_limits(const struct twheel_rule *spec)
+{
+	struct twheel_limits *limits = kzalloc(sizeof(*limits), TWHEEL_GFP_USER);
+
+	if (!limits)
+		return NULL;
+	limits->flags = spec->flags & ~TWHEEL_RULE_ASKS;
+	limits->rate = spec->rate ?: TWHEEL_RULE_RATE;
+	limits->idle = spec->idle;
+	limits->lifetime = spec->lifetime;
+	limits->spread = spec->spread;
+	limits->stalled = spec->stalled ?: TWHEEL_RULE_STALLED;
+	memcpy(limits->name, spec->name, sizeof(limits->name));
+	return limits;
+}
+
+/* Gives a rule what it is made of. Returns 0 or -ENOMEM; frees nothing. */
+static int fill_rule(struct twheel_idle_rule *rule, const struct twheel_rule *spec,
+		     const struct twheel_match *matches)
+{
+	struct twheel_limits *limits = make_limits(spec);
+
+	RCU_INIT_POINTER(rule->limits, limits);
+	rule->asks = spec->flags & TWHEEL_RULE_ASKS;
+	rule->local_port = spec->local_port;
+	rule->remote_port = spec->remote_port;
+	rule->nr_matches = spec->nr_matches;
+	if (spec->nr_matches)
+		rule->matches = kmemdup(matches, spec->nr_matches * sizeof(*matches),
+					TWHEEL_GFP_USER);
+	return limits && (rule->matches || !spec->nr_matches) ? 0 : -ENOMEM;
+}
+
+/* Makes a rule, which nobody finds yet. */
+static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_rule *spec,
+					  const struct twheel_match *matches)
+{
+	struct twheel_idle_rule *rule = kzalloc(sizeof(*rule), TWHEEL_GFP_USER);
+	int ret = -ENOMEM;
+
+	if (!rule)
+		return ERR_PTR(ret);
+	spin_lock_init(&rule->lock);
+	rule->net = net;
+	rule->seed = get_random_u32();
+	ret = fill_rule(rule, spec, matches);
+	if (!ret)
+		ret = resolve(rule, spec);
+	if (!ret)
+		ret = twheel_rules_enrol(rule);
+	if (ret < 0) {
+		free_rule(rule);
+		return ERR_PTR(ret);
+	}
+	/* As long as there are rules the module stays. The caller has the device open. */
+	__module_get(THIS_MODULE);
+	return rule;
+}
+
+/* The opposite of make_rule(). */
+static void drop_rule(struct twheel_idle_rule *rule)
+{
+	twheel_rules_strike(rule);
+	free_rule(rule);
+	/* Who unloads it waits for whoever is here. */
+	module_put(THIS_MODULE);
+}
+
+/*
+ * Finds out whose connections the rules of a namespace are for: the worker is his. If it is of the
+ * first user namespace, it has one of its own. Returns 0, or -ENOMEM.
+ */
+static int find_owner(struct twheel_rules *ours)
+{
+	struct user_namespace *ns = ours->net->user_ns;
+	struct twheel_user *user;
+
+	if (ns == &init_user_ns)
+		return 0;
+	user = twheel_user_get(ns);
+	if (!user)
+		return -ENOMEM;
+	mutex_lock(&rules_lock);
+	/* Once, before the first rule is there, and so before anything is due. */
+	if (!ours->user) {
+		ours->due.queue = user->queue;
+		swap(ours->user, user);
+	}
+	mutex_unlock(&rules_lock);
+	if (user)
+		twheel_user_put(user);
+	return 0;
+}
+
+/* The limits of a rule, for who holds the mutex. */
+static struct twheel_limits *limits_of(const struct twheel_idle_rule *rule)
+{
+	return rcu_dereference_protected(rule->limits, lockdep_is_held(&rules_lock));
+}
+
+/* Does another rule have this name? The mutex is held. */
+static bool is_name_taken(const struct twheel_rules *ours, const char *name,
+			  const struct twheel_idle_rule *except)
+{
+	const struct twheel_idle_rule *rule;
+
+	if (!*name)
+		return false;
+	list_for_each_entry(rule, &ours->list, list)
+		if (rule != except && !strcmp(limits_of(rule)->name, name))
+			return true;
+	return false;
+}
+
+/* The rule with an id, for who holds the mutex; or NULL. */
+static struct twheel_idle_rule *find_locked(struct net *net, u32 id)
+{
+	struct twheel_idle_rule *rule;
+
+	lockdep_assert_held(&rules_lock);
+	rcu_read_lock();
+	rule = twheel_rules_by_id(net, id);
+	rcu_read_unlock();
+	return rule;
+}
+
+/*
+ * Puts a rule into its namespace's list, before the one with the id @before, or at its end.
+ * The mutex is held. Returns 0, -ENOENT, -EEXIST or -ENOSPC.
+ */
+static int insert(struct twheel_rules *ours, struct twheel_idle_rule *rule, u32 before)
+{
+	struct list_head *next = &ours->list;
+	struct twheel_idle_rule *other;
+
+	if (before) {
+		other = find_locked(ours->net, before);
+		if (!other)
+			return -ENOENT;
+		next = &other->list;
+	}
+	if (is_name_taken(ours, limits_of(rule)->name, NULL))
+		return -EEXIST;
+	if (ours->nr == NR_RULES)
+		return -ENOSPC;
+	ours->nr++;
+	rule->id = ++ours->last_id;
+	rule->since = ktime_get_ns();
+	rule->added_boot = ktime_get_boottime_ns();
+	list_add_tail_rcu(&rule->list, next);
+	return 0;
+}
+
+/*
+ * Puts a rule among its namespace's, and tells its id. From here on it may be removed. Returns
+ * what insert() does, or -ENOMEM.
+ */
+static int publish(struct net *net, struct twheel_idle_rule *rule, u32 before, u32 *id)
+{
+	struct twheel_rules *ours = twheel_rules_of_net(net);
+	int ret;
+
+	ret = find_owner(ours);
+	if (ret)
+		return ret;
+	mutex_lock(&rules_lock);
+	ret = insert(ours, rule, before);
+	if (!ret)
+		*id = rule->id;
+	mutex_unlock(&rules_lock);
+	return ret;
+}
+
+/* From now on a rule may close what was due before. The mutex is held. */
+static void measure_anew(struct twheel_idle_rule *rule)
+{
+	/* Pairs with count_closed(). */
+	WRITE_ONCE(rule->since, ktime_get_ns());
+}
+
+/* Takes a rule out of its namespace's list. The mutex is held. */
+static void unpublish(struct twheel_idle_rule *rule, struct list_head *gone)
+{
+	struct twheel_idle_rule *next = rule;
+
+	/* They may get its connections. */
+	list_for_each_entry_continue(next, &twheel_rules_of_net(rule->net)->list, list)
+		measure_anew(next);
+	list_del_rcu(&rule->list);
+	/* Pairs with the loads in track.c and enforce.c. */
+	WRITE_ONCE(rule->dead, true);
+	list_add_tail(&rule->gone, gone);
+}
+
+/* Has rules give up their connections. Returns 0, or -EINTR if the caller is killed. */
+static int release(const struct list_head *gone)
+{
+	const struct twheel_idle_rule *rule;
+	int ret = 0;
+
+	list_for_each_entry(rule, gone, gone) {
+		ret = twheel_kick_release(rule);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+/* Frees rules that have no connections, and that nobody finds, when nobody looks at them. */
+static void free_rules(struct list_head *gone)
+{
+	struct twheel_idle_rule *rule, *next;
+
+	if (list_empty(gone))
+		return;
+	list_for_each_entry(rule, gone, gone)
+		twheel_kick_put();
+	synchronize_rcu();
+	mutex_lock(&rules_lock);
+	list_for_each_entry(rule, gone, gone)
+		twheel_rules_of_net(rule->net)->nr--;
+	mutex_unlock(&rules_lock);
+	list_for_each_entry_safe(rule, next, gone, gone)
+		drop_rule(rule);
+}
+
+/*
+ * Has rules that nobody finds any more give up their connections, without a wait: those that have
+ * none go to @gone.
+ */
+static void try_release(struct list_head *rules, struct list_head *gone)
+{
+	struct twheel_idle_rule *rule, *next;
+	bool asked = false;
+
+	list_for_each_entry_safe(rule, next, rules, gone) {
+		if (atomic_read(&rule->users) && !asked) {
+			twheel_kick_ask_back();
+			asked = true;
+		}
+		if (!atomic_read(&rule->users))
+			list_move_tail(&rule->gone, gone);
+	}
+}
+
+/* Leaves rules to the work of their namespace. */
+static void leave(struct twheel_rules *ours, struct list_head *gone, unsigned long delay)
+{
+	mutex_lock(&rules_lock);
+	list_splice_tail(gone, &ours->left);
+	mutex_unlock(&rules_lock);
+	queue_delayed_work(ours->due.queue, &ours->bury, delay);
+}
+
+/*
+ * Frees rules of a namespace that were taken out of their list, when nobody has anything to do with
+ * them. If the caller is killed, its work does the rest.
+ */
+static void bury(struct twheel_rules *ours, struct list_head *gone)
+{
+	synchronize_rcu();
+	if (release(gone))
+		leave(ours, gone, 0);
+	else
+		free_rules(gone);
+}
+
+/* Waits for nobody: it may be long until a connection is looked at. */
+static void work_on_left(struct work_struct *work)
+{
+	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, bury);
+	LIST_HEAD(rules);
+	LIST_HEAD(gone);
+
+	mutex_lock(&rules_lock);
+	list_splice_init(&ours->left, &rules);
+	mutex_unlock(&rules_lock);
+	try_release(&rules, &gone);
+	free_rules(&gone);
+	if (!list_empty(&rules))
+		leave(ours, &rules, HZ);
+}
+
+/**
+ * twheel_rules_add - add a rule
+ * @net:	its namespace
+ * @spec:	the rule, which has been checked; gets its id
+ * @matches:	what it asks for by lists, likewise
+ *
+ * It applies to connections that begin from now on.
+ *
+ * Context: process; may sleep.
+ * Return: 0; or
+ * * %-EINVAL	- the user id means nothing here
+ * * %-ENOENT	- there is no such cgroup, or no rule that it is to come before
+ * * %-EEXIST	- another rule has its name
+ * * %-ESRCH	- there is no such process
+ * * %-EOPNOTSUPP - this kernel does not tell of changes, or knows no cgroups of sockets
+ * * %-ENOSPC	- the namespace has as many rules as there can be
+ * * %-ENOMEM, %-EBUSY - no memory, or no number for it
+ */
+int twheel_rules_add(struct net *net, struct twheel_rule *spec,
+		     const struct twheel_match *matches)
+{
+	struct twheel_idle_rule *rule = make_rule(net, spec, matches);
+	int ret;
+
+	if (IS_ERR(rule))
+		return PTR_ERR(rule);
+	ret = twheel_kick_get();
+	if (ret)
+		goto err_drop;
+	ret = publish(net, rule, spec->before, &spec->id);
+	if (ret)
+		goto err_put;
+	return 0;
+
+err_put:
+	twheel_kick_put();
+err_drop:
+	drop_rule(rule);
+	return ret;
+}
+
+/* Begins the queue of connections that wait for their turn anew: the rate may be another one. */
+static void reset_turns(struct twheel_idle_rule *rule)
+{
+	spin_lock_bh(&rule->lock);
+	rule->turn = 0;
+	spin_unlock_bh(&rule->lock);
+}
+
+/* Gives a rule other limits. The mutex is held. Returns 0 or -EEXIST; frees the ones not used. */
+static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *rule,
+			  struct twheel_limits *limits)
+{
+	struct twheel_limits *old = limits_of(rule);
+
+	if (is_name_taken(ours, limits->name, rule)) {
+		kfree(limits);
+		return -EEXIST;
+	}
+	measure_anew(rule);
+	rcu_assign_pointer(rule->limits, limits);
+	kfree_rcu(old, rcu);
+	reset_turns(rule);
+	return 0;
+}
+
+/**
+ * twheel_rules_set - change a rule's limits
+ * @net:	its namespace
+ * @spec:	its id, and the limits, which have been checked
+ *
+ * All of its connections are looked at by the new limits; a little later if the caller is killed,
+ * or there is no memory.
+ *
+ * Context: process; may sleep.
+ * Return: 0; or
+ * * %-ENOENT	- there is no such rule
+ * * %-EEXIST	- another rule has the name
+ * * %-ENOMEM	- no memory
+ */
+int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
+{
+	struct twheel_limits *limits = make_limits(spec);
+	struct twheel_idle_rule *rule;
+	int ret;
+
+	if (!limits)
+		return -ENOMEM;
+	mutex_lock(&rules_lock);
+	rule = find_locked(net, spec->id);
+	if (rule) {
+		/* Until the connections have been looked at it stays. */
+		atomic_inc(&rule->users);
+		ret = replace_limits(twheel_rules_of_net(net), rule, limits);
+	} else {
+		kfree(limits);
+		ret = -ENOENT;
+	}
+	mutex_unlock(&rules_lock);
+	if (!rule)
+		return ret;
+	if (!ret)
+		twheel_kick_reconsider(net, rule);
+	atomic_dec(&rule->users);
+	return ret;
+}
+
+/**
+ * twheel_rules_remove - remove a rule
+ * @net:	its namespace
+ * @id:		its id
+ *
+ * Its connections go to other rules that they match, or are not watched any more; a little later if
+ * the caller is killed.
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOENT if there is no such rule.
+ */
+int twheel_rules_remove(struct net *net, u32 id)
+{
+	struct twheel_idle_rule *rule;
+	LIST_HEAD(gone);
+
+	mutex_lock(&rules_lock);
+	rule = find_locked(net, id);
+	if (rule)
+		unpublish(rule, &gone);
+	mutex_unlock(&rules_lock);
+	if (!rule)
+		return -ENOENT;
+	bury(twheel_rules_of_net(net), &gone);
+	/* Others may be for processes, of which watches of this rule know nothing. */
+	if (!list_empty(&twheel_rules_of_net(net)->list))
+		twheel_find_later(net, 0);
+	return 0;
+}
+
+/*
+ * Namespaces
+ */
+
+static int __net_init init_net_rules(struct net *net)
+{
+	struct twheel_rules *ours = twheel_rules_of_net(net);
+
+	INIT_LIST_HEAD(&ours->list);
+	INIT_LIST_HEAD(&ours->left);
+	INIT_DELAYED_WORK(&ours->bury, work_on_left);
+	ours->net = net;
+	INIT_DELAYED_WORK(&ours->find, twheel_find_work);
+	ours->last_find = jiffies - HZ;
+	spin_lock_init(&ours->share_lock);
+	twheel_due_init(&ours->due, &twheel_kick_kind, twheel_watch_queue);
+	return 0;
+}
+
+/*
+ * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more.
+ */
+static void take_rules(struct net *net, struct list_head *gone)
+{
+	struct twheel_rules *ours = twheel_rules_of_net(net);
+	struct twheel_idle_rule *rule, *next;
+
+	cancel_delayed_work_sync(&ours->bury);
+	mutex_lock(&rules_lock);
+	list_splice_tail_init(&ours->left, gone);
+	list_for_each_entry_safe(rule, next, &ours->list, list)
+		unpublish(rule, gone);
+	mutex_unlock(&rules_lock);
+}
+
+/* Namespaces go. All wait for the same grace periods. */
+static void exit_net_rules(struct list_head *nets)
+{
+	LIST_HEAD(rules);
+	LIST_HEAD(gone);
+	struct net *net;
+
+	list_for_each_entry(net, nets, exit_list)
+		take_rules(net, &rules);
+	if (!list_empty(&rules))
+		synchronize_rcu();
+	for (try_release(&rules, &gone); !list_empty(&rules); try_release(&rules, &gone))
+		msleep(20);
+	free_rules(&gone);
+	twheel_find_stop(nets);
+	list_for_each_entry(net, nets, exit_list) {
+		twheel_due_leave(&twheel_rules_of_net(net)->due);
+		if (twheel_rules_of_net(net)->user)
+			twheel_user_put(twheel_rules_of_net(net)->user);
+	}
+}
+
+static struct pernet_operations net_ops = {
+	.init		= init_net_rules,
+	.exit_batch	= exit_net_rules,
+	.id		= &twheel_rules_net_id,
+	.size		= sizeof(struct twheel_rules),
+};
+
+/* Learns what sockets call that nobody has changed. */
+static int __init learn_state_change(void)
+{
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	/* That is how the kernel says that there is no memory for a socket. */
+	if (ret)
+		return ret == -ENFILE ? -ENOMEM : ret;
+	twheel_rules_state_change = sock->sk->sk_state_change;
+	sock_release(sock);
+	return 0;
+}
+
+/**
+ * twheel_rules_init - get ready for rules
+ *
+ * Context: process; may sleep.
+ * Return: 0, or an errno.
+ */
+int __init twheel_rules_init(void)
+{
+	int ret = learn_state_change();
+
+	if (!ret)
+		ret = twheel_find_init();
+	if (ret)
+		return ret;
+	twheel_kick_init();
+	ret = register_pernet_subsys(&net_ops);
+	if (ret)
+		twheel_find_exit();
+	return ret;
+}
+
+/**
+ * twheel_rules_exit - there are no rules any more
+ *
+ * Context: process; may sleep. The device is gone.
+ */
+void twheel_rules_exit(void)
+{
+	/*
+	 * There are no rules, and without them nobody is told of changes: so no change finds a
+	 * namespace whose part of this is gone already.
+	 */
+	unregister_pernet_subsys(&net_ops);
+	twheel_find_exit();
+	twheel_rules_free();
+}

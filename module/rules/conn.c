@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: a connection that a rule applies to, and its watch
+ *
+ * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
+ * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
+ * process and softirq context; inside of it are twheel_due.lock, twheel_idle_rule.lock,
+ * twheel_rules.share_lock and the wheel's. With it held a watch's state is
+ * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
+ * the list without the lock, but it takes the lock to give it back.
+ */
+#include <linux/in6.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/sock_diag.h>
+#include <linux/string.h>
+#include <net/inet_sock.h>
+
+#include "conn.h"
+#include "lib/inject.h"
+#include "rules.h"
+#include "tcp/watch.h"
+#include "tcp/watch_worker.h"
+#include "twheel.h"
+
+spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
+
+/* What is to be called is for twheel_kick_init() to say. */
+struct twheel_watch_kind twheel_kick_kind = {
+	.name		= "rules",
+	.timer_offset	= offsetof(struct twheel_kick, watch),
+};
+
+/**
+ * twheel_connection_cookie - a socket's number, that ss -e shows
+ * @sk:		the socket
+ *
+ * Context: any.
+ * Return: the number.
+ */
+u64 twheel_connection_cookie(struct sock *sk)
+{
+	u32 halves[2];
+
+	sock_diag_save_cookie(sk, halves);
+	return (u64)halves[1] << 32 | halves[0];
+}
+
+static void set_address(struct sockaddr_in6 *address, const struct sock *sk, __be32 ipv4,
+			const struct in6_addr *ipv6, __be16 port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	memset(address, 0, sizeof(*address));
+	/* The port is at the same place in both. */
+	address->sin6_family = sk->sk_family;
+	address->sin6_port = port;
+	if (sk->sk_family == AF_INET6)
+		address->sin6_addr = *ipv6;
+	else
+		in->sin_addr.s_addr = ipv4;
+}
+
+/**
+ * twheel_connection_addresses - the addresses of a connection
+ * @sk:		its socket
+ * @local:	gets a struct sockaddr_in or, with zeros, a struct sockaddr_in6
+ * @remote:	likewise
+ *
+ * Context: any.
+ */
+void twheel_connection_addresses(const struct sock *sk, void *local, void *remote)
+{
+	const struct in6_addr *local6 = NULL, *remote6 = NULL;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	local6 = &sk->sk_v6_rcv_saddr;
+	remote6 = &sk->sk_v6_daddr;
+#endif
+	set_address(local, sk, sk->sk_rcv_saddr, local6, inet_sk(sk)->inet_sport);
+	set_address(remote, sk, sk->sk_daddr, remote6, inet_sk(sk)->inet_dport);
+}
+
+/**
+ * twheel_kick_make_due - have the worker look at a watch
+ * @kick:	the watch
+ *
+ * Context: process and softirq; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_make_due(struct twheel_kick *kick)
+{
+	const struct sock *sk = kick->watch.sk;
+
+	/* Something happens: if the socket is busy, it is not for long any more. */
+	twheel_watch_set_looks(&kick->watch, 0);
+	/* Pairs with the worker's stores. See the head of this file. */
+	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
+		return;
+	/* If this comes too late, the callback finds the watch due. */
+	twheel_cancel(&kick->timer);
+	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+}
+
+/**
+ * twheel_kick_give_back - a watch that waits for its turn does so no more
+ * @kick:	the watch; it need not wait
+ * @rule:	its rule. Who comes next waits for less
+ *
+ * Context: process and softirq; with the socket's lock held.
+ */
+void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	u64 step;
+
+	if (!(kick->watch.flags & TWHEEL_KICK_WAITS))
+		return;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_KICK_WAITS);
+	step = twheel_kick_step_of(rule);
+	spin_lock(&rule->lock);
+	rule->turn -= min(rule->turn, step);
+	spin_unlock(&rule->lock);
+}
+
+/* A watch that counts for its rule does so no more. */
+static void uncount(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	twheel_kick_give_back(kick, rule);
+	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
+		atomic64_dec(&rule->watched);
+}
+
+/**
+ * twheel_kick_leave - take a watch from its rule
+ * @kick:	the watch
+ * @rule:	the rule, which may go now, after a grace period
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+{
+	uncount(kick, rule);
+	kick->watch.rule = 0;
+	atomic_dec(&rule->users);
+}
+
+/* Has a watch that is one of the rule's @users begin with it. */
+static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	kick->watch.rule = rule->index;
+	/* Pairs with the worker's, which looks before it has the lock. */
+	WRITE_ONCE(kick->watch.flags,
+		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
+	if (flags & TWHEEL_KICK_FRESH)
+		return;
+	atomic64_inc(&rule->watched);
+	atomic64_inc(&rule->matched);
+}
+
+/**
+ * twheel_kick_join - give a watch that has no rule one
+ * @kick:	the watch
+ * @rule:	the rule
+ * @flags:	as for twheel_kick_change()
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_join(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	atomic_inc(&rule->users);
+	begin_with(kick, rule, flags);
+}
+
+/**
+ * twheel_kick_change - give a watch another rule
+ * @kick:	the watch
+ * @rule:	the rule; it may be the same
+ * @flags:	%TWHEEL_KICK_FRESH or 0, and %TWHEEL_KICK_OWN. That stays if both rules are for the
+ *		same process
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+{
+	struct twheel_idle_rule *old = twheel_kick_rule_of(kick);
+
+	if (kick->watch.flags & TWHEEL_KICK_OWN && rule->pid == old->pid)
+		flags |= TWHEEL_KICK_OWN;
+	atomic_inc(&rule->users);
+	twheel_kick_leave(kick, old);
+	begin_with(kick, rule, flags);
+}
+
+/**
+ * twheel_kick_renew - if the connection of a watch has ended, have the next one begin
+ * @kick:	the watch, of a socket that has another connection, or is about to
+ *
+ * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
+ * is not locked, and not have been noted apart: which connection it is, and that it is not older
+ * than that, is only known when the socket is.
+ *
+ * The rule may be removed. Who does so waits until it has no users, and does not look again: it
+ * keeps this one.
+ *
+ * Context: process; with the socket's lock held, under rcu_read_lock().
+ */
+void twheel_kick_renew(struct twheel_kick *kick)
+{
+	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+
+	if (!twheel_watch_has_ended(&twheel_kick_kind, &kick->watch))
+		return;
+	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
+	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	uncount(kick, rule);
+	twheel_inject(TWHEEL_POINT_RENEW);
+	begin_with(kick, rule, TWHEEL_KICK_FRESH);
+	twheel_kick_set_first_seen(kick, ktime_get_ns());
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: the connections of a network namespace, in the kernel's table
+ *
+ * References are taken under the kernel's locks, in portions, and what is to be done is done
+ * outside of them.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "rules.h"
+#include "socks.h"
+#include "tcp/watch.h"
+
+/* Sockets of a portion, at first. */
+#define ROOM		64
+
+/* Buckets looked at before others get their turn. */
+#define PORTION		64
+
+/**
+ * twheel_found_put - give back the references to sockets that were found
+ * @found:	the sockets; there are none afterwards
+ *
+ * Context: process; may sleep.
+ */
+void twheel_found_put(struct twheel_found *found)
+{
+	while (found->nr)
+		sock_put(found->socks[--found->nr]);
+}
+
+/**
+ * twheel_found_free - free the memory of sockets that were found
+ * @found:	the sockets
+ *
+ * Context: process; may sleep.
+ */
+void twheel_found_free(struct twheel_found *found)
+{
+	twheel_found_put(found);
+	kvfree(found->socks);
+}
+
+/**
+ * twheel_found_make_room - make room for more sockets
+ * @found:	sockets, none of which are there
+ * @room:	how many are to fit
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_found_make_room(struct twheel_found *found, u32 room)
+{
+	struct sock **socks;
+
+	if (room <= found->room)
+		return 0;
+	socks = kvmalloc_array(room, sizeof(*socks), GFP_KERNEL | __GFP_NOWARN);
+	if (!socks)
+		return -ENOMEM;
+	kvfree(found->socks);
+	found->socks = socks;
+	found->room = room;
+	return 0;
+}
+
+/*
+ * Takes references to the connections of a namespace in a bucket of the kernel's table.
+ * Returns how many there are: if that is more than there is room for, there are none.
+ */
+static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
+		       struct twheel_found *found)
+{
+	spinlock_t *lock = inet_ehash_lockp(table, bucket);
+	struct hlist_nulls_node *node;
+	struct sock *sk;
+	u32 nr = 0;
+
+	spin_lock_bh(lock);
+	sk_nulls_for_each(sk, node, &table->ehash[bucket].chain) {
+		if (!net_eq(sock_net(sk), net) || !sk_fullsock(sk) || !twheel_is_for_rules(sk))
+			continue;
+		if (!twheel_watchable(inet_sk_state_load(sk)))
+			continue;
+		if (nr++ < found->room && refcount_inc_not_zero(&sk->sk_refcnt))
+			found->socks[found->nr++] = sk;
+	}
+	spin_unlock_bh(lock);
+	if (nr > found->room)
+		twheel_found_put(found);
+	return nr;
+}
+
+/**
+ * twheel_found_pause - let others have their turn, between two portions
+ * @net:	the namespace
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -EINTR if the caller is killed, or @net is on its way out.
+ */
+int twheel_found_pause(const struct net *net)
+{
+	cond_resched();
+	/* Pairs with twheel_find_stop(). */
+	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
+		       -EINTR : 0;
+}
+
+/**
+ * twheel_find_next - find the connections in a bucket of the kernel's table
+ * @net:	the namespace that they belong to
+ * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
+ *		from
+ * @most:	how many buckets to look at
+ * @found:	gets them
+ *
+ * Context: process; may sleep.
+ * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
+ * caller is killed.
+ */
+int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found)
+{
+	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
+	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
+	u32 nr;
+	int ret;
+
+	ret = twheel_found_make_room(found, ROOM);
+	for (; !ret && *bucket < end; ++*bucket) {
+		if (!(*bucket % PORTION))
+			ret = twheel_found_pause(net);
+		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
+			continue;
+		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
+			ret = twheel_found_make_room(found, roundup_pow_of_two(nr));
+		if (found->nr)
+			return found->nr;
+	}
+	return ret;
+}
