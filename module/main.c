@@ -7,7 +7,7 @@
 #include "core/core.h"
 #include "debugfs.h"
 #include "device/chardev.h"
-#include "device/clocks.h"
+#include "device/clock_jumps.h"
 #include "device/context.h"
 #include "device/timekeeper.h"
 #include "device/touch.h"

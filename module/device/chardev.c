@@ -14,8 +14,9 @@
 
 #include "chardev.h"
 #include "context.h"
-#include "events.h"
+#include "deliver.h"
 #include "lib/ioctl.h"
+#include "ops.h"
 #include "pool.h"
 #include "ring.h"
 #include "rules/ioctl.h"
@@ -24,7 +25,6 @@
 #include "touch.h"
 #include "twheel.h"
 #include "uring.h"
-#include "utimer.h"
 
 /* Timers that a look at fdinfo shows. */
 #define MAX_SHOWN		1024

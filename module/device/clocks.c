@@ -1,49 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: clocks that jump
+ * twheel: clocks: what they show, and when they will show a time
  *
- * The wheels know CLOCK_MONOTONIC only. A time of another clock is converted when its
- * timer is armed, and that is wrong as soon as the clock is set or the system has
- * slept: the timer would come late if the clock has jumped forward. (If it was set back
- * the timer comes up early, and is armed anew: see limits.c.)
- *
- * The timekeeping core tells of each jump (timekeeper.c). It does so with its lock held, so the
- * jump is counted and no more, and work is queued for each context that has timers of such
- * clocks: it arms anew all those that have not seen this jump. Contexts are kept in a list, and
- * their timers in one of the context; those that have seen the latest jump are at the ends. A
- * timer that is armed in between has
- *
- *	timekeeping			arming
- *	the clock's offset changes
- *	jumps++				jump = jumps
- *					reads the offset, not before the change is over
- *
- * seen the new offset, or is found by the work, or both. The works of a user's contexts take turns
- * (users.c), and whoever closes one waits for nothing but a portion of its own.
+ * What is done when one of them jumps is in clock_jumps.c.
  */
-#include <linux/irq_work.h>
 #include <linux/ktime.h>
-#include <linux/sched.h>
+#include <linux/list.h>
 #include <linux/time.h>
-#include <linux/workqueue.h>
 
 #include "clocks.h"
 #include "context.h"
-#include "lib/compat.h"
-#include "lib/users.h"
-#include "limits.h"
-#include "postponed.h"
 
-/* Timers armed anew before the lock is let go of. */
-#define PORTION	32
-
-/*
- * Guards @contexts, and their @clock_link and @clock_jump. Taken in process context; with no
- * other lock held, or taken inside.
- */
-static DEFINE_SPINLOCK(contexts_lock);
-static LIST_HEAD(contexts);
-static atomic_t jumps = ATOMIC_INIT(0);
+atomic_t twheel_clock_jumps = ATOMIC_INIT(0);
 
 /**
  * twheel_clock_read - what a clock shows
@@ -85,152 +53,6 @@ u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now)
 	return time > shows ? min_t(u64, now + (time - shows), TWHEEL_TIME_MAX) : now;
 }
 
-/* Arms some timers anew that have not seen a jump. Returns whether there may be more. */
-static bool rearm_some(struct twheel_context *ctx, u32 jump)
-{
-	struct twheel_rich_timer *rt;
-	u64 now = ktime_get_ns();
-	unsigned int i;
-	bool more;
-
-	spin_lock_bh(&ctx->lock);
-	more = !ctx->closing;
-	for (i = 0; more && i < PORTION; i++) {
-		rt = list_first_entry_or_null(&ctx->clocked, struct twheel_rich_timer, clocked);
-		more = rt && rt->jump != jump;
-		if (!more)
-			break;
-		rt->jump = jump;
-		list_move_tail(&rt->clocked, &ctx->clocked);
-		if (twheel_state_of(&rt->kt.ut) == TWHEEL_PENDING)
-			twheel_arm_anew(ctx, &rt->kt.ut, twheel_rich_expiry(ctx, rt, now),
-					now);
-	}
-	spin_unlock_bh(&ctx->lock);
-	return more;
-}
-
-/* The work of a context: a portion. A jump that comes meanwhile has it queued again. */
-static void work_on_clocked(struct work_struct *work)
-{
-	struct twheel_context *ctx = container_of(work, struct twheel_context, clock_work);
-
-	if (rearm_some(ctx, atomic_read(&jumps)))
-		queue_work(ctx->user->queue, &ctx->clock_work);
-}
-
-/* Queues the work of a context that has not seen a jump. Returns whether there may be more. */
-static bool queue_next(u32 jump)
-{
-	struct twheel_context *ctx;
-	bool more;
-
-	spin_lock(&contexts_lock);
-	ctx = list_first_entry_or_null(&contexts, struct twheel_context, clock_link);
-	more = ctx && ctx->clock_jump != jump;
-	if (more) {
-		ctx->clock_jump = jump;
-		list_move_tail(&ctx->clock_link, &contexts);
-		queue_work(ctx->user->queue, &ctx->clock_work);
-	}
-	spin_unlock(&contexts_lock);
-	return more;
-}
-
-static void handle_jump(struct work_struct *work)
-{
-	while (queue_next(atomic_read(&jumps)))
-		cond_resched();
-}
-
-static DECLARE_WORK(jump_work, handle_jump);
-
-static void queue_jump_work(struct irq_work *work)
-{
-	queue_work(system_dfl_wq, &jump_work);
-}
-
-static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
-
-/**
- * twheel_clocks_set_to - the kernel says that clocks were set
- * @realtime:	what CLOCK_REALTIME shows more than CLOCK_MONOTONIC
- * @boottime:	likewise CLOCK_BOOTTIME
- *
- * It says so on other occasions, too: nothing has jumped unless one of these has changed.
- *
- * Context: with the kernel's clocks locked: nothing here may take a lock.
- */
-void twheel_clocks_set_to(ktime_t realtime, ktime_t boottime)
-{
-	static ktime_t last_realtime, last_boottime;
-
-	if (realtime == last_realtime && boottime == last_boottime)
-		return;
-	last_realtime = realtime;
-	last_boottime = boottime;
-	/* Orders the new offset before the count. Pairs with twheel_clocks_set(). */
-	atomic_inc_return(&jumps);
-	irq_work_queue(&jump_irq_work);
-}
-
-/**
- * twheel_clocks_exit - wait for what the last jump has caused
- *
- * Context: process; may sleep. No jump is told of any more, and there are no contexts.
- */
-void twheel_clocks_exit(void)
-{
-	irq_work_sync(&jump_irq_work);
-	flush_work(&jump_work);
-}
-
-/**
- * twheel_clocks_create - a context is made
- * @ctx:	the context
- *
- * Context: process.
- */
-void twheel_clocks_create(struct twheel_context *ctx)
-{
-	INIT_LIST_HEAD(&ctx->clocked);
-	INIT_LIST_HEAD(&ctx->clock_link);
-	INIT_WORK(&ctx->clock_work, work_on_clocked);
-}
-
-/**
- * twheel_clocks_join - from now on, a context may have timers on clocks that jump
- * @ctx:	the context
- *
- * Context: process.
- */
-void twheel_clocks_join(struct twheel_context *ctx)
-{
-	spin_lock(&contexts_lock);
-	if (list_empty(&ctx->clock_link)) {
-		ctx->clock_jump = atomic_read(&jumps);
-		list_add_tail(&ctx->clock_link, &contexts);
-	}
-	spin_unlock(&contexts_lock);
-	spin_lock_bh(&ctx->lock);
-	ctx->has_clocks = true;
-	spin_unlock_bh(&ctx->lock);
-}
-
-/**
- * twheel_clocks_leave - a context is about to end
- * @ctx:	the context, which is closing
- *
- * Context: process; may sleep.
- */
-void twheel_clocks_leave(struct twheel_context *ctx)
-{
-	spin_lock(&contexts_lock);
-	list_del_init(&ctx->clock_link);
-	spin_unlock(&contexts_lock);
-	cancel_work_sync(&ctx->clock_work);
-}
-
 /**
  * twheel_clocks_set - a timer is about to be armed on a clock
  * @ctx:	the context
@@ -245,8 +67,8 @@ void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	rt->clock = clock;
 	if (clock == CLOCK_MONOTONIC)
 		return;
-	rt->jump = atomic_read(&jumps);
-	/* The offset is read after this. Pairs with timekeeping_updated(). */
+	rt->jump = atomic_read(&twheel_clock_jumps);
+	/* The offset is read after this. Pairs with twheel_clocks_set_to(). */
 	smp_rmb();
 	list_add_tail(&rt->clocked, &ctx->clocked);
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: contexts: the memory of their timers, and the handles that name them
- *
- * A timer that is freed gets the next generation, so that the handles given out
- * before name it no more. When the generations of a timer are used up, it is not
- * used again: a handle is never given out twice.
+ * twheel: contexts are made, and ended
  */
 #include <linux/cred.h>
 #include <linux/gfp.h>
@@ -19,9 +15,10 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
-#include "clocks.h"
+#include "clock_jumps.h"
 #include "context.h"
 #include "core/pages.h"
+#include "deliver.h"
 #include "keys.h"
 #include "lib/inject.h"
 #include "lib/memory.h"
@@ -31,39 +28,13 @@
 #include "ring.h"
 #include "sock_timer.h"
 #include "touch.h"
-#include "twheel.h"
-#include "utimer.h"
 #include "waiters.h"
-
-unsigned int twheel_most_timers = 1 << 20;
-module_param_named(max_timers, twheel_most_timers, uint, 0644);
-MODULE_PARM_DESC(max_timers, "most timers of one open file (default 1048576)");
-
-static unsigned int max_timers_total = 1 << 26;
-module_param(max_timers_total, uint, 0644);
-MODULE_PARM_DESC(max_timers_total, "most timers that all open files have memory for (default 67108864)");
 
 /* Those that are not destroyed yet. */
 static atomic_t nr_contexts = ATOMIC_INIT(0);
 
-/* Timers that all contexts have memory for. */
-static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
-
 /* Frees contexts that somebody might still look at. */
 static struct workqueue_struct *free_queue;
-
-const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
-#define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
-#define MOST		(1U << TWHEEL_SLOT_BITS)
-#define KIND(type)	{ sizeof(type), FIT(type) < MOST ? FIT(type) : MOST }
-	[TWHEEL_PLAIN]		= KIND(struct twheel_user_timer),
-	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
-	[TWHEEL_RICH]		= KIND(struct twheel_rich_timer),
-	[TWHEEL_WITH_WATCH]	= KIND(struct twheel_watched_timer),
-#undef KIND
-#undef MOST
-#undef FIT
-};
 
 /**
  * twheel_contexts_init - get ready for contexts
@@ -73,6 +44,7 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
  */
 int __init twheel_contexts_init(void)
 {
+	twheel_watched_init();
 	free_queue = alloc_workqueue("twheel_free", WQ_UNBOUND, 0);
 	return free_queue ? 0 : -ENOMEM;
 }
@@ -134,7 +106,7 @@ struct twheel_context *twheel_context_create(void)
 	ctx->first_event = TWHEEL_NO_EVENT;
 	ctx->last_event = TWHEEL_NO_EVENT;
 	twheel_clocks_create(ctx);
-	twheel_postponed_create(ctx);
+	twheel_deliver_create(ctx);
 	twheel_watched_create(ctx);
 	twheel_waiters_create(&ctx->waiters, ctx->user->queue);
 	mutex_init(&ctx->read_lock);
@@ -142,13 +114,6 @@ struct twheel_context *twheel_context_create(void)
 	ctx->max_timers = U64_MAX;
 	atomic_inc(&nr_contexts);
 	return ctx;
-}
-
-static void block_free(struct twheel_block *block)
-{
-	atomic_long_sub(twheel_layouts[block->kind].nr, &nr_allocated);
-	kmemleak_free(block);
-	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
 /* From here on expiry does not link timers into the events any more. */
@@ -159,56 +124,20 @@ static void stop_events(struct twheel_context *ctx)
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* A callback may still run for a timer that was cancelled long ago. */
-static void block_stop(struct twheel_block *block)
-{
-	struct twheel_user_timer *ut;
-	unsigned int i;
-
-	for (i = 0; i < twheel_layouts[block->kind].nr; i++) {
-		ut = twheel_block_timer(block, i);
-		/* These are not armed, and where that would show there is something else. */
-		if (twheel_state_of(ut) == TWHEEL_EXPIRED ||
-		    twheel_state_of(ut) == TWHEEL_POSTPONED)
-			ut->node.place = 0;
-		twheel_cancel_sync(&ut->timer);
-	}
-}
-
-/* Frees the blocks of timers that can watch, or the others. */
-static void free_blocks(struct twheel_context *ctx, bool with_watch)
-{
-	struct twheel_block *block;
-	unsigned long i;
-	bool watches;
-
-	for (i = 0; i < ctx->nr_blocks; i++) {
-		block = ctx->blocks[i];
-		if (!block)
-			continue;
-		watches = block->kind == TWHEEL_WITH_WATCH;
-		if (watches == with_watch) {
-			block_free(block);
-			ctx->blocks[i] = NULL;
-		}
-		cond_resched();
-	}
-}
-
 /* Frees what nobody looks at who has found a watch. */
 static void free_most(struct twheel_context *ctx)
 {
 	twheel_keys_destroy(ctx);
 	twheel_ring_destroy(ctx);
 	twheel_touch_destroy(ctx);
-	free_blocks(ctx, false);
+	twheel_pool_free(ctx, false);
 }
 
 /* Nothing of it is known to anybody any more. */
 static void free_rest(struct twheel_context *ctx)
 {
 	twheel_watched_leave(ctx);
-	free_blocks(ctx, true);
+	twheel_pool_free(ctx, true);
 	kvfree(ctx->blocks);
 	mem_cgroup_put(ctx->payer);
 	kfree(ctx);
@@ -226,17 +155,12 @@ static void free_later(struct work_struct *work)
  */
 static void destroy(struct twheel_context *ctx)
 {
-	unsigned long i;
-
 	stop_events(ctx);
 	twheel_waiters_leave(&ctx->waiters);
 	twheel_clocks_leave(ctx);
 	twheel_postponed_leave(ctx);
 	twheel_watched_stop(ctx);
-	for (i = 0; i < ctx->nr_blocks; i++) {
-		block_stop(ctx->blocks[i]);
-		cond_resched();
-	}
+	twheel_pool_stop(ctx);
 	twheel_user_put(ctx->user);
 	free_most(ctx);
 	if (ctx->has_watches) {
@@ -290,129 +214,6 @@ void twheel_context_limit(struct twheel_context *ctx, u64 most)
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Reserves the right to another block in what all contexts may have. */
-static int reserve(enum twheel_kind kind)
-{
-	/* A module parameter: may be written at any time. */
-	if (atomic_long_add_return(twheel_layouts[kind].nr, &nr_allocated) <=
-	    READ_ONCE(max_timers_total))
-		return 0;
-	atomic_long_sub(twheel_layouts[kind].nr, &nr_allocated);
-	return -ENOSPC;
-}
-
-static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel_kind kind)
-{
-	struct twheel_user_timer *ut;
-	struct twheel_block *block;
-	struct page *pages;
-	unsigned int i;
-
-	if (reserve(kind))
-		return ERR_PTR(-ENOSPC);
-	pages = alloc_pages(TWHEEL_GFP_USER | __GFP_ZERO, TWHEEL_BLOCK_ORDER);
-	if (!pages) {
-		atomic_long_sub(twheel_layouts[kind].nr, &nr_allocated);
-		return ERR_PTR(-ENOMEM);
-	}
-	block = page_address(pages);
-	/* Pages are not what it looks for by itself. */
-	kmemleak_alloc(block, TWHEEL_BLOCK_BYTES, 1, GFP_KERNEL);
-	block->ctx = ctx;
-	block->number = ctx->nr_blocks;
-	block->kind = kind;
-	for (i = 0; i < twheel_layouts[kind].nr; i++) {
-		ut = twheel_block_timer(block, i);
-		twheel_timer_init(&ut->timer, twheel_user_expired);
-		ut->node.generation = twheel_inject_generation();
-		if (kind >= TWHEEL_RICH)
-			INIT_LIST_HEAD(&twheel_rich(ut)->clocked);
-	}
-	return block;
-}
-
-/* Gives a context a block. Its timers are linked to each other before the context is locked. */
-static void add_block(struct twheel_context *ctx, struct twheel_block *block)
-{
-	unsigned int i, nr = twheel_layouts[block->kind].nr;
-
-	for (i = 0; i < nr - 1; i++)
-		twheel_block_timer(block, i)->node.next = &twheel_block_timer(block, i + 1)->node;
-	spin_lock_bh(&ctx->lock);
-	ctx->blocks[ctx->nr_blocks++] = block;
-	twheel_block_timer(block, nr - 1)->node.next = ctx->free[block->kind];
-	ctx->free[block->kind] = &twheel_block_timer(block, 0)->node;
-	spin_unlock_bh(&ctx->lock);
-}
-
-/* Makes room for one block more in the list of them, which only changes under @grow_lock. */
-static int make_room(struct twheel_context *ctx)
-{
-	unsigned long room = ctx->room ? 2 * ctx->room : 8;
-	struct twheel_block **blocks, **old = ctx->blocks;
-
-	if (ctx->nr_blocks < ctx->room)
-		return 0;
-	if (room > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
-		return -ENOSPC;
-	blocks = kvcalloc(room, sizeof(*blocks), TWHEEL_GFP_USER);
-	if (!blocks)
-		return -ENOMEM;
-	if (ctx->nr_blocks)
-		memcpy(blocks, old, ctx->nr_blocks * sizeof(*blocks));
-	spin_lock_bh(&ctx->lock);
-	ctx->blocks = blocks;
-	ctx->room = room;
-	spin_unlock_bh(&ctx->lock);
-	kvfree(old);
-	return 0;
-}
-
-static bool has_free(struct twheel_context *ctx, enum twheel_kind kind)
-{
-	bool has;
-
-	spin_lock_bh(&ctx->lock);
-	has = ctx->free[kind];
-	spin_unlock_bh(&ctx->lock);
-	return has;
-}
-
-/**
- * twheel_context_grow - see to it that there is a free timer, for the moment
- * @ctx:	the context
- * @kind:	which kind of timer
- *
- * Context: process; may sleep.
- * Return:
- * * %0		- there was one when this looked
- * * %-ENOSPC	- the limit of the module is reached
- * * %-ENOMEM	- no memory
- * * %-EINTR	- the task is being killed
- */
-int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind)
-{
-	struct twheel_block *block;
-	int ret;
-
-	ret = mutex_lock_killable(&ctx->grow_lock);
-	if (ret)
-		return ret;
-	/* Whoever held the lock may have grown the context. */
-	if (has_free(ctx, kind))
-		goto out;
-	ret = make_room(ctx);
-	if (ret)
-		goto out;
-	block = block_create(ctx, kind);
-	ret = PTR_ERR_OR_ZERO(block);
-	if (!ret)
-		add_block(ctx, block);
-out:
-	mutex_unlock(&ctx->grow_lock);
-	return ret;
-}
-
 /**
  * twheel_context_bytes - how much memory a context has
  * @ctx:	the context
@@ -430,130 +231,4 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
 		twheel_ring_bytes(ctx) + twheel_touch_bytes(ctx);
 	spin_unlock_bh(&ctx->lock);
 	return bytes;
-}
-
-/**
- * twheel_timer_unlink - take a timer out of what only timers that are not plain are in
- * @ctx:	the context
- * @ut:		the timer
- *
- * Context: with the context's lock held.
- */
-void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut)
-{
-	enum twheel_kind kind = twheel_kind_of(ut);
-
-	if (ut->node.state & TWHEEL_HASHED)
-		twheel_keys_remove(ctx, ut);
-	if (kind >= TWHEEL_RICH)
-		list_del_init(&twheel_rich(ut)->clocked);
-	if (kind == TWHEEL_WITH_WATCH)
-		twheel_watched_unlink(ut);
-}
-
-/**
- * twheel_timer_handle - what names a timer
- * @ut:		the timer
- *
- * Context: any; the handle changes when the timer is released.
- * Return: the handle.
- */
-u64 twheel_timer_handle(const struct twheel_user_timer *ut)
-{
-	return twheel_handle_of(ut, twheel_layouts[twheel_kind_of(ut)].size);
-}
-
-/* What has become of an earlier life of a timer. */
-static int history_of(const struct twheel_user_timer *ut, u32 generation)
-{
-	u32 back = ut->node.generation - generation;
-
-	if (back <= TWHEEL_HISTORY_BITS &&
-	    ut->node.state >> TWHEEL_HISTORY_SHIFT & 1U << (back - 1))
-		return -EALREADY;
-	return -ENOENT;
-}
-
-/* Would a handle find the timer? If not, why? */
-static int presence(struct twheel_user_timer *ut)
-{
-	switch (twheel_state_of(ut)) {
-	case TWHEEL_FREE:
-		return -ENOENT;
-	case TWHEEL_IN_DELIVERY:
-		if (!twheel_is_periodic(ut))
-			return -EALREADY;
-		break;
-	case TWHEEL_WITH_WORKER:
-	case TWHEEL_IN_ACTION:
-		break;
-	default:
-		return 0;
-	}
-	return twheel_rich(ut)->after == TWHEEL_AFTER_STOP ? -ENOENT : 0;
-}
-
-/**
- * twheel_timer_find - look up a handle
- * @ctx:	the context
- * @handle:	any number
- *
- * Context: with the context's lock held.
- * Return: the timer: pending, expired, with the worker, or periodic and in delivery; or an
- * error pointer:
- * * %-ENOENT	- the handle names none
- * * %-EALREADY	- its event has been delivered, or is about to be
- */
-struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle)
-{
-	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
-	u32 generation = handle >> TWHEEL_INDEX_BITS;
-	int ret;
-
-	lockdep_assert_held(&ctx->lock);
-	if (unlikely(!ut))
-		return ERR_PTR(-ENOENT);
-	if (unlikely(ut->node.generation != generation))
-		return ERR_PTR(history_of(ut, generation));
-	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
-		return ut;
-	ret = presence(ut);
-	return ret ? ERR_PTR(ret) : ut;
-}
-
-/**
- * twheel_timer_next - go through the timers of a context
- * @ctx:	the context
- * @cursor:	where to begin; is set to where to go on. 0 is the beginning
- * @looks:	how many may be looked at before the lock is let go of: %TWHEEL_LOOK_MOST when it
- *		has just been taken. Counts down
- *
- * Context: with the context's lock held.
- * Return: a timer as twheel_timer_find() would give it; NULL if none was found in one block,
- * or before @looks were used up; an error pointer with -ENOENT at the end.
- */
-struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
-					    unsigned int *looks)
-{
-	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
-	struct twheel_user_timer *ut;
-	struct twheel_block *block;
-	u32 nr;
-
-	lockdep_assert_held(&ctx->lock);
-	if (*cursor >> TWHEEL_INDEX_BITS || number >= ctx->nr_blocks)
-		return ERR_PTR(-ENOENT);
-	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
-	nr = twheel_layouts[block->kind].nr;
-	for (; i < nr && *looks; i++, --*looks) {
-		ut = twheel_block_timer(block, array_index_nospec(i, nr));
-		if (!presence(ut)) {
-			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
-			--*looks;
-			return ut;
-		}
-	}
-	*cursor = i < nr ? ((u64)number << TWHEEL_SLOT_BITS) + i :
-			   ((u64)number + 1) << TWHEEL_SLOT_BITS;
-	return NULL;
 }

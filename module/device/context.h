@@ -389,20 +389,13 @@ static inline void twheel_context_used(struct twheel_context *ctx)
 		WRITE_ONCE(ctx->used_by, uid);
 }
 
-/* What is short, and done for each operation, is in pool.h. */
 int twheel_contexts_init(void);
 void twheel_contexts_wait(void);
 void twheel_contexts_exit(void);
 struct twheel_context *twheel_context_create(void);
 void twheel_context_destroy(struct twheel_context *ctx);
 void twheel_context_limit(struct twheel_context *ctx, u64 most);
-int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind);
 u64 twheel_context_bytes(struct twheel_context *ctx);
-void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut);
-struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
-struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
-					    unsigned int *looks);
-u64 twheel_timer_handle(const struct twheel_user_timer *ut);
 unsigned int twheel_nr_contexts(void);
 
 #endif /* _TWHEEL_CONTEXT_H */

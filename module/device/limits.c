@@ -20,7 +20,7 @@
 #include "clocks.h"
 #include "context.h"
 #include "limits.h"
-#include "sock_timer.h"
+#include "pool.h"
 #include "tcp/watch.h"
 #include "touch.h"
 #include "twheel.h"
@@ -31,17 +31,28 @@ static u64 later(u64 time, u64 by)
 	return min_t(u64, time + by, TWHEEL_TIME_MAX);
 }
 
-/**
- * twheel_spread - move a time by chance
- * @time:	in nanoseconds, below 2^64 - 2^63
- * @spread:	by how much at most, in nanoseconds, below 2^63
- *
- * Context: any.
- * Return: a time from @time to @time + @spread, each as probable.
- */
-u64 twheel_spread(u64 time, u64 spread)
+/* A time from @time, below 2^64 - 2^63, to @spread later, below 2^63: each as probable. */
+static u64 spread_by(u64 time, u64 spread)
 {
 	return time + mul_u64_u64_shr(get_random_u64(), spread + 1, 64);
+}
+
+/**
+ * twheel_deadline - the deadline of a timer that has nothing else
+ * @op:		the operation, which has been checked
+ * @now:	nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: any.
+ * Return: nanoseconds of CLOCK_MONOTONIC.
+ */
+u64 twheel_deadline(const struct twheel_op *op, u64 now)
+{
+	u64 time = twheel_plain_deadline(op, now);
+
+	if (likely(!(op->spread | op->slack)))
+		return time;
+	return twheel_slack(min_t(u64, spread_by(time, op->spread), TWHEEL_TIME_MAX),
+			    op->slack);
 }
 
 /* A deadline, or the end of a lifetime, as an operation gives it. */
@@ -53,7 +64,7 @@ static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *
 		return time;
 	if (!(op->flags & TWHEEL_TIME_ABS))
 		time = later(twheel_clock_read(rt->clock, now), time);
-	return min_t(u64, twheel_spread(time, op->spread), TWHEEL_TIME_MAX);
+	return min_t(u64, spread_by(time, op->spread), TWHEEL_TIME_MAX);
 }
 
 static void set_deadline(struct twheel_context *ctx, struct twheel_rich_timer *rt,
@@ -96,7 +107,7 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		rt->future = 0;
 	rt->death = TWHEEL_TIME_NONE;
 	if (op->lifetime)
-		rt->death = later(twheel_spread(later(now, op->lifetime), op->spread), 0);
+		rt->death = later(spread_by(later(now, op->lifetime), op->spread), 0);
 	set_deadline(ctx, rt, op, now);
 }
 
@@ -172,6 +183,11 @@ int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	return 0;
 }
 
+static u64 last_activity(struct twheel_rich_timer *rt, u64 now)
+{
+	return twheel_kind_ops[twheel_kind_of(&rt->kt.ut)]->last_activity(rt, now);
+}
+
 /**
  * twheel_rich_expiry - when is a timer due?
  * @ctx:	the context
@@ -193,7 +209,7 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 		if (rt->flags & TWHEEL_TOUCHED)
 			rt->active = twheel_touch_active(ctx, rt, now);
 		else if (rt->flags & TWHEEL_WATCHED)
-			rt->active = max(rt->active, twheel_watched_active(rt, now));
+			rt->active = max(rt->active, last_activity(rt, now));
 		time = later(rt->active, rt->idle);
 		if (time < first) {
 			first = time;

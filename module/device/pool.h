@@ -2,7 +2,7 @@
 /*
  * twheel: the blocks in which a context's timers lie: finding, taking and freeing one
  *
- * What is short, and done for each operation of an array; the rest is in context.c.
+ * What is short, and done for each operation of an array, is here; the rest is in pool.c.
  */
 #ifndef _TWHEEL_BLOCK_H
 #define _TWHEEL_BLOCK_H
@@ -12,6 +12,27 @@
 #include <linux/nospec.h>
 
 #include "context.h"
+
+/**
+ * struct twheel_kind_ops - what timers of a kind do in a way of their own
+ *
+ * All are called with the context's lock held.
+ *
+ * @last_activity: when, in nanoseconds of CLOCK_MONOTONIC, and not after @now
+ * @due:	it has come up: see whether it has expired, and act upon that
+ * @take_back:	it is in state %TWHEEL_WITH_WORKER, and is cancelled. Returns whether it can be
+ *		freed; if not, the worker will do so
+ * @unlink:	it ends
+ */
+struct twheel_kind_ops {
+	u64	(*last_activity)(struct twheel_rich_timer *rt, u64 now);
+	void	(*due)(struct twheel_user_timer *ut);
+	bool	(*take_back)(struct twheel_user_timer *ut);
+	void	(*unlink)(struct twheel_user_timer *ut);
+};
+
+/* By kind; NULL if it does as all do. Constant when there are contexts. */
+extern const struct twheel_kind_ops *twheel_kind_ops[TWHEEL_NR_KINDS];
 
 /**
  * struct twheel_layout - what a block of timers of some kind is like
@@ -28,6 +49,16 @@ extern const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS];
 
 /* The module parameter max_timers; may be written at any time. */
 extern unsigned int twheel_most_timers;
+
+int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
+			void (*expired)(struct twheel_timer *timer));
+void twheel_pool_stop(struct twheel_context *ctx);
+void twheel_pool_free(struct twheel_context *ctx, bool with_watch);
+void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut);
+struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
+struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
+					    unsigned int *looks);
+u64 twheel_timer_handle(const struct twheel_user_timer *ut);
 
 /* The timer at @i of a block, which is in range. */
 static __always_inline struct twheel_user_timer *twheel_block_timer(struct twheel_block *block,

@@ -19,9 +19,6 @@
 #include "postponed.h"
 #include "utimer.h"
 
-/* Timers looked at before the lock is let go of. */
-#define PORTION	32
-
 static void postpone(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
 	ctx->stats.postponed++;
@@ -80,49 +77,16 @@ void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u
 }
 
 /**
- * twheel_postponed_take - take a timer from the worker
- * @ut:		a timer that is postponed. The caller gives it another state
- *
- * Context: with the context's lock held.
- */
-void twheel_postponed_take(struct twheel_user_timer *ut)
-{
-	list_del(&ut->node.link);
-	/* Where the link was the engine has to find that the timer is not armed. */
-	ut->node.place = 0;
-	twheel_set_state(ut, TWHEEL_FREE);
-}
-
-static void look_at_some(struct work_struct *work)
-{
-	struct twheel_context *ctx = container_of(work, struct twheel_context, postponed_work);
-	struct twheel_user_timer *ut;
-	unsigned int i;
-	u64 now;
-
-	spin_lock_bh(&ctx->lock);
-	now = ktime_get_ns();
-	for (i = 0; i < PORTION && !ctx->closing && !list_empty(&ctx->postponed); i++) {
-		ut = list_first_entry(&ctx->postponed, struct twheel_user_timer, node.link);
-		twheel_postponed_take(ut);
-		twheel_user_due(ctx, ut, now);
-	}
-	/* What comes later finds the list empty, or the work queued. */
-	if (!ctx->closing && !list_empty(&ctx->postponed))
-		queue_work(ctx->user->queue, &ctx->postponed_work);
-	spin_unlock_bh(&ctx->lock);
-}
-
-/**
  * twheel_postponed_create - a context is made
  * @ctx:	the context
+ * @work:	what is to look at timers that were postponed
  *
  * Context: process.
  */
-void twheel_postponed_create(struct twheel_context *ctx)
+void twheel_postponed_create(struct twheel_context *ctx, work_func_t work)
 {
 	INIT_LIST_HEAD(&ctx->postponed);
-	INIT_WORK(&ctx->postponed_work, look_at_some);
+	INIT_WORK(&ctx->postponed_work, work);
 }
 
 /**

@@ -6,16 +6,16 @@
 #define _TWHEEL_DEVICE_POSTPONED_H
 
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct twheel_context;
 struct twheel_rich_timer;
 struct twheel_user_timer;
 
-void twheel_postponed_create(struct twheel_context *ctx);
+void twheel_postponed_create(struct twheel_context *ctx, work_func_t work);
 void twheel_postponed_leave(struct twheel_context *ctx);
 bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
 void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
 		     u64 now);
-void twheel_postponed_take(struct twheel_user_timer *ut);
 
 #endif /* _TWHEEL_DEVICE_POSTPONED_H */

@@ -8,10 +8,10 @@
  *
  * An event is written before @head tells of it, and read before @tail gives its place back:
  *
- *	twheel_ring_put()			program
- *	reads @tail: there is room		reads @head (acquire)
+ *	expiry					program
+ *	twheel_ring_reserve(): reads @tail	reads @head (acquire)
  *	writes the event			reads the event
- *	writes @head (release)			writes @tail (release)
+ *	twheel_ring_commit(): @head (release)	writes @tail (release)
  *
  * The write of the event depends on the read of @tail, and so comes after it.
  *
@@ -19,7 +19,7 @@
  * epoll_wait(), which look once more:
  *
  *	expiry					poll
- *	twheel_ring_put(): head++		puts itself on the context's @waiters
+ *	twheel_ring_commit(): head++		puts itself on the context's @waiters
  *	full barrier (wq_has_sleeper())		full barrier (smp_mb())
  *	looks whether somebody is on @waiters	twheel_ring_readable(): looks at head
  *
@@ -43,7 +43,6 @@
 #include <linux/slab.h>
 
 #include "context.h"
-#include "events.h"
 #include "lib/mapping.h"
 #include "lib/memory.h"
 #include "ring.h"
@@ -193,29 +192,41 @@ u32 twheel_ring_entries(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_ring_put - deliver an event into the ring
+ * twheel_ring_reserve - the place in the ring for the next event
  * @ctx:	the context; it has a ring
- * @ut:		the expired timer
  *
  * Context: any, with the context's lock held.
- * Return: whether there was room.
+ * Return: where to write it, before twheel_ring_commit(); NULL if there is no room.
  */
-bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut)
+struct twheel_event *twheel_ring_reserve(struct twheel_context *ctx)
 {
 	struct twheel_ring_buffer *ring = ctx->ring;
 	struct twheel_ring *shared = ring->mapping.memory;
-	u32 head = ring->head;
 
 	lockdep_assert_held(&ctx->lock);
 	/* Pairs with the program's release. A tail that is ahead of the head is far behind. */
-	if (head - READ_ONCE(shared->tail) >= ring->entries)
-		return false;
-	twheel_event_fill(ctx, ut, ctx->seq++, &shared->events[head & (ring->entries - 1)]);
+	if (ring->head - READ_ONCE(shared->tail) >= ring->entries)
+		return NULL;
+	return &shared->events[ring->head & (ring->entries - 1)];
+}
+
+/**
+ * twheel_ring_commit - tell the program of an event
+ * @ctx:	the context, whose event has been written where twheel_ring_reserve() has said
+ *
+ * Context: any, with the context's lock held.
+ */
+void twheel_ring_commit(struct twheel_context *ctx)
+{
+	struct twheel_ring_buffer *ring = ctx->ring;
+	struct twheel_ring *shared = ring->mapping.memory;
+	const u32 head = ring->head + 1;
+
+	lockdep_assert_held(&ctx->lock);
 	/* Pairs with the READ_ONCE() in twheel_ring_readable(). */
-	WRITE_ONCE(ring->head, ++head);
+	WRITE_ONCE(ring->head, head);
 	/* Pairs with the program's acquire. */
 	smp_store_release(&shared->head, head);
-	return true;
 }
 
 /**
@@ -230,7 +241,7 @@ bool twheel_ring_readable(const struct twheel_context *ctx)
 	const struct twheel_ring_buffer *ring = ring_of(ctx);
 	const struct twheel_ring *shared = ring->mapping.memory;
 
-	/* Pairs with the WRITE_ONCE() in twheel_ring_put(), and the program's release. */
+	/* Pairs with the WRITE_ONCE() in twheel_ring_commit(), and the program's release. */
 	return READ_ONCE(ring->head) != READ_ONCE(shared->tail);
 }
 

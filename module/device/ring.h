@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 struct twheel_context;
-struct twheel_user_timer;
+struct twheel_event;
 struct vm_area_struct;
 
 int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys);
@@ -16,7 +16,8 @@ void twheel_ring_destroy(struct twheel_context *ctx);
 int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
 u64 twheel_ring_bytes(const struct twheel_context *ctx);
 u32 twheel_ring_entries(const struct twheel_context *ctx);
-bool twheel_ring_put(struct twheel_context *ctx, struct twheel_user_timer *ut);
+struct twheel_event *twheel_ring_reserve(struct twheel_context *ctx);
+void twheel_ring_commit(struct twheel_context *ctx);
 bool twheel_ring_readable(const struct twheel_context *ctx);
 void twheel_ring_set_waiting(struct twheel_context *ctx, bool waiting);
 

@@ -25,10 +25,11 @@
 #include <linux/rcupdate.h>
 
 #include "context.h"
-#include "events.h"
+#include "deliver.h"
 #include "keys.h"
 #include "lib/users.h"
 #include "limits.h"
+#include "op.h"
 #include "pool.h"
 #include "postponed.h"
 #include "sock_timer.h"
@@ -53,6 +54,44 @@ static struct twheel_watched_timer *watched_of(struct twheel_watch *watch)
 	return container_of(watch, struct twheel_watched_timer, watch);
 }
 
+/* Has a timer watch nothing any more. */
+static void unlink(struct twheel_user_timer *ut)
+{
+	struct twheel_watch *watch = &twheel_watched(ut)->watch;
+
+	if (watch->sk)
+		sock_put(twheel_watch_remove(&kind, watch));
+}
+
+/* When was the connection last active? */
+static u64 last_activity(struct twheel_rich_timer *rt, u64 now)
+{
+	const struct twheel_watch *watch = &twheel_watched(&rt->kt.ut)->watch;
+
+	return twheel_watch_active(watch->sk, watch->flags, now);
+}
+
+/* Has the worker look at a timer that is pending, but not on the wheel any more. */
+static void due(struct twheel_user_timer *ut)
+{
+	twheel_set_state(ut, TWHEEL_WITH_WORKER);
+	twheel_watch_due(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch);
+}
+
+/*
+ * Takes a timer in state %TWHEEL_WITH_WORKER from the worker, to cancel it. Its watch may have been
+ * taken back, if another one has replaced it. Returns true if it can be freed; false if the worker
+ * will do so, as it just looks at it.
+ */
+static bool take_back(struct twheel_user_timer *ut)
+{
+	if (twheel_watch_take_back(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch))
+		return true;
+	/* The socket can get another timer at once. */
+	unlink(ut);
+	return false;
+}
+
 /* Ends a timer whose connection is over. */
 static void end(struct twheel_context *ctx, struct twheel_user_timer *ut)
 {
@@ -75,7 +114,7 @@ static bool decide(struct twheel_context *ctx, struct twheel_watched_timer *wt)
 	}
 	ut->node.deadline = expires;
 	twheel_set_state(ut, TWHEEL_IN_ACTION);
-	twheel_watched_unlink(ut);
+	unlink(ut);
 	return true;
 }
 
@@ -135,7 +174,7 @@ static void over(struct twheel_watch *watch, struct sock *sk)
 	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
 				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
 		twheel_user_disarm(ut);
-		twheel_watched_due(ut);
+		due(ut);
 	}
 	spin_unlock_bh(&ctx->lock);
 }
@@ -158,6 +197,21 @@ static struct twheel_watch_kind kind = {
 	.over		= over,
 	.life		= life_of,
 };
+
+static const struct twheel_kind_ops ops = {
+	.last_activity	= last_activity,
+	.due		= due,
+	.take_back	= take_back,
+	.unlink		= unlink,
+};
+
+/**
+ * twheel_watched_init - get ready for timers that watch connections
+ */
+void __init twheel_watched_init(void)
+{
+	twheel_kind_ops[TWHEEL_WITH_WATCH] = &ops;
+}
 
 /**
  * twheel_watched_create - a context is made
@@ -287,11 +341,10 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
 /**
  * twheel_watched_add - add a timer that watches a connection
  * @ctx:	the context
- * @op:		the add, with TWHEEL_WATCHED; its flags have been checked
+ * @op:		the add, with TWHEEL_WATCHED; it has been checked
  *
  * Context: process; may sleep.
  * Return: 0, or a verdict if it has a key; or
- * * %-EINVAL	- a number is out of range, or fields contradict each other
  * * %-EBADF	- no such file descriptor
  * * %-EOPNOTSUPP - it is no TCP socket, or this kernel does not tell of changes
  * * %-ENOTCONN	- it has no connection that can be watched
@@ -303,75 +356,14 @@ int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
 	struct sock *sk;
 	int ret;
 
-	ret = twheel_user_check_add(ctx, op);
-	if (ret)
-		return ret;
 	sk = twheel_watch_socket(op->touch);
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
 	ret = join(ctx);
 	while (!ret && (ret = lock_and_add(ctx, op, sk)) == -EAGAIN)
-		ret = twheel_user_prepare(ctx, op);
+		ret = twheel_op_prepare(ctx, op);
 	sock_put(sk);
 	return ret;
-}
-
-/**
- * twheel_watched_active - when was the connection last active?
- * @rt:		a timer that watches one
- * @now:	nanoseconds of CLOCK_MONOTONIC
- *
- * Context: with the context's lock held.
- * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
- */
-u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
-{
-	const struct twheel_watch *watch = &twheel_watched(&rt->kt.ut)->watch;
-
-	return twheel_watch_active(watch->sk, watch->flags, now);
-}
-
-/**
- * twheel_watched_due - have the worker look at a timer
- * @ut:		the timer, pending, but not on the wheel any more
- *
- * Context: with the context's lock held.
- */
-void twheel_watched_due(struct twheel_user_timer *ut)
-{
-	twheel_set_state(ut, TWHEEL_WITH_WORKER);
-	twheel_watch_due(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch);
-}
-
-/**
- * twheel_watched_take_back - take a timer from the worker, to cancel it
- * @ut:		a timer in state %TWHEEL_WITH_WORKER. Its watch may have been taken back, if
- *		another one has replaced it
- *
- * Context: with the context's lock held.
- * Return: true if it can be freed; false if the worker will do so, as it just looks at it.
- */
-bool twheel_watched_take_back(struct twheel_user_timer *ut)
-{
-	if (twheel_watch_take_back(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch))
-		return true;
-	/* The socket can get another timer at once. */
-	twheel_watched_unlink(ut);
-	return false;
-}
-
-/**
- * twheel_watched_unlink - have a timer watch nothing any more
- * @ut:		the timer
- *
- * Context: with the context's lock held.
- */
-void twheel_watched_unlink(struct twheel_user_timer *ut)
-{
-	struct twheel_watch *watch = &twheel_watched(ut)->watch;
-
-	if (watch->sk)
-		sock_put(twheel_watch_remove(&kind, watch));
 }
 
 /* Cancels some timers that watch. Returns whether there may be more. */

@@ -10,19 +10,18 @@
 
 struct twheel_context;
 struct twheel_op;
-struct twheel_rich_timer;
-struct twheel_user_timer;
 
 #ifdef CONFIG_INET
+void twheel_watched_init(void);
 void twheel_watched_create(struct twheel_context *ctx);
 int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op);
-u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now);
-void twheel_watched_due(struct twheel_user_timer *ut);
-bool twheel_watched_take_back(struct twheel_user_timer *ut);
-void twheel_watched_unlink(struct twheel_user_timer *ut);
 void twheel_watched_stop(struct twheel_context *ctx);
 void twheel_watched_leave(struct twheel_context *ctx);
 #else
+static inline void twheel_watched_init(void)
+{
+}
+
 static inline void twheel_watched_create(struct twheel_context *ctx)
 {
 }
@@ -30,24 +29,6 @@ static inline void twheel_watched_create(struct twheel_context *ctx)
 static inline int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
 {
 	return -EOPNOTSUPP;
-}
-
-static inline u64 twheel_watched_active(struct twheel_rich_timer *rt, u64 now)
-{
-	return now;
-}
-
-static inline void twheel_watched_due(struct twheel_user_timer *ut)
-{
-}
-
-static inline bool twheel_watched_take_back(struct twheel_user_timer *ut)
-{
-	return false;
-}
-
-static inline void twheel_watched_unlink(struct twheel_user_timer *ut)
-{
 }
 
 static inline void twheel_watched_stop(struct twheel_context *ctx)

@@ -9,6 +9,8 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "ops.h"
+#include "pool.h"
 #include "submit.h"
 #include "utimer.h"
 

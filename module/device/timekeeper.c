@@ -14,7 +14,7 @@
 #include <linux/timekeeper_internal.h>
 #include <linux/timekeeping.h>
 
-#include "clocks.h"
+#include "clock_jumps.h"
 #include "tcp/last_activity.h"
 #include "timekeeper.h"
 #include "touch.h"

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: what is done when clocks jump
+ */
+#ifndef _TWHEEL_DEVICE_CLOCK_JUMPS_H
+#define _TWHEEL_DEVICE_CLOCK_JUMPS_H
+
+#include <linux/ktime.h>
+
+struct twheel_context;
+
+void twheel_clocks_exit(void);
+void twheel_clocks_set_to(ktime_t realtime, ktime_t boottime);
+void twheel_clocks_create(struct twheel_context *ctx);
+void twheel_clocks_join(struct twheel_context *ctx);
+void twheel_clocks_leave(struct twheel_context *ctx);
+
+#endif /* _TWHEEL_DEVICE_CLOCK_JUMPS_H */

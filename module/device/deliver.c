@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: timers that have come up: expiry, and the delivery of events: read, poll, the ring
+ *
+ * A context with a ring has its events delivered there at
+ * once, as long as it has room; the others wait, and nothing passes them.
+ *
+ * A reader takes a batch of timers out of the queue under the lock, copies their
+ * events to the program without it, and then frees them. If the copy fails the
+ * rest goes back to the head of the queue, and the numbers are used again. In
+ * between, such a timer is neither pending nor expired: a cancel that comes then
+ * is too late, as it would be after the read. No ring is made meanwhile, which would
+ * go on with the same numbers.
+ *
+ * Each event wakes who waits, also if others are there already: an edge-triggered epoll counts on
+ * that. No wake-up is lost:
+ *
+ *	expiry					reader, or poll
+ *	nr_events++				puts itself on @waiters
+ *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait(), smp_mb())
+ *	looks whether somebody is on @waiters	looks at nr_events
+ */
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+#include <uapi/linux/twheel.h>
+
+#include "clocks.h"
+#include "context.h"
+#include "deliver.h"
+#include "events.h"
+#include "lib/inject.h"
+#include "lib/users.h"
+#include "limits.h"
+#include "pool.h"
+#include "postponed.h"
+#include "ring.h"
+#include "twheel.h"
+#include "utimer.h"
+#include "waiters.h"
+
+/* Events copied, or moved to the ring, at a time. */
+#define BATCH	16
+
+/* Timers looked at before the lock is let go of. */
+#define POSTPONED	32
+
+/*
+ * The event of a timer has been delivered, and it is not in the list of events. A one-shot timer
+ * ends here. A periodic one goes on.
+ */
+static void delivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	struct twheel_rich_timer *rt = twheel_rich(ut);
+	u64 now;
+
+	ctx->stats.delivered++;
+	if (likely(!twheel_is_periodic(ut))) {
+		twheel_timer_release(ctx, ut, true);
+	} else if (rt->after == TWHEEL_AFTER_STOP) {
+		twheel_timer_release(ctx, ut, false);
+	} else {
+		if (rt->after == TWHEEL_AFTER_NEXT)
+			twheel_rich_next(rt);
+		rt->after = TWHEEL_AFTER_NEXT;
+		now = ktime_get_ns();
+		twheel_arm_anew(ctx, ut, twheel_rich_expiry(ctx, rt, now), now);
+	}
+}
+
+/*
+ * The event of a timer could not be delivered, and it is not in the list of events. Returns true
+ * if it is to be delivered later, and the timer to be put back into the list; false if it was
+ * cancelled or re-armed while the delivery was tried.
+ */
+static bool undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
+{
+	struct twheel_rich_timer *rt = twheel_rich(ut);
+
+	if (twheel_is_periodic(ut) && rt->after != TWHEEL_AFTER_NEXT) {
+		if (rt->after == TWHEEL_AFTER_STOP)
+			twheel_timer_release(ctx, ut, false);
+		else
+			twheel_user_arm(ut, twheel_rich_expiry(ctx, rt, ktime_get_ns()));
+		rt->after = TWHEEL_AFTER_NEXT;
+		return false;
+	}
+	return true;
+}
+
+/* Moves some of what waits into the ring. Returns how many: BATCH, if there may be more. */
+static unsigned int move_to_ring(struct twheel_context *ctx)
+{
+	struct twheel_user_timer *ut;
+	struct twheel_event *event;
+	unsigned int moved = 0;
+
+	while (moved < BATCH && (ut = twheel_events_first(ctx)) &&
+	       (event = twheel_ring_reserve(ctx))) {
+		twheel_event_fill(ctx, ut, ctx->seq++, event);
+		twheel_ring_commit(ctx);
+		twheel_events_unqueue(ctx, ut);
+		delivered(ctx, ut);
+		moved++;
+	}
+	twheel_ring_set_waiting(ctx, ctx->nr_events);
+	return moved;
+}
+
+/**
+ * twheel_events_queue - a timer has expired: add it to the events
+ * @ctx:	the context
+ * @ut:		the timer, which is not armed
+ * @fired:	when, in nanoseconds of its clock
+ *
+ * Context: process and softirq, with the context's lock held.
+ */
+void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
+{
+	twheel_events_append(ctx, ut, fired);
+	if (ctx->ring)
+		move_to_ring(ctx);
+	twheel_waiters_wake(&ctx->waiters);
+}
+
+/* A timer has come up, and is not armed any more: sees whether it has expired. */
+static void due(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+{
+	u64 expires;
+
+	if (twheel_is_rich(ut)) {
+		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+		if (expires > now) {
+			ctx->stats.deferrals++;
+			twheel_arm_anew(ctx, ut, expires, now);
+			return;
+		}
+		/* It may be due for another limit than it was armed for. */
+		ut->node.deadline = expires;
+		if (twheel_kind_ops[twheel_kind_of(ut)]) {
+			twheel_kind_ops[twheel_kind_of(ut)]->due(ut);
+			return;
+		}
+		now = twheel_clock_read(twheel_rich(ut)->clock, now);
+	}
+	twheel_events_queue(ctx, ut, now);
+}
+
+/**
+ * twheel_user_expired - a timer of a context has come up
+ * @timer:	the engine's part of it
+ *
+ * Context: softirq.
+ */
+void twheel_user_expired(struct twheel_timer *timer)
+{
+	struct twheel_user_timer *ut = container_of(timer, struct twheel_user_timer, timer);
+	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
+	u64 now;
+
+	spin_lock(&ctx->lock);
+	if (twheel_state_of(ut) != TWHEEL_PENDING || twheel_pending(timer) || ctx->closing)
+		goto out;
+	now = ktime_get_ns();
+	if (!twheel_is_rich(ut) || !twheel_postpone(ctx, twheel_rich(ut), now))
+		due(ctx, ut, now);
+out:
+	spin_unlock(&ctx->lock);
+}
+
+static void look_at_some(struct work_struct *work)
+{
+	struct twheel_context *ctx = container_of(work, struct twheel_context, postponed_work);
+	struct twheel_user_timer *ut;
+	unsigned int i;
+	u64 now;
+
+	spin_lock_bh(&ctx->lock);
+	now = ktime_get_ns();
+	for (i = 0; i < POSTPONED && !ctx->closing && !list_empty(&ctx->postponed); i++) {
+		ut = list_first_entry(&ctx->postponed, struct twheel_user_timer, node.link);
+		twheel_postponed_take(ut);
+		due(ctx, ut, now);
+	}
+	/* What comes later finds the list empty, or the work queued. */
+	if (!ctx->closing && !list_empty(&ctx->postponed))
+		queue_work(ctx->user->queue, &ctx->postponed_work);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * twheel_deliver_create - a context is made
+ * @ctx:	the context
+ *
+ * Context: process.
+ */
+void twheel_deliver_create(struct twheel_context *ctx)
+{
+	twheel_postponed_create(ctx, look_at_some);
+}
+
+static u64 nr_events(const struct twheel_context *ctx)
+{
+	/* Pairs with the WRITE_ONCE() in set_nr_events(). */
+	return READ_ONCE(ctx->nr_events);
+}
+
+static bool has_ring(const struct twheel_context *ctx)
+{
+	/* Pairs with the smp_store_release() in twheel_ring_create(). */
+	return READ_ONCE(ctx->ring);
+}
+
+/* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
+static void finish_delivery(struct twheel_context *ctx, struct twheel_user_timer **batch,
+			    const struct twheel_event *events, unsigned int done, unsigned int n)
+{
+	bool back = false;
+
+	spin_lock_bh(&ctx->lock);
+	ctx->seq += done;
+	while (n > done) {
+		if (!undelivered(ctx, batch[--n]))
+			continue;
+		twheel_events_put_back(ctx, batch[n], events[n].fired);
+		back = true;
+	}
+	/* Others may have gone to sleep while there seemed to be no event. */
+	if (back)
+		twheel_waiters_wake(&ctx->waiters);
+	while (n)
+		delivered(ctx, batch[--n]);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/* Takes up to @most timers from the queue, and writes their events. */
+static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **batch,
+			 struct twheel_event *events, unsigned int most)
+{
+	struct twheel_user_timer *ut;
+	unsigned int n = 0;
+
+	spin_lock_bh(&ctx->lock);
+	while (n < most && (ut = twheel_events_first(ctx))) {
+		twheel_event_fill(ctx, ut, ctx->seq + n, &events[n]);
+		twheel_events_unqueue(ctx, ut);
+		twheel_set_state(ut, TWHEEL_IN_DELIVERY);
+		batch[n++] = ut;
+	}
+	spin_unlock_bh(&ctx->lock);
+	return n;
+}
+
+/* Copies events. Returns how many arrived whole. */
+static unsigned int copy(const struct twheel_event *events, unsigned int n, struct iov_iter *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (copy_to_iter(&events[i], sizeof(events[i]), to) != sizeof(events[i]))
+			break;
+	return i;
+}
+
+/*
+ * Delivers what is there and fits, or what could be before a signal came. Returns the number of
+ * events, or -EFAULT.
+ */
+static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
+{
+	struct twheel_user_timer *batch[BATCH];
+	struct twheel_event events[BATCH];
+	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
+	unsigned int n, done;
+	ssize_t total = 0;
+
+	while (room) {
+		n = take(ctx, batch, events, min_t(size_t, room, BATCH));
+		if (!n)
+			break;
+		twheel_inject(TWHEEL_POINT_DELIVER);
+		done = copy(events, n, to);
+		finish_delivery(ctx, batch, events, done, n);
+		total += done;
+		if (done < n)
+			return total ? total : -EFAULT;
+		room -= n;
+		if (signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return total;
+}
+
+/* Who does not want to wait does not wait for another reader's page fault, either. */
+static int lock_reader(struct twheel_context *ctx, bool nonblock)
+{
+	if (nonblock)
+		return mutex_trylock(&ctx->read_lock) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(&ctx->read_lock) ? -ERESTARTSYS : 0;
+}
+
+/**
+ * twheel_events_read - read(2) of a context
+ * @ctx:	the context
+ * @to:		the buffer
+ * @nonblock:	do not wait for an event
+ *
+ * Context: process; may sleep.
+ * Return: the number of bytes, a multiple of the size of an event; or
+ * * %-EBUSY	- the events go to the ring
+ * * %-EINVAL	- the buffer is too small for one
+ * * %-EAGAIN	- there is none, or another reader is at work, and @nonblock
+ * * %-EFAULT	- the buffer is bad; no event is lost
+ * * %-ERESTARTSYS - a signal came
+ */
+ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock)
+{
+	ssize_t ret;
+
+	if (has_ring(ctx))
+		return -EBUSY;
+	if (iov_iter_count(to) < sizeof(struct twheel_event))
+		return -EINVAL;
+	do {
+		if (!nr_events(ctx)) {
+			if (nonblock)
+				return -EAGAIN;
+			ret = wait_event_interruptible(ctx->waiters.queue,
+						       nr_events(ctx) || has_ring(ctx));
+			if (ret)
+				return ret;
+		}
+		ret = lock_reader(ctx, nonblock);
+		if (ret)
+			return ret;
+		/* There is none, or it is made when this is done: see twheel_ring_create(). */
+		ret = ctx->ring ? -EBUSY : deliver(ctx, to);
+		mutex_unlock(&ctx->read_lock);
+		/* 0: another reader was faster, or the events were taken back. */
+	} while (!ret);
+	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
+}
+
+/*
+ * Moves events that wait into the ring, as far as there is room.
+ *
+ * No more than fit into an empty ring, should the program go on to make room; and none after a
+ * signal. What is left is moved by the next poll(). Those who wait are woken for what was moved,
+ * as they would not look again with edge-triggered epoll. If nothing was, they are not: who polls
+ * may be one of them, and would wake himself for ever.
+ */
+static void flush(struct twheel_context *ctx)
+{
+	u32 left = twheel_ring_entries(ctx);
+	unsigned int moved;
+
+	do {
+		spin_lock_bh(&ctx->lock);
+		moved = move_to_ring(ctx);
+		if (moved)
+			twheel_waiters_wake(&ctx->waiters);
+		spin_unlock_bh(&ctx->lock);
+		left -= min_t(u32, left, BATCH);
+		cond_resched();
+	} while (moved == BATCH && left && !signal_pending(current));
+}
+
+/**
+ * twheel_events_to_ring - from now on the events go to a ring
+ * @ctx:	the context, which has got one
+ *
+ * What has waited for a read() is moved there, and who waits in one is woken: it is over.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_events_to_ring(struct twheel_context *ctx)
+{
+	flush(ctx);
+	spin_lock_bh(&ctx->lock);
+	twheel_waiters_wake(&ctx->waiters);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * twheel_events_poll - poll(2) of a context
+ * @ctx:	the context
+ * @file:	its file
+ * @wait:	the poll table
+ *
+ * Context: process.
+ * Return: EPOLLIN and EPOLLRDNORM while there is an event to read.
+ */
+__poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait)
+{
+	bool readable;
+
+	poll_wait(file, &ctx->waiters.queue, wait);
+	/* Pairs with wq_has_sleeper(). poll_wait() itself has no barrier before 6.13. */
+	smp_mb();
+	readable = nr_events(ctx);
+	if (has_ring(ctx)) {
+		if (readable)
+			flush(ctx);
+		readable |= twheel_ring_readable(ctx);
+	}
+	return readable ? EPOLLIN | EPOLLRDNORM : 0;
+}

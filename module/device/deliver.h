@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: timers that have come up: expiry, and the delivery of events
+ */
+#ifndef _TWHEEL_DEVICE_DELIVER_H
+#define _TWHEEL_DEVICE_DELIVER_H
+
+#include <linux/poll.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+
+struct twheel_context;
+struct twheel_timer;
+struct twheel_user_timer;
+
+void twheel_deliver_create(struct twheel_context *ctx);
+void twheel_user_expired(struct twheel_timer *timer);
+void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired);
+void twheel_events_to_ring(struct twheel_context *ctx);
+ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock);
+__poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait);
+
+#endif /* _TWHEEL_DEVICE_DELIVER_H */

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: operations of a program: add, cancel, re-arm, query
+ *
+ * They are done with the context locked, some at a time. What is asked for most is inlined; the rest
+ * is in functions whose names end in _any.
+ */
+#include <linux/ktime.h>
+#include <linux/time.h>
+
+#include "clocks.h"
+#include "context.h"
+#include "core/timer.h"
+#include "keys.h"
+#include "limits.h"
+#include "op.h"
+#include "ops.h"
+#include "pool.h"
+#include "sock_timer.h"
+#include "tcp/watch.h"
+#include "utimer.h"
+
+/* Finds the timer that an operation names. */
+static struct twheel_user_timer *find(struct twheel_context *ctx, u64 handle, u32 flags)
+{
+	struct twheel_user_timer *ut;
+
+	if (likely(!(flags & TWHEEL_BY_KEY)))
+		return twheel_timer_find(ctx, handle);
+	ut = twheel_keys_find(ctx, handle);
+	if (!ut)
+		return ERR_PTR(-ENOENT);
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(ut))
+		return ERR_PTR(-EALREADY);
+	return ut;
+}
+
+/*
+ * Does an operation use nothing beyond its first 40 bytes? @slim is a constant: whether that
+ * is known of all of an array, whose operations then need not be looked at.
+ */
+static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
+{
+	return slim || !(op->key | op->period | op->slack | op->spread | op->idle | op->lifetime |
+		 op->touch | op->limit);
+}
+
+/*
+ * Adds a timer in place of another one that has its key: one of another kind, or one whose
+ * event is being delivered.
+ */
+static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+		   struct twheel_op *op, u64 now)
+{
+	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
+	int verdict = TWHEEL_WAS_ABSENT;
+	struct twheel_user_timer *ut;
+
+	/* One more only as long as the other one is being delivered, or is with the worker. */
+	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
+		return -ENOSPC;
+	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	if (!ut)
+		return -EAGAIN;
+	twheel_keys_replace(ctx, old, ut);
+	if (!ends)
+		verdict = twheel_user_cancel(ctx, old);
+	twheel_user_begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return verdict;
+}
+
+/* Moves a timer that has the key, and is of the right kind. */
+static int move(struct twheel_context *ctx, struct twheel_user_timer *ut,
+		struct twheel_op *op, u64 now)
+{
+	int verdict = TWHEEL_WAS_PENDING;
+
+	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
+		verdict = twheel_user_take_event_back(ctx, ut);
+	twheel_user_begin(ctx, ut, op, now);
+	ctx->stats.rearms++;
+	return verdict;
+}
+
+/* As add(), for a timer with a key. */
+static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+{
+	struct twheel_user_timer *old, *ut;
+
+	old = twheel_keys_find(ctx, op->key);
+	if (old && (twheel_kind_of(old) != twheel_op_kind(op) ||
+		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
+		return replace(ctx, old, op, now);
+	if (old)
+		return move(ctx, old, op, now);
+	if (twheel_timers_limited(ctx))
+		return -ENOSPC;
+	if (!twheel_keys_room(ctx))
+		return -EAGAIN;
+	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	if (!ut)
+		return -EAGAIN;
+	twheel_keys_insert(ctx, ut, op->key);
+	twheel_user_begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return TWHEEL_WAS_ABSENT;
+}
+
+/* With another limit the deadline, and so its clock, need not be given. */
+static void set_defaults(struct twheel_op *op)
+{
+	if (!op->idle && !op->lifetime)
+		return;
+	if (!op->time && !(op->flags & TWHEEL_TIME_ABS))
+		op->time = TWHEEL_TIME_NONE;
+	if (op->time == TWHEEL_TIME_NONE && !op->clock)
+		op->clock = CLOCK_MONOTONIC;
+}
+
+static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+{
+	struct twheel_user_timer *ut;
+	int ret;
+
+	set_defaults(op);
+	ret = twheel_op_check_add(ctx, op);
+	if (ret)
+		return ret;
+	/* The socket is locked before the context is. */
+	if (op->flags & TWHEEL_WATCHED)
+		return -EAGAIN;
+	if (op->clock != CLOCK_MONOTONIC && !ctx->has_clocks)
+		return -EAGAIN;
+	if (op->flags & TWHEEL_KEYED)
+		return add_keyed(ctx, op, now);
+	if (twheel_timers_limited(ctx))
+		return -ENOSPC;
+	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	if (!ut)
+		return -EAGAIN;
+	twheel_user_begin(ctx, ut, op, now);
+	ctx->stats.adds++;
+	return 0;
+}
+
+/* What is asked for most: a timer with a deadline, and nothing else. */
+static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+			       bool slim)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->clock != CLOCK_MONOTONIC ||
+		     op->time > TWHEEL_TIME_MAX || !is_slim(op, slim) ||
+		     twheel_timers_limited(ctx)))
+		return add_any(ctx, op, now);
+	ut = twheel_timer_take(ctx, TWHEEL_PLAIN);
+	if (unlikely(!ut))
+		return -EAGAIN;
+	ut->user_data = op->user_data;
+	op->handle = twheel_handle_of(ut, sizeof(*ut));
+	twheel_user_start(ut, twheel_plain_deadline(op, now));
+	ctx->stats.adds++;
+	return 0;
+}
+
+static noinline int cancel_any(struct twheel_context *ctx, const struct twheel_op *op)
+{
+	struct twheel_user_timer *ut;
+
+	if (op->flags & ~TWHEEL_BY_KEY)
+		return -EOPNOTSUPP;
+	if (op->time | op->user_data | op->clock || !is_slim(op, false))
+		return -EINVAL;
+	ut = find(ctx, op->handle, op->flags);
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	return twheel_user_cancel(ctx, ut);
+}
+
+/* What is asked for most: a pending timer is cancelled. */
+static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
+				  bool slim)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags | op->time | op->user_data | op->clock || !is_slim(op, slim)))
+		return cancel_any(ctx, op);
+	ut = twheel_timer_pending(ctx, op->handle);
+	return likely(ut) ? twheel_user_cancel_pending(ctx, ut) : cancel_any(ctx, op);
+}
+
+/* Has a timer that is being delivered armed anew when that is over. */
+static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+		       const struct twheel_op *op, u64 now)
+{
+	int ret = twheel_rich_rearm(ctx, rt, op, now);
+
+	if (ret)
+		return ret;
+	rt->after = TWHEEL_AFTER_ARM;
+	ctx->stats.rearms++;
+	return TWHEEL_WAS_DELIVERED;
+}
+
+/* Arms a timer for the first of its limits. If it is with the worker, that will do so. */
+static void rearm_rich(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+{
+	u64 expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+
+	if (twheel_state_of(ut) == TWHEEL_WITH_WORKER)
+		ut->node.deadline = expires;
+	else
+		twheel_user_arm(ut, expires);
+}
+
+static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
+{
+	int verdict = TWHEEL_WAS_PENDING, ret;
+	struct twheel_user_timer *ut;
+
+	ret = twheel_op_check_rearm(op);
+	if (ret)
+		return ret;
+	ut = find(ctx, op->handle, op->flags);
+	if (IS_ERR(ut))
+		return PTR_ERR(ut);
+	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
+		return rearm_later(ctx, twheel_rich(ut), op, now);
+	/* It watches no more. */
+	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_watched(ut)->watch.sk)
+		return -ENOTCONN;
+	if (twheel_is_rich(ut))
+		ret = twheel_rich_rearm(ctx, twheel_rich(ut), op, now);
+	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
+		ret = -EINVAL;
+	if (ret)
+		return ret;
+	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
+		verdict = twheel_user_take_event_back(ctx, ut);
+	if (twheel_is_rich(ut))
+		rearm_rich(ctx, ut, now);
+	else
+		twheel_user_arm(ut, twheel_deadline(op, now));
+	ctx->stats.rearms++;
+	return verdict;
+}
+
+/* What is asked for most: the deadline of a pending timer moves. */
+static __always_inline int rearm(struct twheel_context *ctx, const struct twheel_op *op,
+				 u64 now, bool slim)
+{
+	struct twheel_user_timer *ut;
+
+	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->time > TWHEEL_TIME_MAX ||
+		     op->user_data | op->clock || !is_slim(op, slim)))
+		return rearm_any(ctx, op, now);
+	ut = twheel_timer_pending(ctx, op->handle);
+	if (unlikely(!ut || twheel_is_rich(ut)))
+		return rearm_any(ctx, op, now);
+	twheel_rearm_bhoff(&ut->timer, twheel_plain_deadline(op, now));
+	ctx->stats.rearms++;
+	return TWHEEL_WAS_PENDING;
+}
+
+static __always_inline int run(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+			       bool slim)
+{
+	switch (op->opcode) {
+	case TWHEEL_OP_ADD:
+		return add(ctx, op, now, slim);
+	case TWHEEL_OP_CANCEL:
+		return cancel(ctx, op, slim);
+	case TWHEEL_OP_REARM:
+		return rearm(ctx, op, now, slim);
+	default:
+		/* What cannot even be read has its result already. */
+		return op->result ?: -EOPNOTSUPP;
+	}
+}
+
+/*
+ * Does an operation that has returned -EAGAIN: it cannot be done with the lock held, or needs what
+ * can only be had without. Lets go of the lock for a while.
+ */
+static noinline int run_unlocked(struct twheel_context *ctx, struct twheel_op *op)
+	__must_hold(&ctx->lock)
+{
+	int ret;
+
+	if (op->flags & TWHEEL_WATCHED) {
+		spin_unlock_bh(&ctx->lock);
+		ret = twheel_watched_add(ctx, op);
+		spin_lock_bh(&ctx->lock);
+		return ret;
+	}
+	do {
+		spin_unlock_bh(&ctx->lock);
+		ret = twheel_op_prepare(ctx, op);
+		spin_lock_bh(&ctx->lock);
+		if (!ret)
+			ret = run(ctx, op, ktime_get_ns(), false);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+static __always_inline unsigned int run_all(struct twheel_context *ctx, struct twheel_op *ops,
+					    unsigned int nr, bool stop, bool slim)
+{
+	u64 now = ktime_get_ns();
+	unsigned int i = 0;
+	int ret = 0;
+
+	spin_lock_bh(&ctx->lock);
+	while (i < nr && !(unlikely(ret < 0) && stop)) {
+		ret = run(ctx, &ops[i], now, slim);
+		if (unlikely(ret == -EAGAIN)) {
+			ret = run_unlocked(ctx, &ops[i]);
+			now = ktime_get_ns();
+		}
+		ops[i++].result = ret;
+	}
+	spin_unlock_bh(&ctx->lock);
+	return i;
+}
+
+/**
+ * twheel_user_run - do an array of operations
+ * @ctx:	the context
+ * @ops:	the operations, their results 0. These are set, and the handles of adds
+ * @nr:		their number: few, as the context is locked meanwhile
+ * @stop:	end with the first that fails
+ * @slim:	all are known to be zero behind their first 40 bytes
+ *
+ * Context: process; may sleep.
+ * Return: how many have been done.
+ */
+unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			     bool stop, bool slim)
+{
+	if (slim)
+		return run_all(ctx, ops, nr, stop, true);
+	return run_all(ctx, ops, nr, stop, false);
+}
+
+/* Has the timer not expired? */
+static bool is_pending(const struct twheel_user_timer *ut)
+{
+	switch (twheel_state_of(ut)) {
+	case TWHEEL_PENDING:
+	case TWHEEL_POSTPONED:
+	case TWHEEL_WITH_WORKER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * twheel_user_describe - tell what there is to know of a timer
+ * @ut:		the timer, as twheel_timer_find() gives it
+ * @query:	is filled in
+ *
+ * Context: with the context's lock held.
+ */
+void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query)
+{
+	const struct twheel_rich_timer *rt = twheel_rich(ut);
+	u64 now = ktime_get_ns();
+
+	*query = (struct twheel_timer_query) {
+		.handle		= twheel_timer_handle(ut),
+		.deadline	= ut->node.deadline,
+		.user_data	= ut->user_data,
+		.state		= is_pending(ut) ? TWHEEL_STATE_PENDING : TWHEEL_STATE_EXPIRED,
+		.clock		= CLOCK_MONOTONIC,
+	};
+	if (ut->node.state & TWHEEL_HASHED) {
+		query->flags = TWHEEL_KEYED;
+		query->key = twheel_keyed(ut)->key;
+	}
+	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH)
+		query->flags |= twheel_watched(ut)->watch.flags & TWHEEL_WATCH_FLAGS;
+	if (twheel_is_rich(ut)) {
+		query->period = rt->period;
+		query->clock = rt->clock;
+		query->limit = rt->limit;
+		if (rt->limit == TWHEEL_LIMIT_DEADLINE)
+			query->deadline = rt->deadline;
+		now = twheel_clock_read(rt->clock, now);
+	}
+	if (query->deadline > now)
+		query->remaining = query->deadline - now;
+}
+
+/**
+ * twheel_user_query - tell a timer's state
+ * @ctx:	the context
+ * @query:	in: the handle and flags; out: the rest
+ *
+ * Context: process.
+ * Return: 0, -ENOENT, -EALREADY or -EOPNOTSUPP.
+ */
+int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query)
+{
+	struct twheel_user_timer *ut;
+
+	if (query->flags & ~TWHEEL_BY_KEY)
+		return -EOPNOTSUPP;
+	spin_lock_bh(&ctx->lock);
+	ut = find(ctx, query->handle, query->flags);
+	if (!IS_ERR(ut))
+		twheel_user_describe(ut, query);
+	spin_unlock_bh(&ctx->lock);
+	return PTR_ERR_OR_ZERO(ut);
+}
