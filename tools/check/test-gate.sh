@@ -52,7 +52,7 @@ make_tree() {
 		tools/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
 	done
-	for file in tools/check/test-{judge,gate,lanes,metrics,misuse,idle-load,units}.sh \
+	for file in tools/check/test-{judge,gate,lanes,layers,metrics,misuse,idle-load,units}.sh \
 		tools/check/{lint,refuses-32-bit} \
 		tools/vm/{test-run.sh,test-fetch.sh} tools/lib/check.sh \
 		selftests/{uapi/check-header.sh,wheel/fuzz.sh}; do
