@@ -3,8 +3,8 @@
  * twheel: one CPU's wheel and what drives it: how timer.c, expiry.c and hotplug.c get
  * at it
  */
-#ifndef _TWHEEL_BASE_H
-#define _TWHEEL_BASE_H
+#ifndef _TWHEEL_CORE_CPU_BASE_H
+#define _TWHEEL_CORE_CPU_BASE_H
 
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -254,4 +254,4 @@ static __always_inline u64 twheel_base_file(struct twheel_base *base,
 				 twheel_file(&base->wheel, &timer->node, expires));
 }
 
-#endif /* _TWHEEL_BASE_H */
+#endif /* _TWHEEL_CORE_CPU_BASE_H */

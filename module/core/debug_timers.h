@@ -6,8 +6,8 @@
  * Only when a timer is taken off another CPU's wheel it is known afterwards whether it was
  * armed: twheel_debug_deactivate() comes then, and before anybody can arm the timer again.
  */
-#ifndef _TWHEEL_DEBUG_TIMERS_H
-#define _TWHEEL_DEBUG_TIMERS_H
+#ifndef _TWHEEL_CORE_DEBUG_TIMERS_H
+#define _TWHEEL_CORE_DEBUG_TIMERS_H
 
 struct twheel_timer;
 
@@ -27,4 +27,4 @@ static inline void twheel_debug_deactivate(struct twheel_timer *timer) { }
 static inline void twheel_debug_assert_init(struct twheel_timer *timer) { }
 #endif
 
-#endif /* _TWHEEL_DEBUG_TIMERS_H */
+#endif /* _TWHEEL_CORE_DEBUG_TIMERS_H */

@@ -55,6 +55,7 @@
 #include "trace.h"
 #include "twheel.h"
 #include "wheel.h"
+#include "wheel_expire.h"
 
 static unsigned int budget = 4096;
 module_param(budget, uint, 0444);

@@ -32,6 +32,7 @@
 #include "timer.h"
 #include "twheel.h"
 #include "wheel.h"
+#include "wheel_expire.h"
 
 static enum cpuhp_state dead_state, online_state;
 

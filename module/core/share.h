@@ -10,8 +10,8 @@
  * left to a worker, which competes for the processor with everybody else, and so keeps nobody from
  * it. Only the timers of who has no share left are late then.
  */
-#ifndef _TWHEEL_SHARE_H
-#define _TWHEEL_SHARE_H
+#ifndef _TWHEEL_CORE_SHARE_H
+#define _TWHEEL_CORE_SHARE_H
 
 #include <linux/types.h>
 
@@ -30,4 +30,4 @@ struct twheel_share {
 bool twheel_share_left(const struct twheel_share *share, u64 now);
 void twheel_share_take(struct twheel_share *share, u64 now);
 
-#endif /* _TWHEEL_SHARE_H */
+#endif /* _TWHEEL_CORE_SHARE_H */

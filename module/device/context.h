@@ -4,8 +4,8 @@
  *
  * With the timers that it has: their memory, and the states that they go through.
  */
-#ifndef _TWHEEL_CONTEXT_H
-#define _TWHEEL_CONTEXT_H
+#ifndef _TWHEEL_DEVICE_CONTEXT_H
+#define _TWHEEL_DEVICE_CONTEXT_H
 
 #include <linux/build_bug.h>
 #include <linux/cred.h>
@@ -398,4 +398,4 @@ void twheel_context_limit(struct twheel_context *ctx, u64 most);
 u64 twheel_context_bytes(struct twheel_context *ctx);
 unsigned int twheel_nr_contexts(void);
 
-#endif /* _TWHEEL_CONTEXT_H */
+#endif /* _TWHEEL_DEVICE_CONTEXT_H */

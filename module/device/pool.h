@@ -4,8 +4,8 @@
  *
  * What is short, and done for each operation of an array, is here; the rest is in pool.c.
  */
-#ifndef _TWHEEL_BLOCK_H
-#define _TWHEEL_BLOCK_H
+#ifndef _TWHEEL_DEVICE_POOL_H
+#define _TWHEEL_DEVICE_POOL_H
 
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -196,4 +196,4 @@ static __always_inline void twheel_timer_release(struct twheel_context *ctx,
 		twheel_timer_put(ctx, ut, kind);
 }
 
-#endif /* _TWHEEL_BLOCK_H */
+#endif /* _TWHEEL_DEVICE_POOL_H */

@@ -5,8 +5,8 @@
  * The code is written for the newest kernel. What an older one lacks is made up
  * for here, and nowhere else.
  */
-#ifndef _TWHEEL_COMPAT_H
-#define _TWHEEL_COMPAT_H
+#ifndef _TWHEEL_LIB_COMPAT_H
+#define _TWHEEL_LIB_COMPAT_H
 
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
@@ -224,4 +224,4 @@ static inline long work_on_cpu_safe(int cpu, long (*fn)(void *arg), void *arg)
 #define dev_set_offline(dev)	((dev)->offline = true)
 #endif
 
-#endif /* _TWHEEL_COMPAT_H */
+#endif /* _TWHEEL_LIB_COMPAT_H */

@@ -10,8 +10,8 @@
  * there is next to always a page for a wheel, so that next to nothing ever spills. And the
  * kernels with the checkers are built without isolated CPUs.
  */
-#ifndef _TWHEEL_INJECT_H
-#define _TWHEEL_INJECT_H
+#ifndef _TWHEEL_LIB_INJECT_H
+#define _TWHEEL_LIB_INJECT_H
 
 #include <linux/delay.h>
 #include <linux/types.h>
@@ -67,4 +67,4 @@ static inline bool twheel_inject_no_page(void) { return false; }
 static inline bool twheel_inject_isolated(unsigned int cpu) { return false; }
 #endif
 
-#endif /* _TWHEEL_INJECT_H */
+#endif /* _TWHEEL_LIB_INJECT_H */

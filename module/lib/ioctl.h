@@ -6,8 +6,8 @@
  * shorter than the kernel's, its tail is taken as zero; if it is longer, its tail has to
  * be zero.
  */
-#ifndef _TWHEEL_IOCTL_H
-#define _TWHEEL_IOCTL_H
+#ifndef _TWHEEL_LIB_IOCTL_H
+#define _TWHEEL_LIB_IOCTL_H
 
 #include <linux/build_bug.h>
 #include <linux/fs.h>
@@ -111,4 +111,4 @@ static inline long twheel_ioctl_run(const struct twheel_ioctl *table, unsigned i
 	return ret ?: table->run(&call);
 }
 
-#endif /* _TWHEEL_IOCTL_H */
+#endif /* _TWHEEL_LIB_IOCTL_H */

@@ -2,8 +2,8 @@
 /*
  * twheel: memory that a context shares with its program
  */
-#ifndef _TWHEEL_MAPPING_H
-#define _TWHEEL_MAPPING_H
+#ifndef _TWHEEL_LIB_MAPPING_H
+#define _TWHEEL_LIB_MAPPING_H
 
 #include <linux/types.h>
 
@@ -29,4 +29,4 @@ int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned
 void twheel_mapping_destroy(struct twheel_mapping *mapping);
 int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma);
 
-#endif /* _TWHEEL_MAPPING_H */
+#endif /* _TWHEEL_LIB_MAPPING_H */

@@ -2,8 +2,8 @@
 /*
  * twheel: how memory is asked for
  */
-#ifndef _TWHEEL_MEMORY_H
-#define _TWHEEL_MEMORY_H
+#ifndef _TWHEEL_LIB_MEMORY_H
+#define _TWHEEL_LIB_MEMORY_H
 
 #include <linux/gfp.h>
 
@@ -13,4 +13,4 @@
  */
 #define TWHEEL_GFP_USER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-#endif /* _TWHEEL_MEMORY_H */
+#endif /* _TWHEEL_LIB_MEMORY_H */

@@ -2,8 +2,8 @@
 /*
  * twheel: users: who opens contexts, and what workers do for him; see users.c
  */
-#ifndef _TWHEEL_USERS_H
-#define _TWHEEL_USERS_H
+#ifndef _TWHEEL_LIB_USERS_H
+#define _TWHEEL_LIB_USERS_H
 
 #include <linux/list.h>
 #include <linux/uidgid.h>
@@ -32,4 +32,4 @@ void twheel_users_exit(void);
 struct twheel_user *twheel_user_get(struct user_namespace *ns);
 void twheel_user_put(struct twheel_user *user);
 
-#endif /* _TWHEEL_USERS_H */
+#endif /* _TWHEEL_LIB_USERS_H */

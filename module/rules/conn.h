@@ -6,8 +6,8 @@
  * it, and in what is left of the timer the time at which the connection was first seen. It names
  * its rule by number.
  */
-#ifndef _TWHEEL_KICK_H
-#define _TWHEEL_KICK_H
+#ifndef _TWHEEL_RULES_CONN_H
+#define _TWHEEL_RULES_CONN_H
 
 #include <linux/bits.h>
 #include <linux/hash.h>
@@ -138,4 +138,4 @@ void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
 void twheel_kick_renew(struct twheel_kick *kick);
 void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
 
-#endif /* _TWHEEL_KICK_H */
+#endif /* _TWHEEL_RULES_CONN_H */

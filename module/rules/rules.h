@@ -2,8 +2,8 @@
 /*
  * twheel: rules for idle connections: what they are, and how one is found
  */
-#ifndef _TWHEEL_RULES_H
-#define _TWHEEL_RULES_H
+#ifndef _TWHEEL_RULES_RULES_H
+#define _TWHEEL_RULES_RULES_H
 
 #include <linux/atomic.h>
 #include <linux/errno.h>
@@ -252,4 +252,4 @@ static inline kuid_t twheel_uid_of(const struct sock *sk)
 
 #endif /* CONFIG_INET */
 
-#endif /* _TWHEEL_RULES_H */
+#endif /* _TWHEEL_RULES_RULES_H */

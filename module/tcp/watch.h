@@ -5,8 +5,8 @@
  * What timers of contexts (sock_timer.c) and rules (track.c) have in common: the sockets' side
  * of it. They know limits.
  */
-#ifndef _TWHEEL_WATCH_H
-#define _TWHEEL_WATCH_H
+#ifndef _TWHEEL_TCP_WATCH_H
+#define _TWHEEL_TCP_WATCH_H
 
 #include <linux/atomic.h>
 #include <linux/errno.h>
@@ -257,4 +257,4 @@ static inline void twheel_watch_exit(void)
 
 #endif /* CONFIG_INET */
 
-#endif /* _TWHEEL_WATCH_H */
+#endif /* _TWHEEL_TCP_WATCH_H */

@@ -6,6 +6,7 @@
 #define _CHECK_H
 
 #include "wheel.h"
+#include "wheel_expire.h"
 
 /* Ends the test, with the place and the seed, if @x is not true. */
 #define CHECK(x) do {							\

@@ -10,6 +10,7 @@
 
 #include "bench.h"
 #include "wheel.h"
+#include "wheel_expire.h"
 
 #define TICK_SHIFT	20
 #define EXPIRES_MAX	((u64)INT64_MAX)
