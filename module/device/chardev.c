@@ -16,6 +16,7 @@
 #include "context.h"
 #include "deliver.h"
 #include "lib/ioctl.h"
+#include "lib/mapping.h"
 #include "ops.h"
 #include "pool.h"
 #include "ring.h"
@@ -224,8 +225,8 @@ static long run_setup(const struct twheel_ioctl_call *call)
 	if (mutex_lock_killable(&ctx->grow_lock))
 		return -EINTR;
 	ret = set_up(ctx, setup);
-	setup->ring_bytes = twheel_ring_bytes(ctx);
-	setup->touch_bytes = twheel_touch_bytes(ctx);
+	setup->ring_bytes = twheel_mapping_bytes(twheel_ring_mapping(ctx));
+	setup->touch_bytes = twheel_mapping_bytes(twheel_touch_mapping(ctx));
 	mutex_unlock(&ctx->grow_lock);
 	return ret ?: twheel_ioctl_respond(call);
 }
@@ -290,9 +291,9 @@ static int twheel_mmap(struct file *file, struct vm_area_struct *vma)
 	twheel_context_used(ctx);
 	switch (vma->vm_pgoff << PAGE_SHIFT) {
 	case TWHEEL_RING_OFFSET:
-		return twheel_ring_mmap(ctx, vma);
+		return twheel_mapping_mmap(twheel_ring_mapping(ctx), vma);
 	case TWHEEL_TOUCH_OFFSET:
-		return twheel_touch_mmap(ctx, vma);
+		return twheel_mapping_mmap(twheel_touch_mapping(ctx), vma);
 	default:
 		return -EINVAL;
 	}

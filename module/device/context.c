@@ -21,6 +21,7 @@
 #include "deliver.h"
 #include "keys.h"
 #include "lib/inject.h"
+#include "lib/mapping.h"
 #include "lib/memory.h"
 #include "lib/users.h"
 #include "pool.h"
@@ -228,7 +229,8 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
 	spin_lock_bh(&ctx->lock);
 	bytes = sizeof(*ctx) + ctx->room * sizeof(*ctx->blocks) +
 		ctx->nr_blocks * TWHEEL_BLOCK_BYTES + twheel_keys_bytes(ctx) +
-		twheel_ring_bytes(ctx) + twheel_touch_bytes(ctx);
+		twheel_mapping_bytes(twheel_ring_mapping(ctx)) +
+		twheel_mapping_bytes(twheel_touch_mapping(ctx));
 	spin_unlock_bh(&ctx->lock);
 	return bytes;
 }

@@ -2,8 +2,8 @@
 /*
  * twheel: operations of a program: add, cancel, re-arm, query
  *
- * They are done with the context locked, some at a time. What is asked for most is inlined; the rest
- * is in functions whose names end in _any.
+ * They are done with the context locked, some at a time. What is asked for most is inlined; the
+ * rest is in functions whose names end in _any.
  */
 #include <linux/ktime.h>
 #include <linux/time.h>

@@ -149,32 +149,17 @@ void twheel_ring_destroy(struct twheel_context *ctx)
 }
 
 /**
- * twheel_ring_mmap - mmap(2) of a context's ring
- * @ctx:	the context
- * @vma:	what the program asks for
- *
- * Context: process.
- * Return: 0; or -EINVAL if there is no ring, or not for a mapping like this.
- */
-int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma)
-{
-	struct twheel_ring_buffer *ring = ring_of(ctx);
-
-	return ring ? twheel_mapping_mmap(&ring->mapping, vma) : -EINVAL;
-}
-
-/**
- * twheel_ring_bytes - how long the mapping of a context's ring is
+ * twheel_ring_mapping - the memory of a context's ring
  * @ctx:	the context
  *
  * Context: any.
- * Return: the length in bytes; 0 if there is no ring.
+ * Return: the memory; NULL if there is no ring.
  */
-u64 twheel_ring_bytes(const struct twheel_context *ctx)
+struct twheel_mapping *twheel_ring_mapping(const struct twheel_context *ctx)
 {
-	const struct twheel_ring_buffer *ring = ring_of(ctx);
+	struct twheel_ring_buffer *ring = ring_of(ctx);
 
-	return ring ? ring->mapping.bytes : 0;
+	return ring ? &ring->mapping : NULL;
 }
 
 /**

@@ -9,12 +9,11 @@
 
 struct twheel_context;
 struct twheel_event;
-struct vm_area_struct;
+struct twheel_mapping;
 
 int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys);
 void twheel_ring_destroy(struct twheel_context *ctx);
-int twheel_ring_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
-u64 twheel_ring_bytes(const struct twheel_context *ctx);
+struct twheel_mapping *twheel_ring_mapping(const struct twheel_context *ctx);
 u32 twheel_ring_entries(const struct twheel_context *ctx);
 struct twheel_event *twheel_ring_reserve(struct twheel_context *ctx);
 void twheel_ring_commit(struct twheel_context *ctx);

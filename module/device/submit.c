@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "lib/ioctl.h"
 #include "ops.h"
 #include "pool.h"
 #include "submit.h"
@@ -201,16 +202,14 @@ static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
 	return n;
 }
 
-/* Copies records, of which the program knows @size bytes, or more with zeros behind. */
+/* Copies records, of which the program knows @size bytes. */
 static int copy_records(void __user *user, const struct twheel_timer_query *records,
 			unsigned int n, unsigned int size)
 {
-	const unsigned int known = min_t(unsigned int, size, sizeof(*records));
 	unsigned int i;
 
 	for (i = 0; i < n; i++, user += size)
-		if (copy_to_user(user, &records[i], known) ||
-		    clear_user(user + known, size - known))
+		if (twheel_copy_record(user, &records[i], sizeof(records[i]), size))
 			return -EFAULT;
 	return 0;
 }

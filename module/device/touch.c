@@ -163,32 +163,17 @@ void twheel_touch_destroy(struct twheel_context *ctx)
 }
 
 /**
- * twheel_touch_mmap - mmap(2) of a context's touch array
- * @ctx:	the context
- * @vma:	what the program asks for
- *
- * Context: process.
- * Return: 0; or -EINVAL if there is no array, or not for a mapping like this.
- */
-int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma)
-{
-	struct twheel_touch_array *touch = touch_of(ctx);
-
-	return touch ? twheel_mapping_mmap(&touch->mapping, vma) : -EINVAL;
-}
-
-/**
- * twheel_touch_bytes - how long the mapping of a context's touch array is
+ * twheel_touch_mapping - the memory of a context's touch array
  * @ctx:	the context
  *
  * Context: any.
- * Return: the length in bytes; 0 if there is no array.
+ * Return: the memory; NULL if there is no touch array.
  */
-u64 twheel_touch_bytes(const struct twheel_context *ctx)
+struct twheel_mapping *twheel_touch_mapping(const struct twheel_context *ctx)
 {
-	const struct twheel_touch_array *touch = touch_of(ctx);
+	struct twheel_touch_array *touch = touch_of(ctx);
 
-	return touch ? touch->mapping.bytes : 0;
+	return touch ? &touch->mapping : NULL;
 }
 
 /**

@@ -8,8 +8,8 @@
 #include <linux/types.h>
 
 struct twheel_context;
+struct twheel_mapping;
 struct twheel_rich_timer;
-struct vm_area_struct;
 
 int twheel_touch_init(void);
 void twheel_touch_exit(void);
@@ -17,8 +17,7 @@ void twheel_touch_publish(u64 now);
 bool twheel_touch_available(void);
 int twheel_touch_create(struct twheel_context *ctx, u32 words);
 void twheel_touch_destroy(struct twheel_context *ctx);
-int twheel_touch_mmap(struct twheel_context *ctx, struct vm_area_struct *vma);
-u64 twheel_touch_bytes(const struct twheel_context *ctx);
+struct twheel_mapping *twheel_touch_mapping(const struct twheel_context *ctx);
 u32 twheel_touch_words(const struct twheel_context *ctx);
 u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
 

@@ -111,4 +111,24 @@ static inline long twheel_ioctl_run(const struct twheel_ioctl *table, unsigned i
 	return ret ?: table->run(&call);
 }
 
+/**
+ * twheel_copy_record - copy a structure to a program that knows another size of it
+ * @user:	the program's
+ * @record:	the structure
+ * @bytes:	its size
+ * @size:	the size that the program knows. What it knows beyond @bytes becomes zero
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -EFAULT.
+ */
+static inline int twheel_copy_record(void __user *user, const void *record, size_t bytes,
+				     size_t size)
+{
+	const size_t known = min(size, bytes);
+
+	if (copy_to_user(user, record, known) || clear_user(user + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
 #endif /* _TWHEEL_LIB_IOCTL_H */

@@ -83,7 +83,7 @@ static const struct vm_operations_struct vm_ops = {
 
 /**
  * twheel_mapping_mmap - mmap(2) of it, as a whole, shared, not executable
- * @mapping:	the memory
+ * @mapping:	the memory, or NULL
  * @vma:	what the program asks for
  *
  * Context: process.
@@ -91,7 +91,8 @@ static const struct vm_operations_struct vm_ops = {
  */
 int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma)
 {
-	if (vma->vm_pgoff != mapping->pgoff || vma->vm_end - vma->vm_start != mapping->bytes)
+	if (!mapping || vma->vm_pgoff != mapping->pgoff ||
+	    vma->vm_end - vma->vm_start != mapping->bytes)
 		return -EINVAL;
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;

@@ -29,4 +29,10 @@ int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned
 void twheel_mapping_destroy(struct twheel_mapping *mapping);
 int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma);
 
+/* How long it is, in bytes; 0 if there is none. */
+static inline u64 twheel_mapping_bytes(const struct twheel_mapping *mapping)
+{
+	return mapping ? mapping->bytes : 0;
+}
+
 #endif /* _TWHEEL_LIB_MAPPING_H */

@@ -17,6 +17,7 @@
 
 #include "conn.h"
 #include "enforce.h"
+#include "lib/ioctl.h"
 #include "list.h"
 #include "rules.h"
 #include "socks.h"
@@ -73,16 +74,6 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Writes a record. Returns 0 or -EFAULT. */
-static int write_record(void __user *user, const struct twheel_connection *connection, u32 size)
-{
-	const u32 known = min_t(u32, size, sizeof(*connection));
-
-	if (copy_to_user(user, connection, known) || clear_user(user + known, size - known))
-		return -EFAULT;
-	return 0;
-}
-
 /* Tells of the connections of a bucket. Returns of how many, or -EFAULT; moves the cursor. */
 static long list_bucket(struct twheel_connections *list, const struct twheel_found *found,
 			u32 bucket, void __user *user, u32 most)
@@ -99,8 +90,8 @@ static long list_bucket(struct twheel_connections *list, const struct twheel_fou
 			continue;
 		if (done == most)
 			return done;
-		if (write_record(user + (size_t)done * list->record_size, &connection,
-				 list->record_size))
+		if (twheel_copy_record(user + (size_t)done * list->record_size, &connection,
+				       sizeof(connection), list->record_size))
 			return done ?: -EFAULT;
 		list->cursor = (u64)bucket << COOKIE_BITS | order;
 		done++;
