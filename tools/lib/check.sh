@@ -277,7 +277,7 @@ each() {
 }
 
 first_program() {
-	sed -n '\|^    /\* first\.c|,/^    }$/s/^    //p' "$TOP/README.md" > "$tmp/first.c"
+	sed -n '\|^    /\* first\.c|,/^    }$/s/^    //p' "$TOP/Documentation/uapi.rst" > "$tmp/first.c"
 	grep -q '^int main' "$tmp/first.c" && compile "$tmp/first.c"
 }
 
@@ -397,7 +397,7 @@ cd "$TOP/tools/examples" || exit
 check "examples compile, shared and static" each example -- *.c
 check "examples are C11" each as_c11 -- *.c
 check "examples are C++20" each as_cpp20 -- *.c
-check "the first program of the README compiles" first_program
+check "the first program of uapi.rst compiles" first_program
 check "ldconfig, where it is needed" refreshed
 check "make uninstall leaves nothing" uninstalled
 finish
