@@ -91,7 +91,7 @@ static int look(struct view *view, void (*see)(struct view *view, unsigned int c
 	if (!snapshot)
 		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
-		twheel_engine_snapshot(cpu, snapshot);
+		twheel_stats_snapshot(cpu, snapshot);
 		see(view, cpu, snapshot);
 	}
 	kfree(snapshot);
@@ -162,7 +162,7 @@ static int levels_show(struct seq_file *m, void *unused)
 	seq_puts(m, "cpu level slots chunks timers more\n");
 	for_each_possible_cpu(cpu) {
 		memset(levels, 0, sizeof(levels));
-		if (twheel_engine_levels(cpu, levels))
+		if (twheel_stats_levels(cpu, levels))
 			continue;
 		for (l = 0; l < TWHEEL_LEVELS; l++) {
 			if (levels[l].slots)

@@ -19,7 +19,7 @@ static int __init twheel_module_init(void)
 {
 	int ret;
 
-	ret = twheel_engine_init();
+	ret = twheel_core_init();
 	if (ret)
 		return ret;
 	ret = twheel_touch_init();
@@ -60,7 +60,7 @@ err_users:
 err_touch:
 	twheel_touch_exit();
 err_engine:
-	twheel_engine_exit();
+	twheel_core_exit();
 	return ret;
 }
 
@@ -76,7 +76,7 @@ static void __exit twheel_module_exit(void)
 	twheel_contexts_exit();
 	twheel_users_exit();
 	twheel_touch_exit();
-	twheel_engine_exit();
+	twheel_core_exit();
 }
 
 module_init(twheel_module_init);

@@ -65,12 +65,12 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 #endif
 	for (;;) {
 		twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
-		ret = twheel_base_stop(timer);
+		ret = twheel_cancel_not_running(timer);
 		if (ret >= 0)
 			return ret;
 		base = twheel_base_owner(timer);
 		if (ret == -EAGAIN) {
-			twheel_base_await(base);
+			twheel_base_wait_running(base);
 			continue;
 		}
 		twheel_inject(TWHEEL_POINT_WAIT);

@@ -56,9 +56,9 @@ static struct twheel_base *base_create(unsigned int cpu)
 	/* As of the kernel's own timers, which nohz_full= keeps off a CPU. */
 	base->isolated = !housekeeping_test_cpu(cpu, HK_TYPE_TIMER) ||
 			 twheel_inject_isolated(cpu);
-	INIT_CSD(&base->csd, twheel_expiry_called, base);
+	INIT_CSD(&base->csd, twheel_expiry_notified, base);
 	twheel_init(&base->wheel, tick_shift, cpu, ktime_get_ns() >> tick_shift);
-	base->portion = TWHEEL_PORTION;
+	base->portion = TWHEEL_BATCH;
 	hrtimer_setup(&base->hrtimer, twheel_expiry_tick, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 	return base;
@@ -74,7 +74,7 @@ static void base_destroy(struct twheel_base *base)
 	while (atomic_read(&base->calls))
 		usleep_range(100, 1000);
 	hrtimer_cancel(&base->hrtimer);
-	twheel_engine_snapshot(base->cpu, &snapshot);
+	twheel_stats_snapshot(base->cpu, &snapshot);
 	WARN_ON_ONCE(snapshot.pending);
 	twheel_pages_drain(&base->wheel);
 	kvfree(base);
@@ -101,14 +101,14 @@ static int set_tick(void)
 }
 
 /**
- * twheel_engine_init - set up the wheels
+ * twheel_core_init - set up the wheels
  *
  * Return:
  * * %0		- the in-kernel API can be used
  * * %-EINVAL	- a module parameter is out of range
  * * %-ENOMEM	- no memory
  */
-int twheel_engine_init(void)
+int twheel_core_init(void)
 {
 	unsigned int cpu;
 	int ret;
@@ -142,14 +142,14 @@ err_bases:
 }
 
 /**
- * twheel_engine_exit - take the wheels down; no timer is armed any more
+ * twheel_core_exit - take the wheels down; no timer is armed any more
  */
-void twheel_engine_exit(void)
+void twheel_core_exit(void)
 {
 	twheel_hotplug_exit();
 	twheel_pages_stop();
 	destroy_bases();
 	twheel_pages_exit();
-	/* The last instructions of the last twheel_expiry_called(). */
+	/* The last instructions of the last twheel_expiry_notified(). */
 	synchronize_rcu();
 }

@@ -5,7 +5,7 @@
 #ifndef _TWHEEL_CORE_CORE_H
 #define _TWHEEL_CORE_CORE_H
 
-int twheel_engine_init(void);
-void twheel_engine_exit(void);
+int twheel_core_init(void);
+void twheel_core_exit(void);
 
 #endif /* _TWHEEL_CORE_CORE_H */

@@ -21,10 +21,10 @@
 #include "wheel.h"
 
 /* Chunks worked off, or moved, in one go, at most. */
-#define TWHEEL_PORTION		32U
+#define TWHEEL_BATCH		32U
 
 /* With fewer free chunks than this, a page is added: each entry may need one. */
-#define TWHEEL_CHUNKS_LOW	(TWHEEL_PORTION * TWHEEL_CHUNK_CELLS)
+#define TWHEEL_CHUNKS_LOW	(TWHEEL_BATCH * TWHEEL_CHUNK_CELLS)
 
 /* So many a task leaves to the softirqs: see pages.c. */
 #define TWHEEL_CHUNKS_LOW_TASK	(TWHEEL_CHUNKS_LOW + TWHEEL_PAGE_CHUNKS + 1)
@@ -182,7 +182,7 @@ static inline void twheel_base_leave_bhoff(struct twheel_base *base)
 }
 
 /* Lets the owner of a base finish what it has begun. */
-static inline void twheel_base_await(struct twheel_base *base)
+static inline void twheel_base_wait_running(struct twheel_base *base)
 {
 	twheel_base_lock(base);
 	twheel_base_unlock(base);
@@ -211,7 +211,7 @@ static __always_inline struct twheel_base *twheel_base_enter_bhoff(void)
 
 static __always_inline void twheel_base_leave_bhoff(struct twheel_base *base) { }
 
-static inline void twheel_base_await(struct twheel_base *base)
+static inline void twheel_base_wait_running(struct twheel_base *base)
 {
 	cpu_relax();
 }
@@ -221,13 +221,13 @@ static inline void twheel_base_await(struct twheel_base *base)
  * Gives this CPU's wheel a page of chunks when few are left, or %TWHEEL_FREE_ASK is set. Returns
  * whether timers are to be filed on it: an isolated CPU's never has any.
  */
-static __always_inline bool twheel_base_supply(void)
+static __always_inline bool twheel_base_refill(void)
 {
 	struct twheel_base *base = raw_cpu_read(twheel_bases);
 
 	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
 	if (unlikely((long)data_race(base->wheel.stats.free) < (long)TWHEEL_CHUNKS_LOW_TASK))
-		return twheel_pages_supply();
+		return twheel_pages_refill();
 	return true;
 }
 
@@ -235,11 +235,11 @@ static __always_inline bool twheel_base_supply(void)
  * A timer has been filed on this CPU's wheel, which is going to come to it at @time. Sees to it
  * that it does. Returns when that is.
  */
-static __always_inline u64 twheel_base_filed(struct twheel_base *base, struct twheel_timer *timer,
-					     u64 expires, u64 time)
+static __always_inline u64 twheel_base_program(struct twheel_base *base, struct twheel_timer *timer,
+					       u64 expires, u64 time)
 {
 	if (unlikely(time < base->programmed) && !base->expiring)
-		time = twheel_base_file_first(base, timer, expires);
+		time = twheel_base_enqueue_first(base, timer, expires);
 	return time;
 }
 
@@ -247,11 +247,11 @@ static __always_inline u64 twheel_base_filed(struct twheel_base *base, struct tw
  * Files a timer that has no entry, on this CPU's wheel. Returns when the wheel comes to
  * it.
  */
-static __always_inline u64 twheel_base_file(struct twheel_base *base,
-					    struct twheel_timer *timer, u64 expires)
+static __always_inline u64 twheel_base_enqueue(struct twheel_base *base,
+					       struct twheel_timer *timer, u64 expires)
 {
-	return twheel_base_filed(base, timer, expires,
-				 twheel_file(&base->wheel, &timer->node, expires));
+	return twheel_base_program(base, timer, expires,
+				   twheel_enqueue(&base->wheel, &timer->node, expires));
 }
 
 #endif /* _TWHEEL_CORE_CPU_BASE_H */

@@ -9,7 +9,7 @@
  * twheel_cancel_sync() leaves it alone, and waits until @running names another timer. Only
  * the address is compared, so a callback may free its timer:
  *
- *	expiry					twheel_try_stop(), twheel.lock held
+ *	expiry					twheel_dequeue_not_running(), twheel.lock held
  *	the cell is emptied
  *	running = timer				place is 0: not pending any more
  *	timer->place = 0 (release)		(acquire) running == timer: wait
@@ -34,7 +34,7 @@
  * while a lot of it is filed comes after that lot:
  *
  *	another CPU, twheel.lock held		the wheel's CPU
- *	into the inbox				twheel_expiry_called():
+ *	into the inbox				twheel_expiry_notified():
  *	sent? no: sent = true, call		   lock: sent? hrtimer to the next tick
  *						twheel_expiry_tick():
  *						   lock: sent = false
@@ -96,7 +96,7 @@ static void program(struct twheel_base *base, u64 next)
 
 	if (next != TWHEEL_NEVER)
 		next <<= base->wheel.shift;
-	/* Pairs with the READ_ONCE() in twheel_expiry_called(), which may interrupt this. */
+	/* Pairs with the READ_ONCE() in twheel_expiry_notified(), which may interrupt this. */
 	WRITE_ONCE(base->programmed, next);
 	if (next == TWHEEL_NEVER)
 		return;
@@ -117,7 +117,7 @@ static void program(struct twheel_base *base, u64 next)
  */
 void twheel_expiry_program(struct twheel_base *base)
 {
-	u64 next = periodic ? twheel_base_now(base) + 1 : twheel_next(&base->wheel);
+	u64 next = periodic ? twheel_base_now(base) + 1 : twheel_next_expiry(&base->wheel);
 	bool sent = READ_ONCE(base->sent);
 
 	program(base, sent ? min(next, base->wheel.now + 1) : next);
@@ -127,12 +127,12 @@ void twheel_expiry_program(struct twheel_base *base)
 }
 
 /**
- * twheel_expiry_call - have another CPU look into its inbox by the next tick
+ * twheel_expiry_notify - have another CPU look into its inbox by the next tick
  * @base:	the other CPU's base. Its lock is held, and the CPU stays online
  *
  * Context: any but NMI.
  */
-void twheel_expiry_call(struct twheel_base *base)
+void twheel_expiry_notify(struct twheel_base *base)
 {
 	atomic_inc(&base->calls);
 	/* It fails if it is on its way already. */
@@ -141,12 +141,12 @@ void twheel_expiry_call(struct twheel_base *base)
 }
 
 /**
- * twheel_expiry_called - set the hrtimer to the next tick, for another CPU's sake
+ * twheel_expiry_notified - set the hrtimer to the next tick, for another CPU's sake
  * @arg:	this CPU's base
  *
  * Context: hard interrupt, in the middle of anything that is done to the base.
  */
-void twheel_expiry_called(void *arg)
+void twheel_expiry_notified(void *arg)
 {
 	struct twheel_base *base = arg;
 	u64 next = (twheel_base_now(base) + 1) << base->wheel.shift;
@@ -232,7 +232,7 @@ static __always_inline void expire_one(struct twheel_base *base, struct twheel_n
 	/* Pairs with twheel_base_running(): the callback before is over. */
 	smp_store_release(&base->running, timer);
 	twheel_debug_deactivate(timer);
-	twheel_leave(node);
+	twheel_detach(node);
 	twheel_base_unlock(base);
 	twheel_inject(TWHEEL_POINT_CALL);
 	call(timer, traced ? base : NULL, deadline);
@@ -272,7 +272,7 @@ static noinline u64 cascade_traced(struct twheel *wheel, struct twheel_node *nod
 
 static noinline u64 file_sent_traced(struct twheel *wheel, struct twheel_node *node)
 {
-	return file_traced(wheel, node, twheel_file_sent);
+	return file_traced(wheel, node, twheel_enqueue_from_remote);
 }
 
 static __always_inline bool tracing(void)
@@ -295,11 +295,11 @@ static noinline unsigned int portion(struct twheel_base *base, unsigned int chun
 static noinline unsigned int portion_traced(struct twheel_base *base, unsigned int chunks,
 					    u64 due)
 {
-	unsigned int n = twheel_work_off(&base->wheel, chunks, due, expire_traced, base,
+	unsigned int n = __twheel_expire(&base->wheel, chunks, due, expire_traced, base,
 					 cascade_traced), spilled = 0;
 
 	while (n + spilled < chunks &&
-	       twheel_work_off_spilled(&base->wheel, due, expire_traced, base, cascade_traced))
+	       __twheel_expire_spilled(&base->wheel, due, expire_traced, base, cascade_traced))
 		spilled++;
 	return n * TWHEEL_CHUNK_CELLS + spilled;
 }
@@ -316,7 +316,7 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most, u64 no
 
 	if (!twheel_advance(&base->wheel, now >> base->wheel.shift))
 		return 0;
-	due = twheel_due(&base->wheel, now);
+	due = twheel_due_until(&base->wheel, now);
 	/* One more, so that a sum with it has a logarithm. */
 	base->behind = now + 1 - due;
 	n = tracing() ? portion_traced(base, chunks, due) : portion(base, chunks, due);
@@ -330,7 +330,7 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most, u64 no
 static void supply(struct twheel_base *base)
 {
 	twheel_base_unlock(base);
-	twheel_base_supply();
+	twheel_base_refill();
 	twheel_base_lock(base);
 }
 
@@ -350,18 +350,18 @@ static unsigned int empty_inbox(struct twheel_base *base, unsigned int most, u64
 	WRITE_ONCE(base->sent, false);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
 	/* As finely as it can be, but so that what is due at this tick will come up at it. */
-	twheel_settle(&base->wheel);
+	twheel_flush_dequeued(&base->wheel);
 	twheel_forward(&base->wheel, twheel_base_now(base) - 1);
 	for (n = 0; n < most; n++) {
-		if (n % TWHEEL_PORTION == TWHEEL_PORTION - 1 &&
+		if (n % TWHEEL_BATCH == TWHEEL_BATCH - 1 &&
 		    ktime_get_ns() - begin >= LONGEST_NS)
 			break;
-		node = twheel_receive(&base->wheel);
+		node = twheel_unqueue_remote(&base->wheel);
 		if (!node)
 			return n;
 		twheel_cascade_spilled(&base->wheel, node,
 				       trace_twheel_timer_cascade_enabled() ? file_sent_traced :
-									      twheel_file_sent);
+									      twheel_enqueue_from_remote);
 	}
 	/* There may be more. Who sends meanwhile may call in vain. */
 	WRITE_ONCE(base->sent, true);
@@ -409,7 +409,7 @@ static unsigned int work_off_all(struct twheel_base *base, unsigned int most, u6
 		then = now;
 		now = ktime_get_ns();
 		base->portion = now - then > LONG_NS ? max(base->portion / 4, 1U) :
-						       min(2 * base->portion, TWHEEL_PORTION);
+						       min(2 * base->portion, TWHEEL_BATCH);
 	} while (done < most && now - begin < LONGEST_NS);
 	twheel_set_earliest(&base->wheel, now);
 	/* Should there be more that is due. */

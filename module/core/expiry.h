@@ -12,7 +12,7 @@ struct twheel_base;
 int twheel_expiry_init(void);
 enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer);
 void twheel_expiry_program(struct twheel_base *base);
-void twheel_expiry_call(struct twheel_base *base);
-void twheel_expiry_called(void *arg);
+void twheel_expiry_notify(struct twheel_base *base);
+void twheel_expiry_notified(void *arg);
 
 #endif /* _TWHEEL_CORE_EXPIRY_H */

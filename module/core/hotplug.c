@@ -41,16 +41,16 @@ static void move_here(struct twheel_base *dead, struct twheel_base *live,
 		      struct twheel_node *node)
 {
 	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
-	struct twheel_base *other = live->isolated ? twheel_base_elsewhere(timer) : NULL;
+	struct twheel_base *other = live->isolated ? twheel_base_target(timer) : NULL;
 
 	dead->wheel.stats.removed++;
 	if (other) {
-		twheel_base_give(other, timer);
+		twheel_base_queue_remote(other, timer);
 		return;
 	}
 	/* Pairs with the READ_ONCE()s of @owner. */
 	WRITE_ONCE(node->owner, live->cpu);
-	twheel_base_file(live, timer, node->deadline);
+	twheel_base_enqueue(live, timer, node->deadline);
 }
 
 /* Moves some of a dead CPU's timers here. Returns whether there may be more. */
@@ -70,7 +70,7 @@ static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
 		twheel_chunk_put(wheel, chunk);
 		return true;
 	}
-	node = twheel_unspill(wheel, &wheel->work_spill) ?: twheel_receive(wheel);
+	node = twheel_unspill(wheel, &wheel->work_spill) ?: twheel_unqueue_remote(wheel);
 	if (node) {
 		move_here(dead, live, node);
 		return true;
@@ -86,11 +86,11 @@ static void bury(struct twheel_base *dead)
 	unsigned int i;
 	bool more;
 
-	twheel_settle(&dead->wheel);
+	twheel_flush_dequeued(&dead->wheel);
 	do {
-		twheel_base_supply();
+		twheel_base_refill();
 		live = twheel_base_enter(&flags);
-		for (more = true, i = 0; more && i < TWHEEL_PORTION; i++)
+		for (more = true, i = 0; more && i < TWHEEL_BATCH; i++)
 			more = bury_some(dead, live);
 		twheel_base_leave(live, flags);
 		twheel_inject(TWHEEL_POINT_BURY);

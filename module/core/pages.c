@@ -122,11 +122,11 @@ static void look(struct work_struct *unused);
 static DECLARE_DELAYED_WORK(look_work, look);
 
 /**
- * twheel_pages_look - chunks may be free soon: look after a while
+ * twheel_pages_trim_later - chunks may be free soon: look after a while
  *
  * Context: any.
  */
-void twheel_pages_look(void)
+void twheel_pages_trim_later(void)
 {
 	if (!delayed_work_pending(&look_work))
 		queue_delayed_work(pages_queue, &look_work, LOOK_INTERVAL);
@@ -235,12 +235,12 @@ static bool is_wanted(struct twheel_base *base, const void *group)
 	forget(base);
 	poor = find_poor(base, group);
 	if (!poor) {
-		twheel_bar(&base->wheel, false);
+		twheel_withhold_chunks(&base->wheel, false);
 		return is_short(base, group) || (group && are_too_many(base));
 	}
 	remember(base);
 	barred = time_before(jiffies, poor->ask);
-	twheel_bar(&base->wheel, barred);
+	twheel_withhold_chunks(&base->wheel, barred);
 	return !barred;
 }
 
@@ -254,7 +254,7 @@ static void is_poor(struct twheel_base *base, const void *group)
 	poor->group = group;
 	poor->ask = jiffies + POOR_TIME;
 	remember(base);
-	twheel_bar(&base->wheel, true);
+	twheel_withhold_chunks(&base->wheel, true);
 }
 
 /*
@@ -278,7 +278,7 @@ static void page_free(void *page)
 }
 
 /**
- * twheel_pages_supply - give this CPU's wheel a page of chunks, if it wants one
+ * twheel_pages_refill - give this CPU's wheel a page of chunks, if it wants one
  *
  * An isolated CPU's gets none: so each timer that it arms comes by here, and those that
  * others arm do not pay for the question.
@@ -286,7 +286,7 @@ static void page_free(void *page)
  * Context: process or softirq; does not sleep.
  * Return: false if the CPU is isolated.
  */
-bool twheel_pages_supply(void)
+bool twheel_pages_refill(void)
 {
 	const void *group = payer();
 	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO;
@@ -295,7 +295,7 @@ bool twheel_pages_supply(void)
 	struct page *page;
 	bool wanted, taken;
 
-	/* A hint, as in twheel_base_supply(): any wheel can take any timer. */
+	/* A hint, as in twheel_base_refill(): any wheel can take any timer. */
 	if (base->isolated)
 		return false;
 	base = twheel_base_enter(&flags);
@@ -310,12 +310,12 @@ bool twheel_pages_supply(void)
 	base = twheel_base_enter(&flags);
 	taken = page && has_to_pay(base, group);
 	if (taken)
-		twheel_supply(&base->wheel, page_address(page), group);
+		twheel_add_page(&base->wheel, page_address(page), group);
 	else if (!page && group)
 		is_poor(base, group);
 	twheel_base_leave(base, flags);
 	if (taken)
-		twheel_pages_look();
+		twheel_pages_trim_later();
 	else if (page)
 		page_free(page_address(page));
 	return true;
@@ -345,7 +345,7 @@ struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer)
 void twheel_payer_end(struct mem_cgroup *other)
 {
 	set_active_memcg(other);
-	twheel_base_supply();
+	twheel_base_refill();
 }
 
 static unsigned long free_of(unsigned int cpu)
@@ -412,7 +412,7 @@ static void give_back(struct work_struct *work)
 	while (more) {
 		ret.pages = NULL;
 		base = twheel_base_enter(&flags);
-		more = base->cpu == request->cpu && twheel_give_back(&base->wheel, &ret);
+		more = base->cpu == request->cpu && twheel_release_pages(&base->wheel, &ret);
 		twheel_base_leave(base, flags);
 		free_later(ret.pages);
 		cond_resched();
@@ -439,7 +439,7 @@ static bool look_at(struct page_request *request)
 	request->free = free;
 	request->chunks = chunks;
 	/* The chunks of the last removals may not be free yet. */
-	if (spare + TWHEEL_REMOVED >= TWHEEL_PAGE_CHUNKS || has_emptied(request->cpu))
+	if (spare + TWHEEL_PENDING_CLEAR >= TWHEEL_PAGE_CHUNKS || has_emptied(request->cpu))
 		ask(request, free - spare, RESERVE);
 	return changed || chunks >= RESERVE + TWHEEL_PAGE_CHUNKS;
 }
@@ -492,7 +492,7 @@ void twheel_pages_drain(struct twheel *wheel)
 
 	while (more) {
 		ret.pages = NULL;
-		more = twheel_give_back(wheel, &ret);
+		more = twheel_release_pages(wheel, &ret);
 		free_later(ret.pages);
 		cond_resched();
 	}

@@ -13,10 +13,10 @@ struct twheel;
 int twheel_pages_init(void);
 void twheel_pages_stop(void);
 void twheel_pages_exit(void);
-bool twheel_pages_supply(void);
+bool twheel_pages_refill(void);
 void twheel_pages_drain(struct twheel *wheel);
 
-void twheel_pages_look(void);
+void twheel_pages_trim_later(void);
 struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer);
 void twheel_payer_end(struct mem_cgroup *other);
 

@@ -17,13 +17,13 @@
 #include "wheel.h"
 
 /**
- * twheel_engine_snapshot - read a base's numbers
+ * twheel_stats_snapshot - read a base's numbers
  * @cpu:	a possible CPU
  * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
  *
  * Context: any.
  */
-void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
+void twheel_stats_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 {
 	struct twheel_base *base = twheel_base_of(cpu);
 	unsigned int i;
@@ -49,7 +49,7 @@ static void look_at_chunk(const struct twheel_chunk *chunk, struct twheel_level 
 
 	level->chunks++;
 	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-		/* Pairs with the cmpxchg() in twheel_try_take(). */
+		/* Pairs with the cmpxchg() in twheel_dequeue_remote(). */
 		if (READ_ONCE(chunk->cell[i]))
 			level->timers++;
 	}
@@ -84,7 +84,7 @@ static long look(void *arg)
 		for (s = 0; s < TWHEEL_SLOTS; s++) {
 			local_bh_disable();
 			twheel_base_lock(base);
-			twheel_settle(&base->wheel);
+			twheel_flush_dequeued(&base->wheel);
 			look_at_slot(&base->wheel, l, s, &levels[l]);
 			twheel_base_unlock(base);
 			local_bh_enable();
@@ -95,7 +95,7 @@ static long look(void *arg)
 }
 
 /**
- * twheel_engine_levels - look at the levels of a CPU's wheel
+ * twheel_stats_levels - look at the levels of a CPU's wheel
  * @cpu:	a possible CPU
  * @levels:	where to add up what is there: %TWHEEL_LEVELS of them
  *
@@ -105,7 +105,7 @@ static long look(void *arg)
  * Context: process; sleeps until the CPU has had time for it.
  * Return: 0, or -ENODEV if the CPU is offline. It has no timers then.
  */
-int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels)
+int twheel_stats_levels(unsigned int cpu, struct twheel_level *levels)
 {
 	return work_on_cpu_safe(cpu, look, levels);
 }

@@ -61,7 +61,7 @@ struct twheel_level {
 	bool		more;
 };
 
-void twheel_engine_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
-int twheel_engine_levels(unsigned int cpu, struct twheel_level *levels);
+void twheel_stats_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot);
+int twheel_stats_levels(unsigned int cpu, struct twheel_level *levels);
 
 #endif /* _TWHEEL_CORE_STATS_H */

@@ -29,7 +29,7 @@
  *    one, which is called. It has a wheel as all have, and on that a timer may be filed
  *    if the CPU is changed in the middle of a call. That does no harm; but for such a
  *    moment, it is empty, and so the way there is the one that a wheel without chunks
- *    takes: see twheel_base_supply().
+ *    takes: see twheel_base_refill().
  *
  * All this rests on one rule for the callers: calls for one timer are serialised, as
  * by the lock of the object that it belongs to. It is free for who has such a lock,
@@ -50,7 +50,7 @@
 #include "wheel.h"
 
 /**
- * twheel_base_file_first - file a timer that will be the first to come up
+ * twheel_base_enqueue_first - file a timer that will be the first to come up
  * @base:	this CPU's base
  * @timer:	the timer, which has just been filed
  * @expires:	its deadline, in nanoseconds
@@ -61,15 +61,15 @@
  * Context: between twheel_base_enter() and twheel_base_leave().
  * Return: the time, in nanoseconds, at which the wheel comes to the timer.
  */
-noinline u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer,
-				    u64 expires)
+noinline u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_timer *timer,
+				       u64 expires)
 {
 	u64 time;
 
-	twheel_remove(&base->wheel, &timer->node);
-	twheel_settle(&base->wheel);
+	twheel_dequeue(&base->wheel, &timer->node);
+	twheel_flush_dequeued(&base->wheel);
 	twheel_forward(&base->wheel, twheel_base_now(base));
-	time = twheel_file(&base->wheel, &timer->node, expires);
+	time = twheel_enqueue(&base->wheel, &timer->node, expires);
 	twheel_expiry_program(base);
 	return time;
 }
@@ -101,7 +101,7 @@ static bool send(struct twheel_base *other, struct twheel_timer *timer, bool rea
 	raw_spin_lock_irqsave(&other->wheel.lock, flags);
 	sent = twheel_base_running(other, timer);
 	if (sent) {
-		twheel_send(&other->wheel, &timer->node);
+		twheel_queue_remote(&other->wheel, &timer->node);
 		WRITE_ONCE(other->sent, true);
 		/* The lock keeps it where it is. */
 		tell(other, timer, 0, rearm, true);
@@ -121,11 +121,11 @@ static noinline void arm_here(struct twheel_base *base, struct twheel_timer *tim
 	twheel_inject(TWHEEL_POINT_TAKE_OVER);
 	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
 	WRITE_ONCE(timer->node.owner, base->cpu);
-	tell(base, timer, twheel_base_file(base, timer, expires), rearm, true);
+	tell(base, timer, twheel_base_enqueue(base, timer, expires), rearm, true);
 }
 
 /**
- * twheel_base_elsewhere - which CPU is to have an isolated CPU's timer?
+ * twheel_base_target - which CPU is to have an isolated CPU's timer?
  * @timer:	the timer
  *
  * The one that it was on last; else one that the kernel has chosen for its own timers.
@@ -133,7 +133,7 @@ static noinline void arm_here(struct twheel_base *base, struct twheel_timer *tim
  * Context: the CPU is not changed, and none goes, until the timer has been given away.
  * Return: the CPU's base; or NULL if there is none but this.
  */
-struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer)
+struct twheel_base *twheel_base_target(const struct twheel_timer *timer)
 {
 	/* Pairs with the WRITE_ONCE()s of @owner. */
 	unsigned int cpu = READ_ONCE(timer->node.owner);
@@ -147,24 +147,24 @@ struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer)
 }
 
 /**
- * twheel_base_give - have another CPU file a timer
- * @other:	the CPU's base, from twheel_base_elsewhere()
+ * twheel_base_queue_remote - have another CPU file a timer
+ * @other:	the CPU's base, from twheel_base_target()
  * @timer:	the timer; it has no entry, and its deadline is set
  *
- * Context: as for twheel_base_elsewhere().
+ * Context: as for twheel_base_target().
  */
-void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer)
+void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *timer)
 {
 	unsigned long flags;
 
 	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
 	WRITE_ONCE(timer->node.owner, other->cpu);
 	raw_spin_lock_irqsave(&other->wheel.lock, flags);
-	twheel_send(&other->wheel, &timer->node);
+	twheel_queue_remote(&other->wheel, &timer->node);
 	/* Its CPU may set it without the lock. */
 	if (!READ_ONCE(other->sent)) {
 		WRITE_ONCE(other->sent, true);
-		twheel_expiry_call(other);
+		twheel_expiry_notify(other);
 	}
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
 }
@@ -180,11 +180,11 @@ static bool give_away(struct twheel_timer *timer, bool rearm)
 	twheel_inject(TWHEEL_POINT_TAKE_OVER);
 	/* No CPU goes while this one is not preempted. */
 	preempt_disable();
-	other = twheel_base_elsewhere(timer);
+	other = twheel_base_target(timer);
 	if (other) {
 		if (tracing(rearm))
 			tell(other, timer, 0, rearm, true);
-		twheel_base_give(other, timer);
+		twheel_base_queue_remote(other, timer);
 	}
 	preempt_enable();
 	return other;
@@ -201,7 +201,7 @@ static __always_inline void arm(struct twheel_base *base, struct twheel_timer *t
 		arm_here(base, timer, expires, rearm);
 		return;
 	}
-	slot = twheel_base_file(base, timer, expires);
+	slot = twheel_base_enqueue(base, timer, expires);
 	if (tracing(rearm))
 		tell(base, timer, slot, rearm, false);
 }
@@ -240,10 +240,10 @@ static int take(struct twheel_timer *timer)
 	for (;;) {
 		base = twheel_base_owner(timer);
 		twheel_inject(TWHEEL_POINT_TAKE);
-		ret = twheel_try_take(&base->wheel, &timer->node);
+		ret = twheel_dequeue_remote(&base->wheel, &timer->node);
 		if (ret >= 0)
 			break;
-		twheel_base_await(base);
+		twheel_base_wait_running(base);
 	}
 	twheel_inject(TWHEEL_POINT_TAKEN);
 	return ret;
@@ -322,7 +322,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_destroy_on_stack);
  */
 static __always_inline bool may_add(const struct twheel_timer *timer)
 {
-	/* Pairs with the smp_store_release() in twheel_leave(). */
+	/* Pairs with the smp_store_release() in twheel_detach(). */
 	return !smp_load_acquire(&timer->node.place);
 }
 
@@ -366,7 +366,7 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 	if (!may_add(timer))
 		return refusal(timer);
 	twheel_debug_activate(timer);
-	if (unlikely(!twheel_base_supply())) {
+	if (unlikely(!twheel_base_refill())) {
 		arm_elsewhere(timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 		return 0;
 	}
@@ -390,7 +390,7 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 	struct twheel_base *base;
 
 	twheel_debug_activate(timer);
-	if (unlikely(!twheel_base_supply())) {
+	if (unlikely(!twheel_base_refill())) {
 		arm_elsewhere(timer, expires, false);
 		return;
 	}
@@ -412,7 +412,7 @@ static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 exp
 		timer->node.deadline = expires;
 		if (tracing(false))
 			tell(other, timer, 0, false, true);
-		twheel_base_give(other, timer);
+		twheel_base_queue_remote(other, timer);
 		ret = 0;
 	}
 	preempt_enable();
@@ -468,7 +468,7 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 		return -EAGAIN;
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
 	/* If it is isolated it has no chunks, and does without. */
-	twheel_base_supply();
+	twheel_base_refill();
 	base = twheel_base_enter(&flags);
 	if (base->cpu != cpu) {
 		ret = arm_on(twheel_base_of(cpu), timer, expires);
@@ -522,7 +522,7 @@ static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *tim
 				     true, false);
 			goto out_count;
 		}
-		twheel_remove(&base->wheel, &timer->node);
+		twheel_dequeue(&base->wheel, &timer->node);
 	} else if (unlikely(is_shut(timer))) {
 		ret = -ESHUTDOWN;
 		goto out_leave;
@@ -558,7 +558,7 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	unsigned long flags;
 
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
-	if (unlikely(!twheel_base_supply()))
+	if (unlikely(!twheel_base_refill()))
 		return rearm_elsewhere(timer, expires);
 	base = twheel_base_enter(&flags);
 	/* In the first two cases defer() has not tried, so that is still to be done. */
@@ -566,8 +566,8 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	    unlikely(!twheel_base_owns(base, timer) || !twheel_pending(timer)))
 		return rearm_any(base, timer, expires, flags);
 	timer->node.deadline = expires;
-	twheel_base_filed(base, timer, expires,
-			  twheel_move(&base->wheel, &timer->node, expires));
+	twheel_base_program(base, timer, expires,
+			    twheel_requeue(&base->wheel, &timer->node, expires));
 	base->counts.rearms++;
 	twheel_base_leave(base, flags);
 	return 1;
@@ -655,8 +655,8 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 /*
  * A timer was taken off another CPU's wheel, or was not pending. Nobody arms it before this
  * returns: calls for it are serialised. Against twheel_cancel_sync() those of its callback are not,
- * but then twheel_base_stop() has seen that it is not running, and without an entry it does not
- * begin.
+ * but then twheel_cancel_not_running() has seen that it is not running, and without an entry it
+ * does not begin.
  */
 static void cancelled_remote(struct twheel_timer *timer, unsigned int cpu, bool pending)
 {
@@ -694,7 +694,7 @@ static __always_inline int cancel_here(struct twheel_base *base, struct twheel_t
 		return 0;
 	base->counts.cancels++;
 	twheel_debug_deactivate(timer);
-	twheel_remove(&base->wheel, &timer->node);
+	twheel_dequeue(&base->wheel, &timer->node);
 	return 1;
 }
 
@@ -774,7 +774,7 @@ static bool is_running(const struct twheel *wheel, const struct twheel_node *nod
 static int stop_remote(struct twheel_timer *timer)
 {
 	struct twheel_base *base = twheel_base_owner(timer);
-	int ret = twheel_try_stop(&base->wheel, &timer->node, is_running);
+	int ret = twheel_dequeue_not_running(&base->wheel, &timer->node, is_running);
 
 	if (ret >= 0)
 		cancelled_remote(timer, base->cpu, ret);
@@ -782,7 +782,7 @@ static int stop_remote(struct twheel_timer *timer)
 }
 
 /**
- * twheel_base_stop - twheel_cancel(), unless the timer's callback is running
+ * twheel_cancel_not_running - twheel_cancel(), unless the timer's callback is running
  * @timer:	the timer
  *
  * What the callback does to the timer, it does without a lock.
@@ -795,7 +795,7 @@ static int stop_remote(struct twheel_timer *timer)
  * * %-EBUSY	- its callback is running, or about to; nothing has changed
  * * %-EAGAIN	- another CPU has it in its hands, for a moment; nothing has changed
  */
-int twheel_base_stop(struct twheel_timer *timer)
+int twheel_cancel_not_running(struct twheel_timer *timer)
 {
 	struct twheel_base *base;
 	unsigned long flags;

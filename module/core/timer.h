@@ -16,9 +16,9 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
 int twheel_cancel_bhoff(struct twheel_timer *timer);
 
 /* For the timer core only. */
-u64 twheel_base_file_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
-struct twheel_base *twheel_base_elsewhere(const struct twheel_timer *timer);
-void twheel_base_give(struct twheel_base *other, struct twheel_timer *timer);
-int twheel_base_stop(struct twheel_timer *timer);
+u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
+struct twheel_base *twheel_base_target(const struct twheel_timer *timer);
+void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *timer);
+int twheel_cancel_not_running(struct twheel_timer *timer);
 
 #endif /* _TWHEEL_CORE_TIMER_H */

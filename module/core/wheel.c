@@ -21,7 +21,7 @@
  * filed again, now on a lower level. Nothing is rounded to the width of a slot:
  * every node comes out at the very tick that its deadline is rounded up to. If the
  * owner comes to a slot very late, what has become due since is handed out from there:
- * see twheel_due().
+ * see twheel_due_until().
  *
  * What always holds
  * -----------------
@@ -44,7 +44,7 @@
  *    chunks in use as nodes, whatever the order of operations. Full chains need
  *    one per TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only
  *    reports it. The owner drops those of one page whenever it needs a chunk, so at least
- *    as many as it takes. And it clears the cells of its last TWHEEL_REMOVED removals
+ *    as many as it takes. And it clears the cells of its last TWHEEL_PENDING_CLEAR removals
  *    together, and drops the chunk that it is working off when that is done.)
  *
  * 4. Filing cannot fail. If there is no free chunk, the node is linked into the
@@ -65,7 +65,7 @@
  * that cell. Both go for the cell with an atomic exchange, and who finds the node in
  * it has it:
  *
- *	owner, twheel_expire()			other CPU, twheel_try_take()
+ *	owner, twheel_expire()			other CPU, twheel_dequeue_remote()
  *	xchg(cell, NULL) == node		cell = node->place
  *	due?  yes: node->place = 0		cmpxchg(cell, node, NULL) != node:
  *	      no:  node->place = new cell		place is about to change: again
@@ -75,7 +75,7 @@
  * are going to be filed again, once for all of them; then a plain store empties a cell.
  *
  * A cell whose node the owner has removed is cleared some removals later, by
- * twheel_settle(), and names the node until then. Nobody is misled: others go by the
+ * twheel_flush_dequeued(), and names the node until then. Nobody is misled: others go by the
  * node's place, which is 0 or another cell by now, and the owner settles before it
  * works off a cell.
  *
@@ -84,7 +84,8 @@
  * of one entry do to a list.
  *
  * Who stops a node may find it handed out, and what it is handed out to files, moves and
- * removes it, with plain stores. So that CPU keeps off when it is: see twheel_try_stop().
+ * removes it, with plain stores. So that CPU keeps off when it is: see
+ * twheel_dequeue_not_running().
  *
  * Pages
  * -----
@@ -96,7 +97,7 @@
  * put at the end; by the time that its turn comes, more of it may be free.
  *
  * A page of which all chunks are free can be given back. Nothing of the owner's leads to it:
- * a free chunk is in no chain, and twheel_settle() has cleared the cells of the last
+ * a free chunk is in no chain, and twheel_flush_dequeued() has cleared the cells of the last
  * removals before. Two things of other CPUs might:
  *
  * - A report that one of its chunks was emptied: the page is then in @emptied. A chunk that
@@ -105,7 +106,7 @@
  *   with the lock, sees the report, and leaves such a page for later. Without a report there
  *   will be none: for one, a node has to be in a cell.
  *
- * - A place that another CPU has read from a node, in twheel_try_take(). It need not be the
+ * - A place that another CPU has read from a node, in twheel_dequeue_remote(). It need not be the
  *   node's place any more when that CPU goes to the cell, and finds another node there, or
  *   none. So the place is read, and the page used, in one read-side section of RCU, and the
  *   page is freed, or used for something else, a grace period after it was given back. A
@@ -155,7 +156,7 @@ static __always_inline bool cells_empty(struct twheel_chunk *chunk, unsigned int
 	unsigned long nodes = 0;
 	unsigned int i;
 
-	/* Pairs with the cmpxchg() of other CPUs in twheel_try_take(). */
+	/* Pairs with the cmpxchg() of other CPUs in twheel_dequeue_remote(). */
 #pragma GCC unroll 6
 	for (i = from; i < to; i++)
 		nodes |= (unsigned long)READ_ONCE(chunk->cell[i]);
@@ -172,7 +173,7 @@ static bool chunk_empty(struct twheel_chunk *chunk)
 /* The chunk that a link leads to; NULL if it is the last one. */
 static struct twheel_chunk *chunk_at(unsigned long link)
 {
-	return twheel_leads_on(link) ? (struct twheel_chunk *)link : NULL;
+	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
 
 /* The first chunk of the slot that is being worked off is nobody's to drop. */
@@ -229,7 +230,7 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	memset(wheel, 0, sizeof(*wheel));
 	raw_spin_lock_init(&wheel->lock);
 	wheel->shift = shift;
-	wheel->most_removed = TWHEEL_REMOVED;
+	wheel->most_removed = TWHEEL_PENDING_CLEAR;
 	wheel->tick_ns = 1ULL << shift;
 	for (bit = shift; bit < 64; bit++) {
 		wheel->digit[bit].level = (bit - shift) / TWHEEL_BITS;
@@ -263,12 +264,12 @@ static void add_page(struct twheel *wheel, struct twheel_page *page)
 }
 
 /**
- * twheel_supply - give the wheel a page of chunks
+ * twheel_add_page - give the wheel a page of chunks
  * @wheel:	the wheel; by its owner
  * @memory:	memory of the size and alignment of a page, all zero
  * @charged:	somebody is charged for it
  */
-void twheel_supply(struct twheel *wheel, void *memory, bool charged)
+void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 {
 	struct twheel_page *page = memory;
 
@@ -281,13 +282,13 @@ void twheel_supply(struct twheel *wheel, void *memory, bool charged)
 }
 
 /**
- * twheel_bar - shall who needs a chunk get none, though there are some?
+ * twheel_withhold_chunks - shall who needs a chunk get none, though there are some?
  * @wheel:	the wheel; by its owner
  * @barred:	whether
  *
  * What is filed meanwhile gets into chunks that have room, or into the spill lists.
  */
-void twheel_bar(struct twheel *wheel, bool barred)
+void twheel_withhold_chunks(struct twheel *wheel, bool barred)
 {
 	if (wheel->barred == barred)
 		return;
@@ -296,13 +297,13 @@ void twheel_bar(struct twheel *wheel, bool barred)
 }
 
 /**
- * twheel_first_free - free a chunk of a page that has no free one
+ * twheel_free_first_chunk - free a chunk of a page that has no free one
  * @wheel:	the wheel; by its owner
  * @chunk:	the chunk
  *
  * The page queues up behind the others: until its turn comes, more of it may become free.
  */
-noinline void twheel_first_free(struct twheel *wheel, struct twheel_chunk *chunk)
+noinline void twheel_free_first_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_page *page = twheel_page_of(chunk);
 
@@ -334,7 +335,7 @@ static __always_inline void drop_chunk(struct twheel *wheel, struct twheel_chunk
 	unsigned long link = chunk->link;
 
 	*chunk->pprev = link;
-	if (likely(twheel_leads_on(link)))
+	if (likely(twheel_link_is_chunk(link)))
 		((struct twheel_chunk *)link)->pprev = chunk->pprev;
 	else
 		drop_last(wheel, chunk);
@@ -416,7 +417,7 @@ static void spill(struct twheel_node **list, struct twheel_node *node)
 	if (next)
 		WRITE_ONCE(next->place, (unsigned long)&node->next | TWHEEL_SPILLED);
 	WRITE_ONCE(*list, node);
-	/* Pairs with the smp_load_acquire() in twheel_try_take(). */
+	/* Pairs with the smp_load_acquire() in twheel_dequeue_remote(). */
 	smp_store_release(&node->place, (unsigned long)list | TWHEEL_SPILLED);
 }
 
@@ -454,7 +455,7 @@ static __always_inline void fill(struct twheel *wheel, struct twheel_slot *slot,
 	WRITE_ONCE(node->after, time - wheel->tick_ns);
 	/* Who finds it looks into the page's first chunk. Pairs as what follows. */
 	smp_store_release(&node->place, (unsigned long)cell | TWHEEL_IN_CELL);
-	/* From here on others may take it. Pairs with twheel_try_take(). */
+	/* From here on others may take it. Pairs with twheel_dequeue_remote(). */
 	smp_store_release(cell, node);
 }
 
@@ -507,7 +508,7 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node,
 }
 
 /**
- * twheel_file - enter a node
+ * twheel_enqueue - enter a node
  * @wheel:	the wheel; by its owner
  * @node:	the node; it has no entry, and its deadline is set. If that has passed,
  *		it comes up at the next tick, or, if the wheel is behind, after what is overdue
@@ -517,7 +518,7 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node,
  * Return: the time, in nanoseconds, at which the wheel comes to the node. That is not
  * after the node's due tick, and may be before it.
  */
-u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
+u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
 	wheel->stats.filed++;
 	return enter(wheel, node, deadline, wheel->earliest);
@@ -528,7 +529,7 @@ u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline)
  * @wheel:	the wheel; by its owner
  * @node:	the node. From here on others may take it
  *
- * Return: as twheel_file().
+ * Return: as twheel_enqueue().
  */
 u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
@@ -537,23 +538,23 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 }
 
 /**
- * twheel_file_sent - enter a node that another CPU has sent
+ * twheel_enqueue_from_remote - enter a node that another CPU has sent
  * @wheel:	the wheel; by its owner
- * @node:	the node, from twheel_receive(). From here on others may take it
+ * @node:	the node, from twheel_unqueue_remote(). From here on others may take it
  *
- * Return: as twheel_file().
+ * Return: as twheel_enqueue().
  */
-u64 twheel_file_sent(struct twheel *wheel, struct twheel_node *node)
+u64 twheel_enqueue_from_remote(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
 	return enter(wheel, node, READ_ONCE(node->deadline), wheel->earliest);
 }
 
 /**
- * twheel_settle - clear the cells of the nodes that were removed last
+ * twheel_flush_dequeued - clear the cells of the nodes that were removed last
  * @wheel:	the wheel; by its owner
  *
- * Called by twheel_advance(), twheel_remove() and twheel_move(). A cell is written some
+ * Called by twheel_advance(), twheel_dequeue() and twheel_requeue(). A cell is written some
  * removals after it is known, when its cache line has come. At once, the store would be one
  * to an address that is not known before the node's line is there; processors that let no
  * load pass such a store (some never do; where speculative store bypass is switched
@@ -561,7 +562,7 @@ u64 twheel_file_sent(struct twheel *wheel, struct twheel_node *node)
  * the fence, without which the owner and another CPU that empty the last two cells of a
  * chunk might each see the other's node in it still, is one for all of them.
  */
-void twheel_settle(struct twheel *wheel)
+void twheel_flush_dequeued(struct twheel *wheel)
 {
 	unsigned int removed = wheel->nr_removed, dropped = 0, i;
 	struct twheel_chunk *chunk;
@@ -599,7 +600,7 @@ static bool may_leave(const struct twheel *wheel, unsigned long keep)
 }
 
 /**
- * twheel_give_back - take pages away from the wheel of which no chunk is in use
+ * twheel_release_pages - take pages away from the wheel of which no chunk is in use
  * @wheel:	the wheel; by its owner
  * @ret:	how many of them, and what has become of it
  *
@@ -610,9 +611,9 @@ static bool may_leave(const struct twheel *wheel, unsigned long keep)
  *
  * Return: whether there may be more to be done.
  */
-bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret)
+bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 {
-	unsigned int most = TWHEEL_STEPS - TWHEEL_REMOVED;
+	unsigned int most = TWHEEL_STEPS - TWHEEL_PENDING_CLEAR;
 	struct twheel_page **first, *page;
 	unsigned long flags;
 
@@ -621,7 +622,7 @@ bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret)
 		twheel_reclaim(wheel);
 		return true;
 	}
-	twheel_settle(wheel);
+	twheel_flush_dequeued(wheel);
 	first = first_page(wheel);
 	/* Against report_emptied(). */
 	raw_spin_lock_irqsave(&wheel->lock, flags);
@@ -646,11 +647,11 @@ bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret)
 }
 
 /**
- * twheel_remove_spilled - twheel_remove() for a node in a spill list
+ * twheel_dequeue_spilled - twheel_dequeue() for a node in a spill list
  * @wheel:	the wheel that the node is filed on; by its owner
  * @node:	the node
  */
-void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node)
+void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
 {
 	unsigned long flags;
 
@@ -662,22 +663,22 @@ void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node)
 }
 
 /**
- * twheel_move - twheel_remove() and twheel_file() in one, for the speed of it
+ * twheel_requeue - twheel_dequeue() and twheel_enqueue() in one, for the speed of it
  * @wheel:	the wheel that the node is filed on; by its owner
  * @node:	the node; it has an entry, and its new deadline is set
- * @deadline:	that deadline, as for twheel_file()
+ * @deadline:	that deadline, as for twheel_enqueue()
  *
- * Return: as twheel_file().
+ * Return: as twheel_enqueue().
  */
-u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline)
+u64 twheel_requeue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
 	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
 	unsigned long place = READ_ONCE(node->place);
 
 	if (likely(place & TWHEEL_IN_CELL))
-		twheel_clear_later(wheel, place);
+		twheel_defer_clear(wheel, place);
 	else
-		twheel_remove_spilled(wheel, node);
+		twheel_dequeue_spilled(wheel, node);
 	return enter(wheel, node, deadline, wheel->earliest);
 }
 
@@ -687,13 +688,13 @@ static bool working(const struct twheel *wheel)
 }
 
 /**
- * twheel_next - when is the next slot due?
+ * twheel_next_expiry - when is the next slot due?
  * @wheel:	the wheel; by its owner
  *
  * Return: the tick of the next occupied slot; the current tick if it is being
  * worked off; %TWHEEL_NEVER if there is none. No node comes up before this tick.
  */
-u64 twheel_next(const struct twheel *wheel)
+u64 twheel_next_expiry(const struct twheel *wheel)
 {
 	unsigned int level, shift;
 
@@ -717,7 +718,7 @@ u64 twheel_next(const struct twheel *wheel)
  */
 void twheel_forward(struct twheel *wheel, u64 tick)
 {
-	if (tick > wheel->now && twheel_next(wheel) > tick)
+	if (tick > wheel->now && twheel_next_expiry(wheel) > tick)
 		set_now(wheel, tick);
 }
 
@@ -747,7 +748,7 @@ static void take_slot(struct twheel *wheel, u64 tick)
 	set_now(wheel, tick);
 	wheel->work_last = time + (1ULL << digit.shift) - wheel->tick_ns;
 	clear_occupied(wheel, number_of(wheel, slot));
-	/* Also if there is nothing: it takes the lock, see twheel_try_stop(). */
+	/* Also if there is nothing: it takes the lock, see twheel_dequeue_not_running(). */
 	take_spilled(wheel, spill_of(wheel, slot), &wheel->work_spill);
 	if (!first)
 		return;
@@ -773,16 +774,16 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
 	u64 next;
 
 	/* From here on a cell names a node that is there, or none. */
-	twheel_settle(wheel);
+	twheel_flush_dequeued(wheel);
 	wheel->most_removed = 1;
 	if (working(wheel))
 		return true;
-	next = twheel_next(wheel);
+	next = twheel_next_expiry(wheel);
 	if (next <= tick) {
 		take_slot(wheel, next);
 		return true;
 	}
-	wheel->most_removed = TWHEEL_REMOVED;
+	wheel->most_removed = TWHEEL_PENDING_CLEAR;
 	twheel_forward(wheel, tick);
 	return false;
 }
@@ -793,7 +794,7 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
  * @list:	the list
  *
  * Return: the node, which is pending and nobody can take: it is to be filed by
- * twheel_cascade(), or to be given to twheel_leave(), at once. NULL if there is none.
+ * twheel_cascade(), or to be given to twheel_detach(), at once. NULL if there is none.
  */
 struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list)
 {
@@ -813,14 +814,14 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 }
 
 /**
- * twheel_receive - take a node that another CPU has sent
+ * twheel_unqueue_remote - take a node that another CPU has sent
  * @wheel:	the wheel; by its owner
  *
  * What is sent after this has begun with some comes after all of those.
  *
- * Return: as twheel_unspill(); to be filed by twheel_file_sent().
+ * Return: as twheel_unspill(); to be filed by twheel_enqueue_from_remote().
  */
-struct twheel_node *twheel_receive(struct twheel *wheel)
+struct twheel_node *twheel_unqueue_remote(struct twheel *wheel)
 {
 	struct twheel_node *node = twheel_unspill(wheel, &wheel->received);
 
@@ -837,7 +838,7 @@ struct twheel_node *twheel_receive(struct twheel *wheel)
  */
 void twheel_reset(struct twheel *wheel, u64 now)
 {
-	twheel_settle(wheel);
+	twheel_flush_dequeued(wheel);
 	/* It may go back. */
 	wheel->earliest = 0;
 	set_now(wheel, now);
@@ -868,7 +869,7 @@ static int take_from(struct twheel *wheel, struct twheel_node **cell, struct twh
 
 	/*
 	 * Pairs with the xchg() in twheel_cell_empty(); and with the smp_mb() in
-	 * twheel_settle(): the owner sees this, or chunk_empty() what the owner has cleared.
+	 * twheel_flush_dequeued(): the owner sees this, or chunk_empty() what the owner has cleared.
 	 */
 	if (cmpxchg(cell, node, NULL) != node)
 		return -EAGAIN;
@@ -902,7 +903,7 @@ static struct twheel *wheel_of(struct twheel_node **cell)
 }
 
 /**
- * twheel_try_take - take a node's entry away, from any CPU
+ * twheel_dequeue_remote - take a node's entry away, from any CPU
  * @wheel:	the wheel that @node.owner names
  * @node:	the node
  *
@@ -915,12 +916,12 @@ static struct twheel *wheel_of(struct twheel_node **cell)
  * * %-EAGAIN	- the owner has the node in its hands, for a moment; or @node.owner has
  *		  changed
  */
-int twheel_try_take(struct twheel *wheel, struct twheel_node *node)
+int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node)
 {
 	unsigned long place, flags;
 	int ret = -EAGAIN;
 
-	/* Keeps the page there: pairs with the grace period that twheel_give_back() takes. */
+	/* Keeps the page there: pairs with the grace period that twheel_release_pages() takes. */
 	rcu_read_lock();
 	/* Pairs with the smp_store_release()s of @place. */
 	place = smp_load_acquire(&node->place);
@@ -947,14 +948,14 @@ static bool is_on(const struct twheel *wheel, const struct twheel_node *node, un
 }
 
 /**
- * twheel_try_stop - twheel_try_take(), unless what a node is handed out to is at work
+ * twheel_dequeue_not_running - twheel_dequeue_remote(), unless the node's callback is running
  * @wheel:	the wheel that @node.owner names
  * @node:	the node
- * @busy:	tells whether it is, from before twheel_leave() until it is through. Called
+ * @busy:	tells whether it is, from before twheel_detach() until it is through. Called
  *		with the wheel's lock held
  *
- * As twheel_try_take(); and the function that twheel_work_off() calls may file, move and remove
- * the node as well, without a lock.
+ * As twheel_dequeue_remote(); and the function that __twheel_expire() calls may file, move and
+ * remove the node as well, without a lock.
  *
  * While the lock is held the owner does not come to another slot, and what it files does not go
  * into the one that it works off. So one call for this node may begin meanwhile, for an entry
@@ -966,15 +967,15 @@ static bool is_on(const struct twheel *wheel, const struct twheel_node *node, un
  * * %1		- the node had an entry
  * * %0		- it had none, and is not handed out
  * * %-EBUSY	- what it is handed out to is at work, and goes on
- * * %-EAGAIN	- as twheel_try_take()
+ * * %-EAGAIN	- as twheel_dequeue_remote()
  */
-int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
-		    bool (*busy)(const struct twheel *wheel, const struct twheel_node *node))
+int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
+			       bool (*busy)(const struct twheel *wheel, const struct twheel_node *node))
 {
 	unsigned long place, flags;
 	int ret = -EAGAIN;
 
-	/* As in twheel_try_take(). */
+	/* As in twheel_dequeue_remote(). */
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&wheel->lock, flags);
 	/* Pairs with the smp_store_release()s of @place. */
@@ -995,11 +996,11 @@ int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
 }
 
 /**
- * twheel_send - have the owner of a wheel file a node
+ * twheel_queue_remote - have the owner of a wheel file a node
  * @wheel:	the wheel, whose owner will look into the inbox; @wheel->lock is held
  * @node:	the node; it has no entry, and is pending from here on
  */
-void twheel_send(struct twheel *wheel, struct twheel_node *node)
+void twheel_queue_remote(struct twheel *wheel, struct twheel_node *node)
 {
 	add_taken(wheel, -1UL);
 	spill(&wheel->inbox, node);

@@ -36,7 +36,7 @@
 
 #define TWHEEL_SLOTS		(1U << TWHEEL_BITS)
 
-/* A tick that never comes: twheel_next() of an empty wheel. */
+/* A tick that never comes: twheel_next_expiry() of an empty wheel. */
 #define TWHEEL_NEVER		(~0ULL)
 
 /* A chunk is one cache line: two links, the rest are cells. */
@@ -47,7 +47,7 @@
 #define TWHEEL_BEHIND		16
 
 /* Removals whose cells are cleared together. */
-#define TWHEEL_REMOVED		16
+#define TWHEEL_PENDING_CLEAR		16
 
 /* A page of chunks, the first of which is the page's own. */
 #define TWHEEL_PAGE_BYTES	4096UL
@@ -78,7 +78,7 @@
  * @pprev:	the link that leads to this chunk; NULL when it has been dropped from its
  *		chain. Nothing if it is the first of the slot that is being worked off
  * @cell:	nodes, or NULL where one was removed or none was filed yet. A node that was
- *		removed a moment ago may still be named: see twheel_settle()
+ *		removed a moment ago may still be named: see twheel_flush_dequeued()
  *
  * A chunk with no node in it is in no chain, unless another CPU has just emptied it, or it
  * is the first of the slot that is being worked off. The cells of a free chunk are NULL.
@@ -192,7 +192,7 @@ struct twheel_stats {
  * @barred:	who asks for a chunk shall get none
  * @barred_page: stands for @page meanwhile
  * @nr_removed:	length of @removed
- * @most_removed: at this length the cells are cleared: %TWHEEL_REMOVED, or 1 while slots
+ * @most_removed: at this length the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1 while slots
  *		are being worked off
  * @removed:	cells whose nodes were removed, and that are still to be cleared
  * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, and @taken,
@@ -227,7 +227,7 @@ struct twheel {
 	bool			barred;
 	unsigned int		nr_removed;
 	unsigned int		most_removed;
-	struct twheel_node	**removed[TWHEEL_REMOVED];
+	struct twheel_node	**removed[TWHEEL_PENDING_CLEAR];
 
 	raw_spinlock_t		lock ____cacheline_aligned;
 	struct twheel_node	*inbox;
@@ -239,28 +239,28 @@ struct twheel {
 };
 
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
-void twheel_supply(struct twheel *wheel, void *memory, bool charged);
-void twheel_bar(struct twheel *wheel, bool barred);
-void twheel_first_free(struct twheel *wheel, struct twheel_chunk *chunk);
+void twheel_add_page(struct twheel *wheel, void *memory, bool charged);
+void twheel_withhold_chunks(struct twheel *wheel, bool barred);
+void twheel_free_first_chunk(struct twheel *wheel, struct twheel_chunk *chunk);
 bool twheel_reclaim(struct twheel *wheel);
-bool twheel_give_back(struct twheel *wheel, struct twheel_return *ret);
-u64 twheel_file(struct twheel *wheel, struct twheel_node *node, u64 deadline);
-void twheel_remove_spilled(struct twheel *wheel, struct twheel_node *node);
-u64 twheel_move(struct twheel *wheel, struct twheel_node *node, u64 deadline);
-void twheel_settle(struct twheel *wheel);
-u64 twheel_next(const struct twheel *wheel);
+bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret);
+u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline);
+void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_requeue(struct twheel *wheel, struct twheel_node *node, u64 deadline);
+void twheel_flush_dequeued(struct twheel *wheel);
+u64 twheel_next_expiry(const struct twheel *wheel);
 void twheel_forward(struct twheel *wheel, u64 tick);
 bool twheel_advance(struct twheel *wheel, u64 tick);
 u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node);
-u64 twheel_file_sent(struct twheel *wheel, struct twheel_node *node);
+u64 twheel_enqueue_from_remote(struct twheel *wheel, struct twheel_node *node);
 struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list);
-struct twheel_node *twheel_receive(struct twheel *wheel);
+struct twheel_node *twheel_unqueue_remote(struct twheel *wheel);
 void twheel_reset(struct twheel *wheel, u64 now);
 
-int twheel_try_take(struct twheel *wheel, struct twheel_node *node);
-int twheel_try_stop(struct twheel *wheel, struct twheel_node *node,
-		    bool (*busy)(const struct twheel *wheel, const struct twheel_node *node));
-void twheel_send(struct twheel *wheel, struct twheel_node *node);
+int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node);
+int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
+			       bool (*busy)(const struct twheel *wheel, const struct twheel_node *node));
+void twheel_queue_remote(struct twheel *wheel, struct twheel_node *node);
 
 static __always_inline struct twheel_page *twheel_page_of(const struct twheel_chunk *chunk)
 {
@@ -274,7 +274,7 @@ static __always_inline u64 twheel_chunk_bit(const struct twheel_chunk *chunk)
 }
 
 /* Does a link lead to a chunk? */
-static __always_inline bool twheel_leads_on(unsigned long link)
+static __always_inline bool twheel_link_is_chunk(unsigned long link)
 {
 	return !(link & TWHEEL_LAST);
 }
@@ -288,7 +288,7 @@ static __always_inline void twheel_chunk_free(struct twheel *wheel, struct twhee
 	if (likely(free))
 		page->free = free | twheel_chunk_bit(chunk);
 	else
-		twheel_first_free(wheel, chunk);
+		twheel_free_first_chunk(wheel, chunk);
 }
 
 /* How many chunks are free? */
@@ -297,8 +297,8 @@ static inline unsigned long twheel_nr_free(const struct twheel_stats *stats)
 	return stats->free & ~TWHEEL_FREE_ASK;
 }
 
-/* Has the cell that is a node's place cleared: see twheel_settle(). */
-static __always_inline void twheel_clear_later(struct twheel *wheel, unsigned long place)
+/* Has the cell that is a node's place cleared: see twheel_flush_dequeued(). */
+static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned long place)
 {
 	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
 	unsigned int nr = wheel->nr_removed;
@@ -307,27 +307,27 @@ static __always_inline void twheel_clear_later(struct twheel *wheel, unsigned lo
 	wheel->removed[nr] = cell;
 	wheel->nr_removed = ++nr;
 	if (unlikely(nr >= wheel->most_removed))
-		twheel_settle(wheel);
+		twheel_flush_dequeued(wheel);
 }
 
 /**
- * twheel_remove - take a node's entry away
+ * twheel_dequeue - take a node's entry away
  * @wheel:	the wheel that the node is filed on; by its owner
  * @node:	the node; it has an entry
  */
-static __always_inline void twheel_remove(struct twheel *wheel, struct twheel_node *node)
+static __always_inline void twheel_dequeue(struct twheel *wheel, struct twheel_node *node)
 {
 	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
 	unsigned long place = READ_ONCE(node->place);
 
 	wheel->stats.removed++;
 	if (unlikely(!(place & TWHEEL_IN_CELL))) {
-		twheel_remove_spilled(wheel, node);
+		twheel_dequeue_spilled(wheel, node);
 		return;
 	}
 	/* Pairs with the READ_ONCE() in twheel_pending(). */
 	WRITE_ONCE(node->place, 0);
-	twheel_clear_later(wheel, place);
+	twheel_defer_clear(wheel, place);
 }
 
 /**
@@ -373,13 +373,13 @@ static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline
 }
 
 /**
- * twheel_leave - a node that came out of the wheel has no entry any more
+ * twheel_detach - a node that came out of the wheel has no entry any more
  * @node:	the node
  *
  * By the function that twheel_expire() calls, before anything that shall not happen
  * to a node that is still pending.
  */
-static inline void twheel_leave(struct twheel_node *node)
+static inline void twheel_detach(struct twheel_node *node)
 {
 	/* Pairs with the smp_load_acquire()s in wheel.c, and the one in may_add(). */
 	smp_store_release(&node->place, 0);

@@ -25,10 +25,10 @@ static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chu
 	unsigned long link = chunk->link;
 	unsigned int i;
 
-	if (unlikely(!twheel_leads_on(link)))
+	if (unlikely(!twheel_link_is_chunk(link)))
 		return;
 	link = ((const struct twheel_chunk *)link)->link;
-	if (unlikely(!twheel_leads_on(link)))
+	if (unlikely(!twheel_link_is_chunk(link)))
 		return;
 	after = (const struct twheel_chunk *)link;
 	prefetchw((void *)after->link);
@@ -50,7 +50,7 @@ static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
 {
 	unsigned long link = wheel->work.head;
 
-	return twheel_leads_on(link) ? (struct twheel_chunk *)link : NULL;
+	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
 
 /* As twheel_chunk_put(), but does not count. Returns the link to the next chunk. */
@@ -96,11 +96,11 @@ static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node 
 #endif
 }
 
-/* Works off the first chunk. For the rest see twheel_work_off(). */
+/* Works off the first chunk. For the rest see __twheel_expire(). */
 static __always_inline void
-twheel_chunk_work_off(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
-		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
-		      u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
+twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
+		    void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
+		    u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
 	struct twheel_node *node;
 	unsigned int i;
@@ -124,9 +124,9 @@ twheel_chunk_work_off(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
  * take nodes, once, instead of an exchange for each cell. Returns how many nodes are in
  * @later now, to be filed again, and whether there are @more.
  */
-static __always_inline unsigned int twheel_chunk_later(struct twheel *wheel,
-						       struct twheel_chunk *chunk, u64 due,
-						       bool *more)
+static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel,
+							    struct twheel_chunk *chunk, u64 due,
+							    bool *more)
 {
 	struct twheel_node *node;
 	unsigned int i, nr = 0;
@@ -151,7 +151,7 @@ static __always_inline unsigned int twheel_chunk_later(struct twheel *wheel,
 }
 
 /**
- * twheel_due - until when are nodes due, in the slot that is being worked off?
+ * twheel_due_until - until when are nodes due, in the slot that is being worked off?
  * @wheel:	the wheel; by its owner
  * @now:	the time, in nanoseconds
  *
@@ -160,17 +160,17 @@ static __always_inline unsigned int twheel_chunk_later(struct twheel *wheel,
  *
  * Return: the time, in nanoseconds.
  */
-static inline u64 twheel_due(const struct twheel *wheel, u64 now)
+static inline u64 twheel_due_until(const struct twheel *wheel, u64 now)
 {
 	return now > wheel->now_ns + TWHEEL_BEHIND * wheel->tick_ns ? now : wheel->now_ns;
 }
 
 /**
- * twheel_work_off - hand out what is due of a slot
+ * __twheel_expire - hand out what is due of a slot
  * @wheel:	the wheel; by its owner
  * @most:	chunks to work off at most
- * @due:	from twheel_due()
- * @expire:	called for every node that is due, and must call twheel_leave(). It may
+ * @due:	from twheel_due_until()
+ * @expire:	called for every node that is due, and must call twheel_detach(). It may
  *		file, remove and free nodes. @late is by how many nanoseconds
  *		its deadline lies before @due
  * @arg:	for @expire
@@ -182,7 +182,7 @@ static inline u64 twheel_due(const struct twheel *wheel, u64 now)
  * Return: the number of chunks worked off; less than @most if the slot has no more.
  */
 static __always_inline unsigned int
-twheel_work_off(struct twheel *wheel, unsigned int most, u64 due,
+__twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
 		void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 		u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
@@ -192,23 +192,23 @@ twheel_work_off(struct twheel *wheel, unsigned int most, u64 due,
 	bool more;
 
 	/* The chunk is freed when all is done to it, and counted when all of them are. */
-	for (; left && wheel->work_last > due && twheel_leads_on(link); left--) {
+	for (; left && wheel->work_last > due && twheel_link_is_chunk(link); left--) {
 		chunk = (struct twheel_chunk *)link;
 		twheel_chunk_prefetch(chunk);
-		nr = twheel_chunk_later(wheel, chunk, due, &more);
+		nr = twheel_chunk_take_early(wheel, chunk, due, &more);
 		/* If it is all due, so is most of the rest. */
 		if (!nr)
 			wheel->work_last = 0;
 		for (i = 0; i < nr; i++)
 			cascade(wheel, wheel->later[i]);
 		if (more)
-			twheel_chunk_work_off(wheel, chunk, due, expire, arg, cascade);
+			twheel_chunk_expire(wheel, chunk, due, expire, arg, cascade);
 		link = twheel_chunk_done(wheel, chunk);
 	}
-	for (; left && likely(twheel_leads_on(link)); left--) {
+	for (; left && likely(twheel_link_is_chunk(link)); left--) {
 		chunk = (struct twheel_chunk *)link;
 		twheel_chunk_prefetch(chunk);
-		twheel_chunk_work_off(wheel, chunk, due, expire, arg, cascade);
+		twheel_chunk_expire(wheel, chunk, due, expire, arg, cascade);
 		link = twheel_chunk_done(wheel, chunk);
 	}
 	wheel->stats.free += most - left;
@@ -230,13 +230,13 @@ twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
 {
 	const bool barred = wheel->barred;
 
-	twheel_bar(wheel, true);
+	twheel_withhold_chunks(wheel, true);
 	cascade(wheel, node);
-	twheel_bar(wheel, barred);
+	twheel_withhold_chunks(wheel, barred);
 }
 
 /**
- * twheel_work_off_spilled - as twheel_work_off(), for what has spilled
+ * __twheel_expire_spilled - as __twheel_expire(), for what has spilled
  * @wheel:	the wheel; by its owner
  * @due:	as there
  * @expire:	as there
@@ -246,7 +246,7 @@ twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
  * Return: whether there was a node, which has been expired or filed again.
  */
 static inline bool
-twheel_work_off_spilled(struct twheel *wheel, u64 due,
+__twheel_expire_spilled(struct twheel *wheel, u64 due,
 			void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 			u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
@@ -262,7 +262,7 @@ twheel_work_off_spilled(struct twheel *wheel, u64 due,
 }
 
 /**
- * twheel_expire - twheel_work_off() with twheel_cascade()
+ * twheel_expire - __twheel_expire() with twheel_cascade()
  * @wheel:	as there
  * @most:	as there
  * @due:	as there
@@ -275,11 +275,11 @@ static __always_inline unsigned int
 twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
 	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
 {
-	return twheel_work_off(wheel, most, due, expire, arg, twheel_cascade);
+	return __twheel_expire(wheel, most, due, expire, arg, twheel_cascade);
 }
 
 /**
- * twheel_expire_spilled - twheel_work_off_spilled() with twheel_cascade()
+ * twheel_expire_spilled - __twheel_expire_spilled() with twheel_cascade()
  * @wheel:	as there
  * @due:	as there
  * @expire:	as there
@@ -291,7 +291,7 @@ static inline bool
 twheel_expire_spilled(struct twheel *wheel, u64 due,
 		      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
 {
-	return twheel_work_off_spilled(wheel, due, expire, arg, twheel_cascade);
+	return __twheel_expire_spilled(wheel, due, expire, arg, twheel_cascade);
 }
 
 #endif /* _TWHEEL_CORE_WHEEL_EXPIRE_H */

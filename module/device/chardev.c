@@ -60,7 +60,7 @@ static long run_info(const struct twheel_ioctl_call *call)
 /* Does one operation. Returns its result. */
 static long run_op(const struct twheel_ioctl_call *call, struct twheel_op *op)
 {
-	twheel_user_run(call->file->private_data, op, 1, false, false);
+	twheel_ops_run(call->file->private_data, op, 1, false, false);
 	return op->result;
 }
 
@@ -138,7 +138,7 @@ static long run_query(const struct twheel_ioctl_call *call)
 {
 	long ret;
 
-	ret = twheel_user_query(call->file->private_data, call->arg);
+	ret = twheel_ops_query(call->file->private_data, call->arg);
 	if (ret)
 		return ret;
 	return twheel_ioctl_respond(call);
@@ -195,7 +195,7 @@ static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
 	if (setup->ring_entries) {
 		ret = twheel_ring_create(ctx, setup->ring_entries, event_keys);
 		if (!ret)
-			twheel_events_to_ring(ctx);
+			twheel_deliver_to_ring(ctx);
 	}
 	if (setup->touch_words)
 		ret = twheel_touch_create(ctx, setup->touch_words);
@@ -275,13 +275,13 @@ static ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	bool nonblock = file->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT;
 
 	twheel_context_used(file->private_data);
-	return twheel_events_read(file->private_data, to, nonblock);
+	return twheel_deliver_read(file->private_data, to, nonblock);
 }
 
 static __poll_t twheel_poll(struct file *file, poll_table *wait)
 {
 	twheel_context_used(file->private_data);
-	return twheel_events_poll(file->private_data, file, wait);
+	return twheel_deliver_poll(file->private_data, file, wait);
 }
 
 static int twheel_mmap(struct file *file, struct vm_area_struct *vma)
@@ -315,14 +315,14 @@ static void show_timer(struct seq_file *m, const struct twheel_timer_query *time
 /* Shows one timer. Returns 1; 0 if none has been found yet, -ENOENT at the end. */
 static int show_next_timer(struct twheel_context *ctx, struct seq_file *m, u64 *cursor)
 {
-	unsigned int looks = TWHEEL_LOOK_MOST;
-	struct twheel_user_timer *ut;
+	unsigned int looks = TWHEEL_LOCK_BATCH;
+	struct twheel_utimer *ut;
 	struct twheel_timer_query timer;
 
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_next(ctx, cursor, &looks);
+	ut = twheel_utimer_next(ctx, cursor, &looks);
 	if (!IS_ERR_OR_NULL(ut))
-		twheel_user_describe(ut, &timer);
+		twheel_utimer_describe(ut, &timer);
 	spin_unlock_bh(&ctx->lock);
 	if (IS_ERR_OR_NULL(ut))
 		return PTR_ERR_OR_ZERO(ut);

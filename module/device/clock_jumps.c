@@ -48,7 +48,7 @@ static LIST_HEAD(contexts);
 /* Arms some timers anew that have not seen a jump. Returns whether there may be more. */
 static bool rearm_some(struct twheel_context *ctx, u32 jump)
 {
-	struct twheel_rich_timer *rt;
+	struct twheel_extended_timer *rt;
 	u64 now = ktime_get_ns();
 	unsigned int i;
 	bool more;
@@ -56,15 +56,15 @@ static bool rearm_some(struct twheel_context *ctx, u32 jump)
 	spin_lock_bh(&ctx->lock);
 	more = !ctx->closing;
 	for (i = 0; more && i < PORTION; i++) {
-		rt = list_first_entry_or_null(&ctx->clocked, struct twheel_rich_timer, clocked);
+		rt = list_first_entry_or_null(&ctx->clocked, struct twheel_extended_timer, clocked);
 		more = rt && rt->jump != jump;
 		if (!more)
 			break;
 		rt->jump = jump;
 		list_move_tail(&rt->clocked, &ctx->clocked);
 		if (twheel_state_of(&rt->kt.ut) == TWHEEL_PENDING)
-			twheel_arm_anew(ctx, &rt->kt.ut, twheel_rich_expiry(ctx, rt, now),
-					now);
+			twheel_utimer_arm_again(ctx, &rt->kt.ut, twheel_extended_expiry(ctx, rt, now),
+						now);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return more;
@@ -113,7 +113,7 @@ static void queue_jump_work(struct irq_work *work)
 static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
 
 /**
- * twheel_clocks_set_to - the kernel says that clocks were set
+ * twheel_clocks_jumped - the kernel says that clocks were set
  * @realtime:	what CLOCK_REALTIME shows more than CLOCK_MONOTONIC
  * @boottime:	likewise CLOCK_BOOTTIME
  *
@@ -121,7 +121,7 @@ static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
  *
  * Context: with the kernel's clocks locked: nothing here may take a lock.
  */
-void twheel_clocks_set_to(ktime_t realtime, ktime_t boottime)
+void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime)
 {
 	static ktime_t last_realtime, last_boottime;
 
@@ -129,7 +129,7 @@ void twheel_clocks_set_to(ktime_t realtime, ktime_t boottime)
 		return;
 	last_realtime = realtime;
 	last_boottime = boottime;
-	/* Orders the new offset before the count. Pairs with twheel_clocks_set(). */
+	/* Orders the new offset before the count. Pairs with twheel_clock_set_deadline(). */
 	atomic_inc_return(&twheel_clock_jumps);
 	irq_work_queue(&jump_irq_work);
 }

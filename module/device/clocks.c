@@ -54,21 +54,22 @@ u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now)
 }
 
 /**
- * twheel_clocks_set - a timer is about to be armed on a clock
+ * twheel_clock_set_deadline - a timer is about to be armed on a clock
  * @ctx:	the context
  * @rt:		the timer
  * @clock:	the clock
  *
  * Context: with the context's lock held.
  */
-void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt, u8 clock)
+void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			       u8 clock)
 {
 	list_del_init(&rt->clocked);
 	rt->clock = clock;
 	if (clock == CLOCK_MONOTONIC)
 		return;
 	rt->jump = atomic_read(&twheel_clock_jumps);
-	/* The offset is read after this. Pairs with twheel_clocks_set_to(). */
+	/* The offset is read after this. Pairs with twheel_clocks_jumped(). */
 	smp_rmb();
 	list_add_tail(&rt->clocked, &ctx->clocked);
 }

@@ -9,12 +9,13 @@
 #include <linux/types.h>
 
 struct twheel_context;
-struct twheel_rich_timer;
+struct twheel_extended_timer;
 
 /* How often clocks have jumped. */
 extern atomic_t twheel_clock_jumps;
 
-void twheel_clocks_set(struct twheel_context *ctx, struct twheel_rich_timer *rt, u8 clock);
+void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			       u8 clock);
 u64 twheel_clock_read(u8 clock, u64 now);
 u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);
 

@@ -45,7 +45,7 @@ static struct workqueue_struct *free_queue;
  */
 int __init twheel_contexts_init(void)
 {
-	twheel_watched_init();
+	twheel_sock_timers_init();
 	free_queue = alloc_workqueue("twheel_free", WQ_UNBOUND, 0);
 	return free_queue ? 0 : -ENOMEM;
 }
@@ -108,7 +108,7 @@ struct twheel_context *twheel_context_create(void)
 	ctx->last_event = TWHEEL_NO_EVENT;
 	twheel_clocks_create(ctx);
 	twheel_deliver_create(ctx);
-	twheel_watched_create(ctx);
+	twheel_sock_timers_create(ctx);
 	twheel_waiters_create(&ctx->waiters, ctx->user->queue);
 	mutex_init(&ctx->read_lock);
 	mutex_init(&ctx->grow_lock);
@@ -137,12 +137,12 @@ static void free_most(struct twheel_context *ctx)
 /* Nothing of it is known to anybody any more. */
 static void free_rest(struct twheel_context *ctx)
 {
-	twheel_watched_leave(ctx);
+	twheel_sock_timers_leave(ctx);
 	twheel_pool_free(ctx, true);
 	kvfree(ctx->blocks);
 	mem_cgroup_put(ctx->payer);
 	kfree(ctx);
-	twheel_pages_look();
+	twheel_pages_trim_later();
 }
 
 static void free_later(struct work_struct *work)
@@ -160,7 +160,7 @@ static void destroy(struct twheel_context *ctx)
 	twheel_waiters_leave(&ctx->waiters);
 	twheel_clocks_leave(ctx);
 	twheel_postponed_leave(ctx);
-	twheel_watched_stop(ctx);
+	twheel_sock_timers_stop(ctx);
 	twheel_pool_stop(ctx);
 	twheel_user_put(ctx->user);
 	free_most(ctx);

@@ -39,28 +39,28 @@
 #define TWHEEL_INDEX_BITS	32
 
 /* Timers that are looked at before a context's lock is let go of. */
-#define TWHEEL_LOOK_MOST	64
+#define TWHEEL_LOCK_BATCH	64
 
 /**
  * enum twheel_kind - how much memory a timer of a context has
- * @TWHEEL_PLAIN: struct twheel_user_timer
+ * @TWHEEL_BASIC: struct twheel_utimer
  * @TWHEEL_WITH_KEY: struct twheel_keyed_timer
- * @TWHEEL_RICH: struct twheel_rich_timer
- * @TWHEEL_WITH_WATCH: struct twheel_watched_timer
+ * @TWHEEL_EXTENDED: struct twheel_extended_timer
+ * @TWHEEL_WITH_WATCH: struct twheel_sock_timer
  * @TWHEEL_NR_KINDS: their number
  *
  * Each begins with the one before.
  */
 enum twheel_kind {
-	TWHEEL_PLAIN,
+	TWHEEL_BASIC,
 	TWHEEL_WITH_KEY,
-	TWHEEL_RICH,
+	TWHEEL_EXTENDED,
 	TWHEEL_WITH_WATCH,
 	TWHEEL_NR_KINDS,
 };
 
 /*
- * struct twheel_node::state: an enum twheel_user_state, whether the timer is in its
+ * struct twheel_node::state: an enum twheel_utimer_state, whether the timer is in its
  * context's keys, and for each of the lives before whether it ended with a delivery, the
  * last one first.
  */
@@ -89,7 +89,7 @@ struct twheel_touch_array;
  * @last_event:	the last of them, likewise
  * @postponed:	timers that postponed.c's worker is to look at, by @timer.node.link
  * @share:	what was taken of the context's share of the softirqs
- * @clocked:	timers on clocks that can jump, by twheel_rich_timer.clocked
+ * @clocked:	timers on clocks that can jump, by twheel_extended_timer.clocked
  * @closing:	the last close has come: nothing expires any more
  * @max_timers:	limit of this context; that of the module may be lower
  * @nr_timers:	timers in use
@@ -155,13 +155,13 @@ struct twheel_context {
 	u32				clock_jump;
 	struct work_struct		clock_work;
 	struct work_struct		postponed_work;
-	struct twheel_due		due;
+	struct twheel_watch_worker		due;
 	struct work_struct		destroy_work;
 	struct rcu_work			free_work;
 };
 
 /**
- * enum twheel_user_state - the life of a struct twheel_user_timer
+ * enum twheel_utimer_state - the life of a struct twheel_utimer
  * @TWHEEL_FREE: in no use: no handle names it
  * @TWHEEL_PENDING: armed. The engine may have taken it out of the wheel already:
  *	it expires when its callback gets the context's lock
@@ -175,7 +175,7 @@ struct twheel_context {
  * @TWHEEL_IN_ACTION: has expired, and its connection is being shut down or reset. The event
  *	comes when that is done
  */
-enum twheel_user_state {
+enum twheel_utimer_state {
 	TWHEEL_FREE,
 	TWHEEL_PENDING,
 	TWHEEL_POSTPONED,
@@ -209,7 +209,7 @@ static_assert(offsetof(struct twheel_expired, fired) == offsetof(struct twheel_n
 static_assert(sizeof(struct twheel_expired) <= offsetof(struct twheel_node, owner));
 
 /**
- * struct twheel_user_timer - a timer of a context
+ * struct twheel_utimer - a timer of a context
  * @timer:	the engine's part; its deadline is the timer's. @timer.node.state is
  *		explained above, @timer.node.generation the upper half of the
  *		handle that names the timer, or will name it when it is used next
@@ -217,7 +217,7 @@ static_assert(sizeof(struct twheel_expired) <= offsetof(struct twheel_node, owne
  * @expired:	in state %TWHEEL_EXPIRED
  * @user_data:	the program's
  */
-struct twheel_user_timer {
+struct twheel_utimer {
 	union {
 		struct twheel_timer	timer;
 		struct twheel_node	node;
@@ -233,7 +233,7 @@ struct twheel_user_timer {
  * @next:	the next timer of the same bucket of the context's keys
  */
 struct twheel_keyed_timer {
-	struct twheel_user_timer	ut;
+	struct twheel_utimer	ut;
 	u64				key;
 	struct twheel_keyed_timer	*next;
 };
@@ -251,11 +251,11 @@ enum twheel_after {
 	TWHEEL_AFTER_STOP,
 };
 
-/* A flag of struct twheel_rich_timer: added with an idle timeout or a lifetime. */
+/* A flag of struct twheel_extended_timer: added with an idle timeout or a lifetime. */
 #define TWHEEL_HAS_LIMITS	0x80
 
 /**
- * struct twheel_rich_timer - a timer with more than a deadline on CLOCK_MONOTONIC
+ * struct twheel_extended_timer - a timer with more than a deadline on CLOCK_MONOTONIC
  * @kt:		the timer; @kt.key only with @flags TWHEEL_KEYED
  * @deadline:	the deadline on @clock, in nanoseconds; or %TWHEEL_TIME_NONE
  * @period:	in nanoseconds, or 0
@@ -275,7 +275,7 @@ enum twheel_after {
  * @limit:	an enum twheel_limit: the one that the timer is armed for
  * @after:	an enum twheel_after
  */
-struct twheel_rich_timer {
+struct twheel_extended_timer {
 	struct twheel_keyed_timer	kt;
 	u64				deadline;
 	u64				period;
@@ -298,15 +298,15 @@ struct twheel_rich_timer {
 };
 
 /**
- * struct twheel_watched_timer - a timer that watches a connection
+ * struct twheel_sock_timer - a timer that watches a connection
  * @rt:		the timer
  * @watch:	the socket's side. In the table from the add until the timer ends or the worker
  *		decides that it has expired
  * @retry:	when to have the worker look again, in nanoseconds of CLOCK_MONOTONIC, as the
  *		socket was busy; or %TWHEEL_TIME_NONE
  */
-struct twheel_watched_timer {
-	struct twheel_rich_timer	rt;
+struct twheel_sock_timer {
+	struct twheel_extended_timer	rt;
 	struct twheel_watch		watch;
 	u64				retry;
 };
@@ -326,50 +326,50 @@ struct twheel_block {
 };
 
 /* The block that a timer is in. */
-static inline struct twheel_block *twheel_block_of(const struct twheel_user_timer *ut)
+static inline struct twheel_block *twheel_block_of(const struct twheel_utimer *ut)
 {
 	return (struct twheel_block *)((unsigned long)ut & ~(TWHEEL_BLOCK_BYTES - 1));
 }
 
-static inline enum twheel_user_state twheel_state_of(const struct twheel_user_timer *ut)
+static inline enum twheel_utimer_state twheel_state_of(const struct twheel_utimer *ut)
 {
 	return ut->node.state & TWHEEL_STATE_MASK;
 }
 
-static inline void twheel_set_state(struct twheel_user_timer *ut, enum twheel_user_state state)
+static inline void twheel_set_state(struct twheel_utimer *ut, enum twheel_utimer_state state)
 {
 	ut->node.state = (ut->node.state & ~TWHEEL_STATE_MASK) | state;
 }
 
-static inline enum twheel_kind twheel_kind_of(const struct twheel_user_timer *ut)
+static inline enum twheel_kind twheel_kind_of(const struct twheel_utimer *ut)
 {
 	return twheel_block_of(ut)->kind;
 }
 
-static inline struct twheel_keyed_timer *twheel_keyed(struct twheel_user_timer *ut)
+static inline struct twheel_keyed_timer *twheel_keyed(struct twheel_utimer *ut)
 {
 	return container_of(ut, struct twheel_keyed_timer, ut);
 }
 
-static inline struct twheel_rich_timer *twheel_rich(struct twheel_user_timer *ut)
+static inline struct twheel_extended_timer *twheel_extended(struct twheel_utimer *ut)
 {
-	return container_of(ut, struct twheel_rich_timer, kt.ut);
+	return container_of(ut, struct twheel_extended_timer, kt.ut);
 }
 
-static inline struct twheel_watched_timer *twheel_watched(struct twheel_user_timer *ut)
+static inline struct twheel_sock_timer *twheel_sock_timer_of(struct twheel_utimer *ut)
 {
-	return container_of(ut, struct twheel_watched_timer, rt.kt.ut);
+	return container_of(ut, struct twheel_sock_timer, rt.kt.ut);
 }
 
-/* Is it a struct twheel_rich_timer, or more? */
-static inline bool twheel_is_rich(const struct twheel_user_timer *ut)
+/* Is it a struct twheel_extended_timer, or more? */
+static inline bool twheel_is_extended(const struct twheel_utimer *ut)
 {
-	return twheel_kind_of(ut) >= TWHEEL_RICH;
+	return twheel_kind_of(ut) >= TWHEEL_EXTENDED;
 }
 
-static inline bool twheel_is_periodic(struct twheel_user_timer *ut)
+static inline bool twheel_is_periodic(struct twheel_utimer *ut)
 {
-	return twheel_is_rich(ut) && twheel_rich(ut)->period;
+	return twheel_is_extended(ut) && twheel_extended(ut)->period;
 }
 
 /**

@@ -51,22 +51,22 @@
  * The event of a timer has been delivered, and it is not in the list of events. A one-shot timer
  * ends here. A periodic one goes on.
  */
-static void delivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void delivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	struct twheel_rich_timer *rt = twheel_rich(ut);
+	struct twheel_extended_timer *rt = twheel_extended(ut);
 	u64 now;
 
 	ctx->stats.delivered++;
 	if (likely(!twheel_is_periodic(ut))) {
-		twheel_timer_release(ctx, ut, true);
+		twheel_utimer_free(ctx, ut, true);
 	} else if (rt->after == TWHEEL_AFTER_STOP) {
-		twheel_timer_release(ctx, ut, false);
+		twheel_utimer_free(ctx, ut, false);
 	} else {
 		if (rt->after == TWHEEL_AFTER_NEXT)
-			twheel_rich_next(rt);
+			twheel_extended_next_period(rt);
 		rt->after = TWHEEL_AFTER_NEXT;
 		now = ktime_get_ns();
-		twheel_arm_anew(ctx, ut, twheel_rich_expiry(ctx, rt, now), now);
+		twheel_utimer_arm_again(ctx, ut, twheel_extended_expiry(ctx, rt, now), now);
 	}
 }
 
@@ -75,15 +75,15 @@ static void delivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
  * if it is to be delivered later, and the timer to be put back into the list; false if it was
  * cancelled or re-armed while the delivery was tried.
  */
-static bool undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static bool undelivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	struct twheel_rich_timer *rt = twheel_rich(ut);
+	struct twheel_extended_timer *rt = twheel_extended(ut);
 
 	if (twheel_is_periodic(ut) && rt->after != TWHEEL_AFTER_NEXT) {
 		if (rt->after == TWHEEL_AFTER_STOP)
-			twheel_timer_release(ctx, ut, false);
+			twheel_utimer_free(ctx, ut, false);
 		else
-			twheel_user_arm(ut, twheel_rich_expiry(ctx, rt, ktime_get_ns()));
+			twheel_utimer_arm(ut, twheel_extended_expiry(ctx, rt, ktime_get_ns()));
 		rt->after = TWHEEL_AFTER_NEXT;
 		return false;
 	}
@@ -93,7 +93,7 @@ static bool undelivered(struct twheel_context *ctx, struct twheel_user_timer *ut
 /* Moves some of what waits into the ring. Returns how many: BATCH, if there may be more. */
 static unsigned int move_to_ring(struct twheel_context *ctx)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	struct twheel_event *event;
 	unsigned int moved = 0;
 
@@ -110,14 +110,14 @@ static unsigned int move_to_ring(struct twheel_context *ctx)
 }
 
 /**
- * twheel_events_queue - a timer has expired: add it to the events
+ * twheel_deliver_queue - a timer has expired: add it to the events
  * @ctx:	the context
  * @ut:		the timer, which is not armed
  * @fired:	when, in nanoseconds of its clock
  *
  * Context: process and softirq, with the context's lock held.
  */
-void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
+void twheel_deliver_queue(struct twheel_context *ctx, struct twheel_utimer *ut, u64 fired)
 {
 	twheel_events_append(ctx, ut, fired);
 	if (ctx->ring)
@@ -126,15 +126,15 @@ void twheel_events_queue(struct twheel_context *ctx, struct twheel_user_timer *u
 }
 
 /* A timer has come up, and is not armed any more: sees whether it has expired. */
-static void due(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+static void due(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires;
 
-	if (twheel_is_rich(ut)) {
-		expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+	if (twheel_is_extended(ut)) {
+		expires = twheel_extended_expiry(ctx, twheel_extended(ut), now);
 		if (expires > now) {
 			ctx->stats.deferrals++;
-			twheel_arm_anew(ctx, ut, expires, now);
+			twheel_utimer_arm_again(ctx, ut, expires, now);
 			return;
 		}
 		/* It may be due for another limit than it was armed for. */
@@ -143,20 +143,20 @@ static void due(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 no
 			twheel_kind_ops[twheel_kind_of(ut)]->due(ut);
 			return;
 		}
-		now = twheel_clock_read(twheel_rich(ut)->clock, now);
+		now = twheel_clock_read(twheel_extended(ut)->clock, now);
 	}
-	twheel_events_queue(ctx, ut, now);
+	twheel_deliver_queue(ctx, ut, now);
 }
 
 /**
- * twheel_user_expired - a timer of a context has come up
+ * twheel_utimer_expired - a timer of a context has come up
  * @timer:	the engine's part of it
  *
  * Context: softirq.
  */
-void twheel_user_expired(struct twheel_timer *timer)
+void twheel_utimer_expired(struct twheel_timer *timer)
 {
-	struct twheel_user_timer *ut = container_of(timer, struct twheel_user_timer, timer);
+	struct twheel_utimer *ut = container_of(timer, struct twheel_utimer, timer);
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 	u64 now;
 
@@ -164,7 +164,7 @@ void twheel_user_expired(struct twheel_timer *timer)
 	if (twheel_state_of(ut) != TWHEEL_PENDING || twheel_pending(timer) || ctx->closing)
 		goto out;
 	now = ktime_get_ns();
-	if (!twheel_is_rich(ut) || !twheel_postpone(ctx, twheel_rich(ut), now))
+	if (!twheel_is_extended(ut) || !twheel_postpone(ctx, twheel_extended(ut), now))
 		due(ctx, ut, now);
 out:
 	spin_unlock(&ctx->lock);
@@ -173,15 +173,15 @@ out:
 static void look_at_some(struct work_struct *work)
 {
 	struct twheel_context *ctx = container_of(work, struct twheel_context, postponed_work);
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	unsigned int i;
 	u64 now;
 
 	spin_lock_bh(&ctx->lock);
 	now = ktime_get_ns();
 	for (i = 0; i < POSTPONED && !ctx->closing && !list_empty(&ctx->postponed); i++) {
-		ut = list_first_entry(&ctx->postponed, struct twheel_user_timer, node.link);
-		twheel_postponed_take(ut);
+		ut = list_first_entry(&ctx->postponed, struct twheel_utimer, node.link);
+		twheel_postponed_remove(ut);
 		due(ctx, ut, now);
 	}
 	/* What comes later finds the list empty, or the work queued. */
@@ -214,7 +214,7 @@ static bool has_ring(const struct twheel_context *ctx)
 }
 
 /* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
-static void finish_delivery(struct twheel_context *ctx, struct twheel_user_timer **batch,
+static void finish_delivery(struct twheel_context *ctx, struct twheel_utimer **batch,
 			    const struct twheel_event *events, unsigned int done, unsigned int n)
 {
 	bool back = false;
@@ -236,10 +236,10 @@ static void finish_delivery(struct twheel_context *ctx, struct twheel_user_timer
 }
 
 /* Takes up to @most timers from the queue, and writes their events. */
-static unsigned int take(struct twheel_context *ctx, struct twheel_user_timer **batch,
+static unsigned int take(struct twheel_context *ctx, struct twheel_utimer **batch,
 			 struct twheel_event *events, unsigned int most)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	unsigned int n = 0;
 
 	spin_lock_bh(&ctx->lock);
@@ -270,7 +270,7 @@ static unsigned int copy(const struct twheel_event *events, unsigned int n, stru
  */
 static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
 {
-	struct twheel_user_timer *batch[BATCH];
+	struct twheel_utimer *batch[BATCH];
 	struct twheel_event events[BATCH];
 	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
 	unsigned int n, done;
@@ -303,7 +303,7 @@ static int lock_reader(struct twheel_context *ctx, bool nonblock)
 }
 
 /**
- * twheel_events_read - read(2) of a context
+ * twheel_deliver_read - read(2) of a context
  * @ctx:	the context
  * @to:		the buffer
  * @nonblock:	do not wait for an event
@@ -316,7 +316,7 @@ static int lock_reader(struct twheel_context *ctx, bool nonblock)
  * * %-EFAULT	- the buffer is bad; no event is lost
  * * %-ERESTARTSYS - a signal came
  */
-ssize_t twheel_events_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock)
+ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock)
 {
 	ssize_t ret;
 
@@ -369,14 +369,14 @@ static void flush(struct twheel_context *ctx)
 }
 
 /**
- * twheel_events_to_ring - from now on the events go to a ring
+ * twheel_deliver_to_ring - from now on the events go to a ring
  * @ctx:	the context, which has got one
  *
  * What has waited for a read() is moved there, and who waits in one is woken: it is over.
  *
  * Context: process; may sleep.
  */
-void twheel_events_to_ring(struct twheel_context *ctx)
+void twheel_deliver_to_ring(struct twheel_context *ctx)
 {
 	flush(ctx);
 	spin_lock_bh(&ctx->lock);
@@ -385,7 +385,7 @@ void twheel_events_to_ring(struct twheel_context *ctx)
 }
 
 /**
- * twheel_events_poll - poll(2) of a context
+ * twheel_deliver_poll - poll(2) of a context
  * @ctx:	the context
  * @file:	its file
  * @wait:	the poll table
@@ -393,7 +393,7 @@ void twheel_events_to_ring(struct twheel_context *ctx)
  * Context: process.
  * Return: EPOLLIN and EPOLLRDNORM while there is an event to read.
  */
-__poll_t twheel_events_poll(struct twheel_context *ctx, struct file *file, poll_table *wait)
+__poll_t twheel_deliver_poll(struct twheel_context *ctx, struct file *file, poll_table *wait)
 {
 	bool readable;
 

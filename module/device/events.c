@@ -14,16 +14,16 @@
 #include "pool.h"
 
 /* The timer of a number in the list of events. */
-static struct twheel_user_timer *timer_of(struct twheel_context *ctx, u32 index)
+static struct twheel_utimer *timer_of(struct twheel_context *ctx, u32 index)
 {
 	struct twheel_block *block = ctx->blocks[index >> TWHEEL_SLOT_BITS];
 
-	return twheel_block_timer(block, index & ((1 << TWHEEL_SLOT_BITS) - 1));
+	return twheel_block_utimer(block, index & ((1 << TWHEEL_SLOT_BITS) - 1));
 }
 
-static u32 index_of(const struct twheel_user_timer *ut)
+static u32 index_of(const struct twheel_utimer *ut)
 {
-	return twheel_timer_handle(ut);
+	return twheel_utimer_handle(ut);
 }
 
 static void set_nr_events(struct twheel_context *ctx, u64 nr)
@@ -34,7 +34,7 @@ static void set_nr_events(struct twheel_context *ctx, u64 nr)
 }
 
 /* Links an expired timer into the list of events, behind @prev, or first. */
-static void link_event(struct twheel_context *ctx, struct twheel_user_timer *ut, u32 prev)
+static void link_event(struct twheel_context *ctx, struct twheel_utimer *ut, u32 prev)
 {
 	u32 *link = prev == TWHEEL_NO_EVENT ? &ctx->first_event :
 					      &timer_of(ctx, prev)->expired.next;
@@ -50,7 +50,7 @@ static void link_event(struct twheel_context *ctx, struct twheel_user_timer *ut,
 	set_nr_events(ctx, ctx->nr_events + 1);
 }
 
-static void unlink_event(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void unlink_event(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	u32 prev = ut->expired.prev, next = ut->expired.next;
 
@@ -72,7 +72,7 @@ static void unlink_event(struct twheel_context *ctx, struct twheel_user_timer *u
  * Context: with the context's lock held.
  * Return: the timer that has expired; or NULL.
  */
-struct twheel_user_timer *twheel_events_first(struct twheel_context *ctx)
+struct twheel_utimer *twheel_events_first(struct twheel_context *ctx)
 {
 	return ctx->first_event == TWHEEL_NO_EVENT ? NULL : timer_of(ctx, ctx->first_event);
 }
@@ -85,7 +85,7 @@ struct twheel_user_timer *twheel_events_first(struct twheel_context *ctx)
  *
  * Context: process and softirq, with the context's lock held.
  */
-void twheel_events_append(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
+void twheel_events_append(struct twheel_context *ctx, struct twheel_utimer *ut, u64 fired)
 {
 	twheel_set_state(ut, TWHEEL_EXPIRED);
 	ut->expired.fired = fired;
@@ -100,7 +100,7 @@ void twheel_events_append(struct twheel_context *ctx, struct twheel_user_timer *
  *
  * Context: with the context's lock held.
  */
-void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer *ut)
+void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	unlink_event(ctx, ut);
 	/* The engine has to find that the timer is not armed. */
@@ -115,7 +115,7 @@ void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_user_timer 
  *
  * Context: process, with the context's lock held.
  */
-void twheel_events_put_back(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 fired)
+void twheel_events_put_back(struct twheel_context *ctx, struct twheel_utimer *ut, u64 fired)
 {
 	twheel_set_state(ut, TWHEEL_EXPIRED);
 	ut->expired.fired = fired;
@@ -131,19 +131,19 @@ void twheel_events_put_back(struct twheel_context *ctx, struct twheel_user_timer
  *
  * Context: with the context's lock held.
  */
-void twheel_event_fill(const struct twheel_context *ctx, struct twheel_user_timer *ut, u64 seq,
+void twheel_event_fill(const struct twheel_context *ctx, struct twheel_utimer *ut, u64 seq,
 		       struct twheel_event *event)
 {
 	if (ctx->event_keys && ut->node.state & TWHEEL_HASHED)
 		event->handle = twheel_keyed(ut)->key;
 	else
-		event->handle = twheel_timer_handle(ut);
+		event->handle = twheel_utimer_handle(ut);
 	event->user_data = ut->user_data;
 	event->deadline = ut->node.deadline;
 	event->fired = ut->expired.fired;
 	event->seq = seq;
 	event->overruns = 0;
 	event->reason = TWHEEL_LIMIT_DEADLINE;
-	if (twheel_is_rich(ut))
-		twheel_rich_fill(twheel_rich(ut), event);
+	if (twheel_is_extended(ut))
+		twheel_extended_fill_event(twheel_extended(ut), event);
 }

@@ -187,7 +187,7 @@ void twheel_keys_destroy(struct twheel_context *ctx)
  *
  * Context: with the context's lock held.
  */
-void twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key)
+void twheel_keys_insert(struct twheel_context *ctx, struct twheel_utimer *ut, u64 key)
 {
 	struct twheel_keyed_timer *kt = twheel_keyed(ut), **bucket;
 	struct twheel_keys *keys = &ctx->keys;
@@ -210,8 +210,8 @@ void twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut
  *
  * Context: with the context's lock held.
  */
-void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
-			 struct twheel_user_timer *ut)
+void twheel_keys_replace(struct twheel_context *ctx, struct twheel_utimer *old,
+			 struct twheel_utimer *ut)
 {
 	struct twheel_keyed_timer *kt = twheel_keyed(ut);
 
@@ -230,7 +230,7 @@ void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *o
  *
  * Context: with the context's lock held.
  */
-void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut)
+void twheel_keys_remove(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
 	*link_to(&ctx->keys, twheel_keyed(ut)) = twheel_keyed(ut)->next;
@@ -246,7 +246,7 @@ void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut
  * Context: with the context's lock held, which keeps the timer from being freed.
  * Return: the timer, in whatever state; or NULL.
  */
-struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key)
+struct twheel_utimer *twheel_keys_find(struct twheel_context *ctx, u64 key)
 {
 	struct twheel_keyed_timer *kt;
 

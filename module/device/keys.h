@@ -10,7 +10,7 @@
 
 struct twheel_context;
 struct twheel_keyed_timer;
-struct twheel_user_timer;
+struct twheel_utimer;
 
 /**
  * struct twheel_keys - the timers of a context that have a key; see keys.c
@@ -35,11 +35,11 @@ struct twheel_keys {
 bool twheel_keys_room(const struct twheel_context *ctx);
 int twheel_keys_grow(struct twheel_context *ctx);
 void twheel_keys_destroy(struct twheel_context *ctx);
-void twheel_keys_insert(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 key);
-void twheel_keys_replace(struct twheel_context *ctx, struct twheel_user_timer *old,
-			 struct twheel_user_timer *ut);
-void twheel_keys_remove(struct twheel_context *ctx, struct twheel_user_timer *ut);
-struct twheel_user_timer *twheel_keys_find(struct twheel_context *ctx, u64 key);
+void twheel_keys_insert(struct twheel_context *ctx, struct twheel_utimer *ut, u64 key);
+void twheel_keys_replace(struct twheel_context *ctx, struct twheel_utimer *old,
+			 struct twheel_utimer *ut);
+void twheel_keys_remove(struct twheel_context *ctx, struct twheel_utimer *ut);
+struct twheel_utimer *twheel_keys_find(struct twheel_context *ctx, u64 key);
 u64 twheel_keys_bytes(const struct twheel_context *ctx);
 
 #endif /* _TWHEEL_DEVICE_KEYS_H */

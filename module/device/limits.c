@@ -47,7 +47,7 @@ static u64 spread_by(u64 time, u64 spread)
  */
 u64 twheel_deadline(const struct twheel_op *op, u64 now)
 {
-	u64 time = twheel_plain_deadline(op, now);
+	u64 time = twheel_basic_deadline(op, now);
 
 	if (likely(!(op->spread | op->slack)))
 		return time;
@@ -56,7 +56,7 @@ u64 twheel_deadline(const struct twheel_op *op, u64 now)
 }
 
 /* A deadline, or the end of a lifetime, as an operation gives it. */
-static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *op, u64 now)
+static u64 new_time(const struct twheel_extended_timer *rt, const struct twheel_op *op, u64 now)
 {
 	u64 time = op->time;
 
@@ -67,7 +67,7 @@ static u64 new_time(const struct twheel_rich_timer *rt, const struct twheel_op *
 	return min_t(u64, spread_by(time, op->spread), TWHEEL_TIME_MAX);
 }
 
-static void set_deadline(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+static void set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
 			 const struct twheel_op *op, u64 now)
 {
 	u8 clock = rt->added_on;
@@ -75,13 +75,13 @@ static void set_deadline(struct twheel_context *ctx, struct twheel_rich_timer *r
 	/* As with timer_settime(): a relative time does not care for the clock being set. */
 	if (clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS))
 		clock = CLOCK_MONOTONIC;
-	twheel_clocks_set(ctx, rt, clock);
+	twheel_clock_set_deadline(ctx, rt, clock);
 	rt->deadline = new_time(rt, op, now);
 	rt->slack = op->slack;
 }
 
 /**
- * twheel_rich_init - give a timer what an add says
+ * twheel_extended_init - give a timer what an add says
  * @ctx:	the context
  * @rt:		the timer, which is not armed
  * @op:		the add; it has been checked
@@ -89,8 +89,8 @@ static void set_deadline(struct twheel_context *ctx, struct twheel_rich_timer *r
  *
  * Context: with the context's lock held.
  */
-void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now)
+void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			  const struct twheel_op *op, u64 now)
 {
 	rt->added_on = op->clock;
 	rt->flags = op->flags & (TWHEEL_KEYED | TWHEEL_TOUCHED | TWHEEL_WATCHED);
@@ -112,7 +112,7 @@ void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 }
 
 /* Activity is told with no time. */
-static int check_active(const struct twheel_rich_timer *rt, const struct twheel_op *op)
+static int check_active(const struct twheel_extended_timer *rt, const struct twheel_op *op)
 {
 	if (!rt->idle || op->limit != TWHEEL_LIMIT_IDLE)
 		return -EINVAL;
@@ -122,14 +122,14 @@ static int check_active(const struct twheel_rich_timer *rt, const struct twheel_
 }
 
 /* Would a timer have another limit without this one? */
-static bool has_other_limits(const struct twheel_rich_timer *rt, u32 limit)
+static bool has_other_limits(const struct twheel_extended_timer *rt, u32 limit)
 {
 	return (limit != TWHEEL_LIMIT_DEADLINE && rt->deadline != TWHEEL_TIME_NONE) ||
 	       (limit != TWHEEL_LIMIT_IDLE && rt->idle) ||
 	       (limit != TWHEEL_LIMIT_LIFETIME && rt->death != TWHEEL_TIME_NONE);
 }
 
-static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_op *op)
+static int check_rearm(const struct twheel_extended_timer *rt, const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ACTIVE)
 		return check_active(rt, op);
@@ -150,7 +150,7 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
 }
 
 /**
- * twheel_rich_rearm - give a timer what a re-arm says
+ * twheel_extended_rearm - give a timer what a re-arm says
  * @ctx:	the context
  * @rt:		the timer
  * @op:		the re-arm
@@ -159,8 +159,8 @@ static int check_rearm(const struct twheel_rich_timer *rt, const struct twheel_o
  * Context: with the context's lock held.
  * Return: 0; or -EINVAL if the timer has no such limit, or would have none.
  */
-int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now)
+int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			  const struct twheel_op *op, u64 now)
 {
 	int ret = check_rearm(rt, op);
 
@@ -183,13 +183,13 @@ int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	return 0;
 }
 
-static u64 last_activity(struct twheel_rich_timer *rt, u64 now)
+static u64 last_activity(struct twheel_extended_timer *rt, u64 now)
 {
 	return twheel_kind_ops[twheel_kind_of(&rt->kt.ut)]->last_activity(rt, now);
 }
 
 /**
- * twheel_rich_expiry - when is a timer due?
+ * twheel_extended_expiry - when is a timer due?
  * @ctx:	the context
  * @rt:		the timer. Its limit is set to the one that comes first
  * @now:	nanoseconds of CLOCK_MONOTONIC
@@ -197,7 +197,7 @@ static u64 last_activity(struct twheel_rich_timer *rt, u64 now)
  * Context: with the context's lock held.
  * Return: nanoseconds of CLOCK_MONOTONIC, as far as its clock's relation to that is now.
  */
-u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
+u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
 {
 	u64 first = TWHEEL_TIME_NONE, time;
 
@@ -222,19 +222,19 @@ u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 	}
 	/* No limit, but time for the worker to look again. */
 	if (rt->flags & TWHEEL_WATCHED)
-		first = min(first, twheel_watched(&rt->kt.ut)->retry);
+		first = min(first, twheel_sock_timer_of(&rt->kt.ut)->retry);
 	return first;
 }
 
 /**
- * twheel_rich_fill - write what only the event of such a timer tells
+ * twheel_extended_fill_event - write what only the event of such a timer tells
  * @rt:		the timer, which has expired. If it is periodic, the periods that have passed
  *		are counted
  * @event:	where to
  *
  * Context: with the context's lock held.
  */
-void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event)
+void twheel_extended_fill_event(struct twheel_extended_timer *rt, struct twheel_event *event)
 {
 	u64 now;
 
@@ -249,12 +249,12 @@ void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event)
 }
 
 /**
- * twheel_rich_next - go on to the first period that was not counted
+ * twheel_extended_next_period - go on to the first period that was not counted
  * @rt:		a periodic timer, whose periods have been counted
  *
  * Context: with the context's lock held.
  */
-void twheel_rich_next(struct twheel_rich_timer *rt)
+void twheel_extended_next_period(struct twheel_extended_timer *rt)
 {
 	/* Up to now, which is below 2^63, and one period. */
 	rt->deadline = later(rt->deadline + rt->missed * rt->period, rt->period);

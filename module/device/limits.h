@@ -10,23 +10,23 @@
 #include <uapi/linux/twheel.h>
 
 struct twheel_context;
-struct twheel_rich_timer;
+struct twheel_extended_timer;
 
 /* An absolute deadline, from an operation that has been checked; with no slack or spread. */
-static __always_inline u64 twheel_plain_deadline(const struct twheel_op *op, u64 now)
+static __always_inline u64 twheel_basic_deadline(const struct twheel_op *op, u64 now)
 {
 	u64 time = op->flags & TWHEEL_TIME_ABS ? op->time : op->time + now;
 
 	return min_t(u64, time, TWHEEL_TIME_MAX);
 }
 
-void twheel_rich_init(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now);
-int twheel_rich_rearm(struct twheel_context *ctx, struct twheel_rich_timer *rt,
-		      const struct twheel_op *op, u64 now);
-u64 twheel_rich_expiry(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
-void twheel_rich_fill(struct twheel_rich_timer *rt, struct twheel_event *event);
-void twheel_rich_next(struct twheel_rich_timer *rt);
+void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			  const struct twheel_op *op, u64 now);
+int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+			  const struct twheel_op *op, u64 now);
+u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now);
+void twheel_extended_fill_event(struct twheel_extended_timer *rt, struct twheel_event *event);
+void twheel_extended_next_period(struct twheel_extended_timer *rt);
 u64 twheel_deadline(const struct twheel_op *op, u64 now);
 
 #endif /* _TWHEEL_DEVICE_LIMITS_H */

@@ -25,10 +25,10 @@
 enum twheel_kind twheel_op_kind(const struct twheel_op *op)
 {
 	if (op->clock != CLOCK_MONOTONIC)
-		return TWHEEL_RICH;
+		return TWHEEL_EXTENDED;
 	if (op->period || op->idle || op->lifetime)
-		return op->flags & TWHEEL_WATCHED ? TWHEEL_WITH_WATCH : TWHEEL_RICH;
-	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_PLAIN;
+		return op->flags & TWHEEL_WATCHED ? TWHEEL_WITH_WATCH : TWHEEL_EXTENDED;
+	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_BASIC;
 }
 
 /* Checks what stands behind the first 40 bytes of an add. */
@@ -136,5 +136,5 @@ int twheel_op_prepare(struct twheel_context *ctx, const struct twheel_op *op)
 		return ret;
 	if (op->clock != CLOCK_MONOTONIC)
 		twheel_clocks_join(ctx);
-	return twheel_context_grow(ctx, twheel_op_kind(op), twheel_user_expired);
+	return twheel_context_grow(ctx, twheel_op_kind(op), twheel_utimer_expired);
 }

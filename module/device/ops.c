@@ -21,12 +21,12 @@
 #include "utimer.h"
 
 /* Finds the timer that an operation names. */
-static struct twheel_user_timer *find(struct twheel_context *ctx, u64 handle, u32 flags)
+static struct twheel_utimer *find(struct twheel_context *ctx, u64 handle, u32 flags)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (likely(!(flags & TWHEEL_BY_KEY)))
-		return twheel_timer_find(ctx, handle);
+		return twheel_utimer_lookup(ctx, handle);
 	ut = twheel_keys_find(ctx, handle);
 	if (!ut)
 		return ERR_PTR(-ENOENT);
@@ -49,36 +49,36 @@ static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
  * Adds a timer in place of another one that has its key: one of another kind, or one whose
  * event is being delivered.
  */
-static int replace(struct twheel_context *ctx, struct twheel_user_timer *old,
+static int replace(struct twheel_context *ctx, struct twheel_utimer *old,
 		   struct twheel_op *op, u64 now)
 {
 	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
 	int verdict = TWHEEL_WAS_ABSENT;
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	/* One more only as long as the other one is being delivered, or is with the worker. */
 	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
 		return -EAGAIN;
 	twheel_keys_replace(ctx, old, ut);
 	if (!ends)
-		verdict = twheel_user_cancel(ctx, old);
-	twheel_user_begin(ctx, ut, op, now);
+		verdict = twheel_utimer_cancel(ctx, old);
+	twheel_utimer_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return verdict;
 }
 
 /* Moves a timer that has the key, and is of the right kind. */
-static int move(struct twheel_context *ctx, struct twheel_user_timer *ut,
+static int move(struct twheel_context *ctx, struct twheel_utimer *ut,
 		struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING;
 
 	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
-		verdict = twheel_user_take_event_back(ctx, ut);
-	twheel_user_begin(ctx, ut, op, now);
+		verdict = twheel_utimer_revoke_event(ctx, ut);
+	twheel_utimer_begin(ctx, ut, op, now);
 	ctx->stats.rearms++;
 	return verdict;
 }
@@ -86,7 +86,7 @@ static int move(struct twheel_context *ctx, struct twheel_user_timer *ut,
 /* As add(), for a timer with a key. */
 static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
-	struct twheel_user_timer *old, *ut;
+	struct twheel_utimer *old, *ut;
 
 	old = twheel_keys_find(ctx, op->key);
 	if (old && (twheel_kind_of(old) != twheel_op_kind(op) ||
@@ -98,11 +98,11 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		return -ENOSPC;
 	if (!twheel_keys_room(ctx))
 		return -EAGAIN;
-	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
 		return -EAGAIN;
 	twheel_keys_insert(ctx, ut, op->key);
-	twheel_user_begin(ctx, ut, op, now);
+	twheel_utimer_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return TWHEEL_WAS_ABSENT;
 }
@@ -120,7 +120,7 @@ static void set_defaults(struct twheel_op *op)
 
 static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	int ret;
 
 	set_defaults(op);
@@ -136,10 +136,10 @@ static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u6
 		return add_keyed(ctx, op, now);
 	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, twheel_op_kind(op));
+	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
 		return -EAGAIN;
-	twheel_user_begin(ctx, ut, op, now);
+	twheel_utimer_begin(ctx, ut, op, now);
 	ctx->stats.adds++;
 	return 0;
 }
@@ -148,25 +148,25 @@ static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u6
 static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
 			       bool slim)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->clock != CLOCK_MONOTONIC ||
 		     op->time > TWHEEL_TIME_MAX || !is_slim(op, slim) ||
 		     twheel_timers_limited(ctx)))
 		return add_any(ctx, op, now);
-	ut = twheel_timer_take(ctx, TWHEEL_PLAIN);
+	ut = twheel_utimer_alloc(ctx, TWHEEL_BASIC);
 	if (unlikely(!ut))
 		return -EAGAIN;
 	ut->user_data = op->user_data;
 	op->handle = twheel_handle_of(ut, sizeof(*ut));
-	twheel_user_start(ut, twheel_plain_deadline(op, now));
+	twheel_utimer_start(ut, twheel_basic_deadline(op, now));
 	ctx->stats.adds++;
 	return 0;
 }
 
 static noinline int cancel_any(struct twheel_context *ctx, const struct twheel_op *op)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (op->flags & ~TWHEEL_BY_KEY)
 		return -EOPNOTSUPP;
@@ -175,26 +175,26 @@ static noinline int cancel_any(struct twheel_context *ctx, const struct twheel_o
 	ut = find(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
-	return twheel_user_cancel(ctx, ut);
+	return twheel_utimer_cancel(ctx, ut);
 }
 
 /* What is asked for most: a pending timer is cancelled. */
 static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
 				  bool slim)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (unlikely(op->flags | op->time | op->user_data | op->clock || !is_slim(op, slim)))
 		return cancel_any(ctx, op);
 	ut = twheel_timer_pending(ctx, op->handle);
-	return likely(ut) ? twheel_user_cancel_pending(ctx, ut) : cancel_any(ctx, op);
+	return likely(ut) ? twheel_utimer_cancel_pending(ctx, ut) : cancel_any(ctx, op);
 }
 
 /* Has a timer that is being delivered armed anew when that is over. */
-static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
+static int rearm_later(struct twheel_context *ctx, struct twheel_extended_timer *rt,
 		       const struct twheel_op *op, u64 now)
 {
-	int ret = twheel_rich_rearm(ctx, rt, op, now);
+	int ret = twheel_extended_rearm(ctx, rt, op, now);
 
 	if (ret)
 		return ret;
@@ -204,20 +204,20 @@ static int rearm_later(struct twheel_context *ctx, struct twheel_rich_timer *rt,
 }
 
 /* Arms a timer for the first of its limits. If it is with the worker, that will do so. */
-static void rearm_rich(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 now)
+static void rearm_rich(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
-	u64 expires = twheel_rich_expiry(ctx, twheel_rich(ut), now);
+	u64 expires = twheel_extended_expiry(ctx, twheel_extended(ut), now);
 
 	if (twheel_state_of(ut) == TWHEEL_WITH_WORKER)
 		ut->node.deadline = expires;
 	else
-		twheel_user_arm(ut, expires);
+		twheel_utimer_arm(ut, expires);
 }
 
 static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING, ret;
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	ret = twheel_op_check_rearm(op);
 	if (ret)
@@ -226,22 +226,22 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
-		return rearm_later(ctx, twheel_rich(ut), op, now);
+		return rearm_later(ctx, twheel_extended(ut), op, now);
 	/* It watches no more. */
-	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_watched(ut)->watch.sk)
+	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_sock_timer_of(ut)->watch.sk)
 		return -ENOTCONN;
-	if (twheel_is_rich(ut))
-		ret = twheel_rich_rearm(ctx, twheel_rich(ut), op, now);
+	if (twheel_is_extended(ut))
+		ret = twheel_extended_rearm(ctx, twheel_extended(ut), op, now);
 	else if (op->flags & TWHEEL_ACTIVE || op->limit || op->time == TWHEEL_TIME_NONE)
 		ret = -EINVAL;
 	if (ret)
 		return ret;
 	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
-		verdict = twheel_user_take_event_back(ctx, ut);
-	if (twheel_is_rich(ut))
+		verdict = twheel_utimer_revoke_event(ctx, ut);
+	if (twheel_is_extended(ut))
 		rearm_rich(ctx, ut, now);
 	else
-		twheel_user_arm(ut, twheel_deadline(op, now));
+		twheel_utimer_arm(ut, twheel_deadline(op, now));
 	ctx->stats.rearms++;
 	return verdict;
 }
@@ -250,15 +250,15 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 static __always_inline int rearm(struct twheel_context *ctx, const struct twheel_op *op,
 				 u64 now, bool slim)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->time > TWHEEL_TIME_MAX ||
 		     op->user_data | op->clock || !is_slim(op, slim)))
 		return rearm_any(ctx, op, now);
 	ut = twheel_timer_pending(ctx, op->handle);
-	if (unlikely(!ut || twheel_is_rich(ut)))
+	if (unlikely(!ut || twheel_is_extended(ut)))
 		return rearm_any(ctx, op, now);
-	twheel_rearm_bhoff(&ut->timer, twheel_plain_deadline(op, now));
+	twheel_rearm_bhoff(&ut->timer, twheel_basic_deadline(op, now));
 	ctx->stats.rearms++;
 	return TWHEEL_WAS_PENDING;
 }
@@ -290,7 +290,7 @@ static noinline int run_unlocked(struct twheel_context *ctx, struct twheel_op *o
 
 	if (op->flags & TWHEEL_WATCHED) {
 		spin_unlock_bh(&ctx->lock);
-		ret = twheel_watched_add(ctx, op);
+		ret = twheel_sock_timer_add(ctx, op);
 		spin_lock_bh(&ctx->lock);
 		return ret;
 	}
@@ -325,7 +325,7 @@ static __always_inline unsigned int run_all(struct twheel_context *ctx, struct t
 }
 
 /**
- * twheel_user_run - do an array of operations
+ * twheel_ops_run - do an array of operations
  * @ctx:	the context
  * @ops:	the operations, their results 0. These are set, and the handles of adds
  * @nr:		their number: few, as the context is locked meanwhile
@@ -335,8 +335,8 @@ static __always_inline unsigned int run_all(struct twheel_context *ctx, struct t
  * Context: process; may sleep.
  * Return: how many have been done.
  */
-unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			     bool stop, bool slim)
+unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			    bool stop, bool slim)
 {
 	if (slim)
 		return run_all(ctx, ops, nr, stop, true);
@@ -344,7 +344,7 @@ unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, 
 }
 
 /* Has the timer not expired? */
-static bool is_pending(const struct twheel_user_timer *ut)
+static bool is_pending(const struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
 	case TWHEEL_PENDING:
@@ -357,19 +357,19 @@ static bool is_pending(const struct twheel_user_timer *ut)
 }
 
 /**
- * twheel_user_describe - tell what there is to know of a timer
- * @ut:		the timer, as twheel_timer_find() gives it
+ * twheel_utimer_describe - tell what there is to know of a timer
+ * @ut:		the timer, as twheel_utimer_lookup() gives it
  * @query:	is filled in
  *
  * Context: with the context's lock held.
  */
-void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query)
+void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query *query)
 {
-	const struct twheel_rich_timer *rt = twheel_rich(ut);
+	const struct twheel_extended_timer *rt = twheel_extended(ut);
 	u64 now = ktime_get_ns();
 
 	*query = (struct twheel_timer_query) {
-		.handle		= twheel_timer_handle(ut),
+		.handle		= twheel_utimer_handle(ut),
 		.deadline	= ut->node.deadline,
 		.user_data	= ut->user_data,
 		.state		= is_pending(ut) ? TWHEEL_STATE_PENDING : TWHEEL_STATE_EXPIRED,
@@ -380,8 +380,8 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 		query->key = twheel_keyed(ut)->key;
 	}
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH)
-		query->flags |= twheel_watched(ut)->watch.flags & TWHEEL_WATCH_FLAGS;
-	if (twheel_is_rich(ut)) {
+		query->flags |= twheel_sock_timer_of(ut)->watch.flags & TWHEEL_WATCH_FLAGS;
+	if (twheel_is_extended(ut)) {
 		query->period = rt->period;
 		query->clock = rt->clock;
 		query->limit = rt->limit;
@@ -394,23 +394,23 @@ void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_quer
 }
 
 /**
- * twheel_user_query - tell a timer's state
+ * twheel_ops_query - tell a timer's state
  * @ctx:	the context
  * @query:	in: the handle and flags; out: the rest
  *
  * Context: process.
  * Return: 0, -ENOENT, -EALREADY or -EOPNOTSUPP.
  */
-int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query)
+int twheel_ops_query(struct twheel_context *ctx, struct twheel_timer_query *query)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (query->flags & ~TWHEEL_BY_KEY)
 		return -EOPNOTSUPP;
 	spin_lock_bh(&ctx->lock);
 	ut = find(ctx, query->handle, query->flags);
 	if (!IS_ERR(ut))
-		twheel_user_describe(ut, query);
+		twheel_utimer_describe(ut, query);
 	spin_unlock_bh(&ctx->lock);
 	return PTR_ERR_OR_ZERO(ut);
 }

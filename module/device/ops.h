@@ -10,11 +10,11 @@
 struct twheel_context;
 struct twheel_op;
 struct twheel_timer_query;
-struct twheel_user_timer;
+struct twheel_utimer;
 
-unsigned int twheel_user_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			     bool stop, bool slim);
-int twheel_user_query(struct twheel_context *ctx, struct twheel_timer_query *query);
-void twheel_user_describe(struct twheel_user_timer *ut, struct twheel_timer_query *query);
+unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
+			    bool stop, bool slim);
+int twheel_ops_query(struct twheel_context *ctx, struct twheel_timer_query *query);
+void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query *query);
 
 #endif /* _TWHEEL_DEVICE_OPS_H */

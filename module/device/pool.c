@@ -38,10 +38,10 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
 #define MOST		(1U << TWHEEL_SLOT_BITS)
 #define KIND(type)	{ sizeof(type), FIT(type) < MOST ? FIT(type) : MOST }
-	[TWHEEL_PLAIN]		= KIND(struct twheel_user_timer),
+	[TWHEEL_BASIC]		= KIND(struct twheel_utimer),
 	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
-	[TWHEEL_RICH]		= KIND(struct twheel_rich_timer),
-	[TWHEEL_WITH_WATCH]	= KIND(struct twheel_watched_timer),
+	[TWHEEL_EXTENDED]		= KIND(struct twheel_extended_timer),
+	[TWHEEL_WITH_WATCH]	= KIND(struct twheel_sock_timer),
 #undef KIND
 #undef MOST
 #undef FIT
@@ -56,11 +56,11 @@ static void block_free(struct twheel_block *block)
 
 static void block_stop(struct twheel_block *block)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	unsigned int i;
 
 	for (i = 0; i < twheel_layouts[block->kind].nr; i++) {
-		ut = twheel_block_timer(block, i);
+		ut = twheel_block_utimer(block, i);
 		/* These are not armed, and where that would show there is something else. */
 		if (twheel_state_of(ut) == TWHEEL_EXPIRED ||
 		    twheel_state_of(ut) == TWHEEL_POSTPONED)
@@ -127,7 +127,7 @@ static int reserve(enum twheel_kind kind)
 static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel_kind kind,
 					 void (*expired)(struct twheel_timer *timer))
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	struct twheel_block *block;
 	struct page *pages;
 	unsigned int i;
@@ -146,11 +146,11 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	block->number = ctx->nr_blocks;
 	block->kind = kind;
 	for (i = 0; i < twheel_layouts[kind].nr; i++) {
-		ut = twheel_block_timer(block, i);
+		ut = twheel_block_utimer(block, i);
 		twheel_timer_init(&ut->timer, expired);
 		ut->node.generation = twheel_inject_generation();
-		if (kind >= TWHEEL_RICH)
-			INIT_LIST_HEAD(&twheel_rich(ut)->clocked);
+		if (kind >= TWHEEL_EXTENDED)
+			INIT_LIST_HEAD(&twheel_extended(ut)->clocked);
 	}
 	return block;
 }
@@ -161,11 +161,11 @@ static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 	unsigned int i, nr = twheel_layouts[block->kind].nr;
 
 	for (i = 0; i < nr - 1; i++)
-		twheel_block_timer(block, i)->node.next = &twheel_block_timer(block, i + 1)->node;
+		twheel_block_utimer(block, i)->node.next = &twheel_block_utimer(block, i + 1)->node;
 	spin_lock_bh(&ctx->lock);
 	ctx->blocks[ctx->nr_blocks++] = block;
-	twheel_block_timer(block, nr - 1)->node.next = ctx->free[block->kind];
-	ctx->free[block->kind] = &twheel_block_timer(block, 0)->node;
+	twheel_block_utimer(block, nr - 1)->node.next = ctx->free[block->kind];
+	ctx->free[block->kind] = &twheel_block_utimer(block, 0)->node;
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -240,38 +240,38 @@ out:
 }
 
 /**
- * twheel_timer_unlink - take a timer out of what only timers that are not plain are in
+ * twheel_utimer_unlink - take a timer out of what only timers that are not plain are in
  * @ctx:	the context
  * @ut:		the timer
  *
  * Context: with the context's lock held.
  */
-void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut)
+void twheel_utimer_unlink(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	enum twheel_kind kind = twheel_kind_of(ut);
 
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
-	if (kind >= TWHEEL_RICH)
-		list_del_init(&twheel_rich(ut)->clocked);
+	if (kind >= TWHEEL_EXTENDED)
+		list_del_init(&twheel_extended(ut)->clocked);
 	if (twheel_kind_ops[kind])
 		twheel_kind_ops[kind]->unlink(ut);
 }
 
 /**
- * twheel_timer_handle - what names a timer
+ * twheel_utimer_handle - what names a timer
  * @ut:		the timer
  *
  * Context: any; the handle changes when the timer is released.
  * Return: the handle.
  */
-u64 twheel_timer_handle(const struct twheel_user_timer *ut)
+u64 twheel_utimer_handle(const struct twheel_utimer *ut)
 {
 	return twheel_handle_of(ut, twheel_layouts[twheel_kind_of(ut)].size);
 }
 
 /* What has become of an earlier life of a timer. */
-static int history_of(const struct twheel_user_timer *ut, u32 generation)
+static int history_of(const struct twheel_utimer *ut, u32 generation)
 {
 	u32 back = ut->node.generation - generation;
 
@@ -282,7 +282,7 @@ static int history_of(const struct twheel_user_timer *ut, u32 generation)
 }
 
 /* Would a handle find the timer? If not, why? */
-static int presence(struct twheel_user_timer *ut)
+static int presence(struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
 	case TWHEEL_FREE:
@@ -297,11 +297,11 @@ static int presence(struct twheel_user_timer *ut)
 	default:
 		return 0;
 	}
-	return twheel_rich(ut)->after == TWHEEL_AFTER_STOP ? -ENOENT : 0;
+	return twheel_extended(ut)->after == TWHEEL_AFTER_STOP ? -ENOENT : 0;
 }
 
 /**
- * twheel_timer_find - look up a handle
+ * twheel_utimer_lookup - look up a handle
  * @ctx:	the context
  * @handle:	any number
  *
@@ -311,9 +311,9 @@ static int presence(struct twheel_user_timer *ut)
  * * %-ENOENT	- the handle names none
  * * %-EALREADY	- its event has been delivered, or is about to be
  */
-struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle)
+struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handle)
 {
-	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
+	struct twheel_utimer *ut = twheel_utimer_at(ctx, handle);
 	u32 generation = handle >> TWHEEL_INDEX_BITS;
 	int ret;
 
@@ -329,21 +329,21 @@ struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 hand
 }
 
 /**
- * twheel_timer_next - go through the timers of a context
+ * twheel_utimer_next - go through the timers of a context
  * @ctx:	the context
  * @cursor:	where to begin; is set to where to go on. 0 is the beginning
- * @looks:	how many may be looked at before the lock is let go of: %TWHEEL_LOOK_MOST when it
+ * @looks:	how many may be looked at before the lock is let go of: %TWHEEL_LOCK_BATCH when it
  *		has just been taken. Counts down
  *
  * Context: with the context's lock held.
- * Return: a timer as twheel_timer_find() would give it; NULL if none was found in one block,
+ * Return: a timer as twheel_utimer_lookup() would give it; NULL if none was found in one block,
  * or before @looks were used up; an error pointer with -ENOENT at the end.
  */
-struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
-					    unsigned int *looks)
+struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor,
+					 unsigned int *looks)
 {
 	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 	struct twheel_block *block;
 	u32 nr;
 
@@ -353,7 +353,7 @@ struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cur
 	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
 	nr = twheel_layouts[block->kind].nr;
 	for (; i < nr && *looks; i++, --*looks) {
-		ut = twheel_block_timer(block, array_index_nospec(i, nr));
+		ut = twheel_block_utimer(block, array_index_nospec(i, nr));
 		if (!presence(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
 			--*looks;

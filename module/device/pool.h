@@ -25,10 +25,10 @@
  * @unlink:	it ends
  */
 struct twheel_kind_ops {
-	u64	(*last_activity)(struct twheel_rich_timer *rt, u64 now);
-	void	(*due)(struct twheel_user_timer *ut);
-	bool	(*take_back)(struct twheel_user_timer *ut);
-	void	(*unlink)(struct twheel_user_timer *ut);
+	u64	(*last_activity)(struct twheel_extended_timer *rt, u64 now);
+	void	(*due)(struct twheel_utimer *ut);
+	bool	(*take_back)(struct twheel_utimer *ut);
+	void	(*unlink)(struct twheel_utimer *ut);
 };
 
 /* By kind; NULL if it does as all do. Constant when there are contexts. */
@@ -54,23 +54,23 @@ int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
 			void (*expired)(struct twheel_timer *timer));
 void twheel_pool_stop(struct twheel_context *ctx);
 void twheel_pool_free(struct twheel_context *ctx, bool with_watch);
-void twheel_timer_unlink(struct twheel_context *ctx, struct twheel_user_timer *ut);
-struct twheel_user_timer *twheel_timer_find(struct twheel_context *ctx, u64 handle);
-struct twheel_user_timer *twheel_timer_next(struct twheel_context *ctx, u64 *cursor,
-					    unsigned int *looks);
-u64 twheel_timer_handle(const struct twheel_user_timer *ut);
+void twheel_utimer_unlink(struct twheel_context *ctx, struct twheel_utimer *ut);
+struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handle);
+struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor,
+					 unsigned int *looks);
+u64 twheel_utimer_handle(const struct twheel_utimer *ut);
 
 /* The timer at @i of a block, which is in range. */
-static __always_inline struct twheel_user_timer *twheel_block_timer(struct twheel_block *block,
-								    unsigned int i)
+static __always_inline struct twheel_utimer *twheel_block_utimer(struct twheel_block *block,
+								 unsigned int i)
 {
-	return (struct twheel_user_timer *)(block->timers +
-					    i * twheel_layouts[block->kind].size);
+	return (struct twheel_utimer *)(block->timers +
+					i * twheel_layouts[block->kind].size);
 }
 
 /* The timer of the number in the lower half of a handle, or NULL. */
-static __always_inline struct twheel_user_timer *twheel_timer_at(struct twheel_context *ctx,
-								 u32 index)
+static __always_inline struct twheel_utimer *twheel_utimer_at(struct twheel_context *ctx,
+							      u32 index)
 {
 	u32 number = index >> TWHEEL_SLOT_BITS, i = index & ((1 << TWHEEL_SLOT_BITS) - 1), nr;
 	struct twheel_block *block;
@@ -81,7 +81,7 @@ static __always_inline struct twheel_user_timer *twheel_timer_at(struct twheel_c
 	nr = twheel_layouts[block->kind].nr;
 	if (unlikely(i >= nr))
 		return NULL;
-	return twheel_block_timer(block, array_index_nospec(i, nr));
+	return twheel_block_utimer(block, array_index_nospec(i, nr));
 }
 
 /**
@@ -90,12 +90,12 @@ static __always_inline struct twheel_user_timer *twheel_timer_at(struct twheel_c
  * @handle:	any number
  *
  * Context: with the context's lock held.
- * Return: the timer, or NULL if there is another answer: ask twheel_timer_find().
+ * Return: the timer, or NULL if there is another answer: ask twheel_utimer_lookup().
  */
-static __always_inline struct twheel_user_timer *
+static __always_inline struct twheel_utimer *
 twheel_timer_pending(struct twheel_context *ctx, u64 handle)
 {
-	struct twheel_user_timer *ut = twheel_timer_at(ctx, handle);
+	struct twheel_utimer *ut = twheel_utimer_at(ctx, handle);
 
 	lockdep_assert_held(&ctx->lock);
 	if (unlikely(!ut || ut->node.generation != handle >> TWHEEL_INDEX_BITS ||
@@ -105,7 +105,7 @@ twheel_timer_pending(struct twheel_context *ctx, u64 handle)
 }
 
 /* What names a timer of @size bytes. Where that is a constant, it is no division. */
-static __always_inline u64 twheel_handle_of(const struct twheel_user_timer *ut, u32 size)
+static __always_inline u64 twheel_handle_of(const struct twheel_utimer *ut, u32 size)
 {
 	const struct twheel_block *block = twheel_block_of(ut);
 	u32 i = (u32)((const u8 *)ut - block->timers) / size;
@@ -140,16 +140,16 @@ static __always_inline bool twheel_timers_limited(const struct twheel_context *c
 }
 
 /**
- * twheel_timer_take - get a timer that no handle names yet
+ * twheel_utimer_alloc - get a timer that no handle names yet
  * @ctx:	the context
  * @kind:	which kind
  *
  * Context: with the context's lock held.
- * Return: the timer, to be armed or to be given to twheel_timer_release(); NULL if
+ * Return: the timer, to be armed or to be given to twheel_utimer_free(); NULL if
  * twheel_context_grow() must be called first.
  */
-static __always_inline struct twheel_user_timer *
-twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
+static __always_inline struct twheel_utimer *
+twheel_utimer_alloc(struct twheel_context *ctx, enum twheel_kind kind)
 {
 	struct twheel_node *node = ctx->free[kind];
 
@@ -158,19 +158,19 @@ twheel_timer_take(struct twheel_context *ctx, enum twheel_kind kind)
 		return NULL;
 	ctx->free[kind] = node->next;
 	ctx->nr_timers++;
-	return container_of(node, struct twheel_user_timer, node);
+	return container_of(node, struct twheel_utimer, node);
 }
 
 /* Adds a timer to those that are not in use. */
-static __always_inline void twheel_timer_put(struct twheel_context *ctx,
-					     struct twheel_user_timer *ut, enum twheel_kind kind)
+static __always_inline void twheel_utimer_put(struct twheel_context *ctx,
+					      struct twheel_utimer *ut, enum twheel_kind kind)
 {
 	ut->node.next = ctx->free[kind];
 	ctx->free[kind] = &ut->node;
 }
 
 /**
- * twheel_timer_release - free a timer
+ * twheel_utimer_free - free a timer
  * @ctx:	the context
  * @ut:		a timer that is neither armed nor in the list of events
  * @delivered:	its event has been delivered
@@ -179,21 +179,21 @@ static __always_inline void twheel_timer_put(struct twheel_context *ctx,
  *
  * Context: with the context's lock held.
  */
-static __always_inline void twheel_timer_release(struct twheel_context *ctx,
-						 struct twheel_user_timer *ut, bool delivered)
+static __always_inline void twheel_utimer_free(struct twheel_context *ctx,
+					       struct twheel_utimer *ut, bool delivered)
 {
 	enum twheel_kind kind = twheel_kind_of(ut);
 	unsigned int history;
 
 	lockdep_assert_held(&ctx->lock);
-	if (unlikely(kind != TWHEEL_PLAIN))
-		twheel_timer_unlink(ctx, ut);
+	if (unlikely(kind != TWHEEL_BASIC))
+		twheel_utimer_unlink(ctx, ut);
 	history = ut->node.state >> TWHEEL_HISTORY_SHIFT << 1 | delivered;
 	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
 	ctx->nr_timers--;
 	/* When the generation has wrapped, the timer is never used again. */
 	if (likely(++ut->node.generation))
-		twheel_timer_put(ctx, ut, kind);
+		twheel_utimer_put(ctx, ut, kind);
 }
 
 #endif /* _TWHEEL_DEVICE_POOL_H */

@@ -19,7 +19,7 @@
 #include "postponed.h"
 #include "utimer.h"
 
-static void postpone(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void postpone(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	ctx->stats.postponed++;
 	twheel_set_state(ut, TWHEEL_POSTPONED);
@@ -38,7 +38,7 @@ static void postpone(struct twheel_context *ctx, struct twheel_user_timer *ut)
  * Return: whether it was postponed, as it might have to be armed anew, and nothing is left of the
  * context's share.
  */
-bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
+bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
 {
 	if (!(rt->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED)) ||
 	    twheel_share_left(&ctx->share, now))
@@ -48,7 +48,7 @@ bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u
 }
 
 /**
- * twheel_arm_anew - arm a timer of the kernel's own accord
+ * twheel_utimer_arm_again - arm a timer of the kernel's own accord
  * @ctx:	the context
  * @ut:		the timer, armed or not; not in the list of events
  * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
@@ -59,8 +59,8 @@ bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u
  *
  * Context: process and softirq, with the context's lock held.
  */
-void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
-		     u64 now)
+void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *ut, u64 expires,
+			     u64 now)
 {
 	struct mem_cgroup *other;
 
@@ -72,7 +72,7 @@ void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u
 		twheel_share_take(&ctx->share, now);
 	}
 	other = twheel_payer_begin(ctx->payer);
-	twheel_user_arm(ut, expires);
+	twheel_utimer_arm(ut, expires);
 	twheel_payer_end(other);
 }
 

@@ -9,13 +9,13 @@
 #include <linux/workqueue.h>
 
 struct twheel_context;
-struct twheel_rich_timer;
-struct twheel_user_timer;
+struct twheel_extended_timer;
+struct twheel_utimer;
 
 void twheel_postponed_create(struct twheel_context *ctx, work_func_t work);
 void twheel_postponed_leave(struct twheel_context *ctx);
-bool twheel_postpone(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
-void twheel_arm_anew(struct twheel_context *ctx, struct twheel_user_timer *ut, u64 expires,
-		     u64 now);
+bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now);
+void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *ut, u64 expires,
+			     u64 now);
 
 #endif /* _TWHEEL_DEVICE_POSTPONED_H */

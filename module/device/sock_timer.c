@@ -49,33 +49,33 @@ static DEFINE_MUTEX(join_lock);
 /* Contexts with watches. */
 static unsigned int nr_joined;
 
-static struct twheel_watched_timer *watched_of(struct twheel_watch *watch)
+static struct twheel_sock_timer *watched_of(struct twheel_watch *watch)
 {
-	return container_of(watch, struct twheel_watched_timer, watch);
+	return container_of(watch, struct twheel_sock_timer, watch);
 }
 
 /* Has a timer watch nothing any more. */
-static void unlink(struct twheel_user_timer *ut)
+static void unlink(struct twheel_utimer *ut)
 {
-	struct twheel_watch *watch = &twheel_watched(ut)->watch;
+	struct twheel_watch *watch = &twheel_sock_timer_of(ut)->watch;
 
 	if (watch->sk)
 		sock_put(twheel_watch_remove(&kind, watch));
 }
 
 /* When was the connection last active? */
-static u64 last_activity(struct twheel_rich_timer *rt, u64 now)
+static u64 last_activity(struct twheel_extended_timer *rt, u64 now)
 {
-	const struct twheel_watch *watch = &twheel_watched(&rt->kt.ut)->watch;
+	const struct twheel_watch *watch = &twheel_sock_timer_of(&rt->kt.ut)->watch;
 
-	return twheel_watch_active(watch->sk, watch->flags, now);
+	return twheel_last_activity(watch->sk, watch->flags, now);
 }
 
 /* Has the worker look at a timer that is pending, but not on the wheel any more. */
-static void due(struct twheel_user_timer *ut)
+static void due(struct twheel_utimer *ut)
 {
 	twheel_set_state(ut, TWHEEL_WITH_WORKER);
-	twheel_watch_due(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch);
+	twheel_watch_enqueue(&twheel_block_of(ut)->ctx->due, &twheel_sock_timer_of(ut)->watch);
 }
 
 /*
@@ -83,9 +83,9 @@ static void due(struct twheel_user_timer *ut)
  * taken back, if another one has replaced it. Returns true if it can be freed; false if the worker
  * will do so, as it just looks at it.
  */
-static bool take_back(struct twheel_user_timer *ut)
+static bool take_back(struct twheel_utimer *ut)
 {
-	if (twheel_watch_take_back(&twheel_block_of(ut)->ctx->due, &twheel_watched(ut)->watch))
+	if (twheel_watch_unqueue(&twheel_block_of(ut)->ctx->due, &twheel_sock_timer_of(ut)->watch))
 		return true;
 	/* The socket can get another timer at once. */
 	unlink(ut);
@@ -93,23 +93,23 @@ static bool take_back(struct twheel_user_timer *ut)
 }
 
 /* Ends a timer whose connection is over. */
-static void end(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void end(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	twheel_timer_release(ctx, ut, false);
+	twheel_utimer_free(ctx, ut, false);
 	ctx->stats.ended++;
 }
 
 /* Looks at a timer whose socket is locked, and open. Returns whether it has expired. */
-static bool decide(struct twheel_context *ctx, struct twheel_watched_timer *wt)
+static bool decide(struct twheel_context *ctx, struct twheel_sock_timer *wt)
 {
-	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	struct twheel_utimer *ut = &wt->rt.kt.ut;
 	u64 now = ktime_get_ns(), expires;
 
 	wt->retry = TWHEEL_TIME_NONE;
-	expires = twheel_rich_expiry(ctx, &wt->rt, now);
+	expires = twheel_extended_expiry(ctx, &wt->rt, now);
 	if (expires > now) {
 		ctx->stats.deferrals++;
-		twheel_arm_anew(ctx, ut, expires, now);
+		twheel_utimer_arm_again(ctx, ut, expires, now);
 		return false;
 	}
 	ut->node.deadline = expires;
@@ -118,27 +118,27 @@ static bool decide(struct twheel_context *ctx, struct twheel_watched_timer *wt)
 	return true;
 }
 
-static bool judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
+static bool judge(struct twheel_watch *watch, enum twheel_sk_status finding)
 {
-	struct twheel_watched_timer *wt = watched_of(watch);
-	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	struct twheel_sock_timer *wt = watched_of(watch);
+	struct twheel_utimer *ut = &wt->rt.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 	bool expired = false;
 	u64 now;
 
 	spin_lock_bh(&ctx->lock);
-	twheel_watch_judged(&ctx->due, watch);
-	if (finding != TWHEEL_FOUND_BUSY)
-		twheel_watch_set_looks(watch, 0);
+	twheel_watch_put_back(&ctx->due, watch);
+	if (finding != TWHEEL_SK_BUSY)
+		twheel_watch_set_busy_count(watch, 0);
 	/* After the last close() nothing is decided any more. */
 	if (wt->rt.after == TWHEEL_AFTER_STOP || ctx->closing) {
-		twheel_timer_release(ctx, ut, false);
-	} else if (finding == TWHEEL_FOUND_OVER) {
+		twheel_utimer_free(ctx, ut, false);
+	} else if (finding == TWHEEL_SK_CLOSED) {
 		end(ctx, ut);
-	} else if (finding == TWHEEL_FOUND_BUSY) {
+	} else if (finding == TWHEEL_SK_BUSY) {
 		now = ktime_get_ns();
-		wt->retry = now + twheel_watch_again(watch);
-		twheel_arm_anew(ctx, ut, wt->retry, now);
+		wt->retry = now + twheel_watch_retry_at(watch);
+		twheel_utimer_arm_again(ctx, ut, wt->retry, now);
 	} else {
 		expired = decide(ctx, wt);
 	}
@@ -149,31 +149,31 @@ static bool judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
 /* The connection has been dealt with: the event can come. */
 static void acted(struct twheel_watch *watch)
 {
-	struct twheel_watched_timer *wt = watched_of(watch);
-	struct twheel_user_timer *ut = &wt->rt.kt.ut;
+	struct twheel_sock_timer *wt = watched_of(watch);
+	struct twheel_utimer *ut = &wt->rt.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
 	if (wt->rt.after == TWHEEL_AFTER_STOP)
-		twheel_timer_release(ctx, ut, false);
+		twheel_utimer_free(ctx, ut, false);
 	else if (!ctx->closing)
-		twheel_events_queue(ctx, ut, ktime_get_ns());
+		twheel_deliver_queue(ctx, ut, ktime_get_ns());
 	spin_unlock_bh(&ctx->lock);
 }
 
 static void over(struct twheel_watch *watch, struct sock *sk)
 {
-	struct twheel_user_timer *ut = &watched_of(watch)->rt.kt.ut;
+	struct twheel_utimer *ut = &watched_of(watch)->rt.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
 	/* It is not busy for long any more. */
 	if (watch->sk == sk)
-		twheel_watch_set_looks(watch, 0);
+		twheel_watch_set_busy_count(watch, 0);
 	/* If neither, the worker will see for itself. */
 	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
 				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
-		twheel_user_disarm(ut);
+		twheel_utimer_disarm(ut);
 		due(ut);
 	}
 	spin_unlock_bh(&ctx->lock);
@@ -182,8 +182,8 @@ static void over(struct twheel_watch *watch, struct sock *sk)
 /* A timer's generation is another one when it is released. */
 static u8 life_of(const struct twheel_watch *watch)
 {
-	const struct twheel_watched_timer *wt = container_of(watch, struct twheel_watched_timer,
-							     watch);
+	const struct twheel_sock_timer *wt = container_of(watch, struct twheel_sock_timer,
+							  watch);
 
 	/* If it is released just now, that shows: see note_end() in sk_state.c. */
 	return data_race(wt->rt.kt.ut.node.generation) | 1U << 7;
@@ -191,7 +191,7 @@ static u8 life_of(const struct twheel_watch *watch)
 
 static struct twheel_watch_kind kind = {
 	.name		= "timers",
-	.timer_offset	= offsetof(struct twheel_watched_timer, watch),
+	.timer_offset	= offsetof(struct twheel_sock_timer, watch),
 	.judge		= judge,
 	.acted		= acted,
 	.over		= over,
@@ -206,22 +206,22 @@ static const struct twheel_kind_ops ops = {
 };
 
 /**
- * twheel_watched_init - get ready for timers that watch connections
+ * twheel_sock_timers_init - get ready for timers that watch connections
  */
-void __init twheel_watched_init(void)
+void __init twheel_sock_timers_init(void)
 {
 	twheel_kind_ops[TWHEEL_WITH_WATCH] = &ops;
 }
 
 /**
- * twheel_watched_create - a context is made
+ * twheel_sock_timers_create - a context is made
  * @ctx:	the context, whose user is known
  *
  * Context: process.
  */
-void twheel_watched_create(struct twheel_context *ctx)
+void twheel_sock_timers_create(struct twheel_context *ctx)
 {
-	twheel_due_init(&ctx->due, &kind, ctx->user->queue);
+	twheel_watch_worker_init(&ctx->due, &kind, ctx->user->queue);
 }
 
 /* From now on, a context may have watches. */
@@ -251,32 +251,32 @@ static int join(struct twheel_context *ctx)
  * to be cancelled then, in whatever state it is, and is not with the worker any more unless that
  * is looking at it.
  */
-static int begin_watch(struct twheel_context *ctx, struct twheel_user_timer *old,
-		       struct twheel_user_timer *ut, struct sock *sk)
+static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
+		       struct twheel_utimer *ut, struct sock *sk)
 {
-	struct twheel_watch *watch = &twheel_watched(ut)->watch;
+	struct twheel_watch *watch = &twheel_sock_timer_of(ut)->watch;
 
 	if (old && twheel_kind_of(old) == TWHEEL_WITH_WATCH &&
-	    twheel_watched(old)->watch.sk == sk) {
-		twheel_watch_replace(&ctx->due, &twheel_watched(old)->watch, watch);
+	    twheel_sock_timer_of(old)->watch.sk == sk) {
+		twheel_watch_replace(&ctx->due, &twheel_sock_timer_of(old)->watch, watch);
 		return 0;
 	}
 	return twheel_watch_insert(&kind, watch, sk);
 }
 
 /* Gives a timer the key of another one, which ends. Returns a verdict. */
-static int take_over(struct twheel_context *ctx, struct twheel_user_timer *old,
-		     struct twheel_user_timer *ut)
+static int take_over(struct twheel_context *ctx, struct twheel_utimer *old,
+		     struct twheel_utimer *ut)
 {
 	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
 
 	twheel_keys_replace(ctx, old, ut);
-	return ends ? TWHEEL_WAS_ABSENT : twheel_user_cancel(ctx, old);
+	return ends ? TWHEEL_WAS_ABSENT : twheel_utimer_cancel(ctx, old);
 }
 
 /* Gives a timer all that can fail. Returns a verdict, or an errno. */
-static int link_timer(struct twheel_context *ctx, struct twheel_user_timer *old,
-		      struct twheel_user_timer *ut, const struct twheel_op *op, struct sock *sk)
+static int link_timer(struct twheel_context *ctx, struct twheel_utimer *old,
+		      struct twheel_utimer *ut, const struct twheel_op *op, struct sock *sk)
 {
 	int ret = begin_watch(ctx, old, ut, sk);
 
@@ -292,8 +292,8 @@ static int link_timer(struct twheel_context *ctx, struct twheel_user_timer *old,
 /* Adds a timer for a socket that is locked, and open. Needs no memory but for tables. */
 static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
 {
-	struct twheel_user_timer *old = NULL, *ut;
-	struct twheel_watched_timer *wt;
+	struct twheel_utimer *old = NULL, *ut;
+	struct twheel_sock_timer *wt;
 	int ret;
 
 	if (op->flags & TWHEEL_KEYED) {
@@ -304,18 +304,18 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk
 	/* One more for a moment, if there is one that can be freed. */
 	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_limited(ctx))
 		return -ENOSPC;
-	ut = twheel_timer_take(ctx, TWHEEL_WITH_WATCH);
+	ut = twheel_utimer_alloc(ctx, TWHEEL_WITH_WATCH);
 	if (!ut)
 		return -EAGAIN;
-	wt = twheel_watched(ut);
+	wt = twheel_sock_timer_of(ut);
 	wt->watch.flags = op->flags & TWHEEL_WATCH_FLAGS;
 	wt->retry = TWHEEL_TIME_NONE;
 	ret = link_timer(ctx, old, ut, op, sk);
 	if (ret < 0) {
-		twheel_timer_release(ctx, ut, false);
+		twheel_utimer_free(ctx, ut, false);
 		return ret;
 	}
-	twheel_user_begin(ctx, ut, op, ktime_get_ns());
+	twheel_utimer_begin(ctx, ut, op, ktime_get_ns());
 	ctx->stats.adds++;
 	return ret;
 }
@@ -339,7 +339,7 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
 }
 
 /**
- * twheel_watched_add - add a timer that watches a connection
+ * twheel_sock_timer_add - add a timer that watches a connection
  * @ctx:	the context
  * @op:		the add, with TWHEEL_WATCHED; it has been checked
  *
@@ -351,7 +351,7 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
  * * %-EBUSY	- a timer watches it
  * * %-ENOSPC, %-ENOMEM, %-EINTR - no room for the timer
  */
-int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
+int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 {
 	struct sock *sk;
 	int ret;
@@ -369,22 +369,22 @@ int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
 /* Cancels some timers that watch. Returns whether there may be more. */
 static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 {
-	struct twheel_user_timer *ut = NULL;
-	unsigned int looks = TWHEEL_LOOK_MOST;
+	struct twheel_utimer *ut = NULL;
+	unsigned int looks = TWHEEL_LOCK_BATCH;
 
 	spin_lock_bh(&ctx->lock);
 	while (looks && !IS_ERR(ut)) {
-		ut = twheel_timer_next(ctx, cursor, &looks);
+		ut = twheel_utimer_next(ctx, cursor, &looks);
 		if (!IS_ERR_OR_NULL(ut) && twheel_kind_of(ut) == TWHEEL_WITH_WATCH &&
-		    twheel_watched(ut)->watch.sk)
-			twheel_user_cancel(ctx, ut);
+		    twheel_sock_timer_of(ut)->watch.sk)
+			twheel_utimer_cancel(ctx, ut);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return !IS_ERR(ut);
 }
 
 /**
- * twheel_watched_stop - no timer of a context watches a connection any more
+ * twheel_sock_timers_stop - no timer of a context watches a connection any more
  * @ctx:	the context, which is closing
  *
  * What others do is not waited for. Who has found a watch in the table may look at it until a
@@ -392,7 +392,7 @@ static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
  *
  * Context: process; may sleep.
  */
-void twheel_watched_stop(struct twheel_context *ctx)
+void twheel_sock_timers_stop(struct twheel_context *ctx)
 {
 	u64 cursor = 0;
 
@@ -400,19 +400,19 @@ void twheel_watched_stop(struct twheel_context *ctx)
 		return;
 	while (cancel_some(ctx, &cursor))
 		cond_resched();
-	twheel_due_leave(&ctx->due);
+	twheel_watch_worker_stop(&ctx->due);
 }
 
 /**
- * twheel_watched_leave - a context has no watches any more
- * @ctx:	the context, with which twheel_watched_stop() is done
+ * twheel_sock_timers_leave - a context has no watches any more
+ * @ctx:	the context, with which twheel_sock_timers_stop() is done
  *
  * For the last one that is a wait: for a grace period of RCU, and a portion of changes or of a
  * scan for changes that were lost.
  *
  * Context: process; may sleep.
  */
-void twheel_watched_leave(struct twheel_context *ctx)
+void twheel_sock_timers_leave(struct twheel_context *ctx)
 {
 	if (!ctx->has_watches)
 		return;

@@ -12,30 +12,30 @@ struct twheel_context;
 struct twheel_op;
 
 #ifdef CONFIG_INET
-void twheel_watched_init(void);
-void twheel_watched_create(struct twheel_context *ctx);
-int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op);
-void twheel_watched_stop(struct twheel_context *ctx);
-void twheel_watched_leave(struct twheel_context *ctx);
+void twheel_sock_timers_init(void);
+void twheel_sock_timers_create(struct twheel_context *ctx);
+int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op);
+void twheel_sock_timers_stop(struct twheel_context *ctx);
+void twheel_sock_timers_leave(struct twheel_context *ctx);
 #else
-static inline void twheel_watched_init(void)
+static inline void twheel_sock_timers_init(void)
 {
 }
 
-static inline void twheel_watched_create(struct twheel_context *ctx)
+static inline void twheel_sock_timers_create(struct twheel_context *ctx)
 {
 }
 
-static inline int twheel_watched_add(struct twheel_context *ctx, struct twheel_op *op)
+static inline int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline void twheel_watched_stop(struct twheel_context *ctx)
+static inline void twheel_sock_timers_stop(struct twheel_context *ctx)
 {
 }
 
-static inline void twheel_watched_leave(struct twheel_context *ctx)
+static inline void twheel_sock_timers_leave(struct twheel_context *ctx)
 {
 }
 #endif /* CONFIG_INET */

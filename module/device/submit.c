@@ -111,14 +111,14 @@ fault:
 /* An add whose handle nobody will know. One with a key can be found by that. */
 static void take_back(struct twheel_context *ctx, const struct twheel_op *op)
 {
-	struct twheel_user_timer *ut;
+	struct twheel_utimer *ut;
 
 	if (op->opcode != TWHEEL_OP_ADD || op->result < 0 || op->flags & TWHEEL_KEYED)
 		return;
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_timer_find(ctx, op->handle);
+	ut = twheel_utimer_lookup(ctx, op->handle);
 	if (!IS_ERR(ut))
-		twheel_user_cancel(ctx, ut);
+		twheel_utimer_cancel(ctx, ut);
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -132,8 +132,8 @@ static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *o
 {
 	unsigned int done, told, i;
 
-	done = twheel_user_run(ctx, ops, fetch(ops, user, nr, size), stop,
-			       size == TWHEEL_OP_SIZE_MIN);
+	done = twheel_ops_run(ctx, ops, fetch(ops, user, nr, size), stop,
+			      size == TWHEEL_OP_SIZE_MIN);
 	told = tell(ops, user, done, size);
 	for (i = told; i < done; i++)
 		take_back(ctx, &ops[i]);
@@ -186,17 +186,17 @@ static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
 				struct twheel_timer_query *records, unsigned int most,
 				bool *more)
 {
-	unsigned int n = 0, looks = TWHEEL_LOOK_MOST;
-	struct twheel_user_timer *ut;
+	unsigned int n = 0, looks = TWHEEL_LOCK_BATCH;
+	struct twheel_utimer *ut;
 
 	spin_lock_bh(&ctx->lock);
 	while (n < most) {
-		ut = twheel_timer_next(ctx, cursor, &looks);
+		ut = twheel_utimer_next(ctx, cursor, &looks);
 		*more = !IS_ERR(ut);
 		if (IS_ERR_OR_NULL(ut))
 			break;
-		twheel_user_describe(ut, &records[n++]);
-		twheel_user_cancel(ctx, ut);
+		twheel_utimer_describe(ut, &records[n++]);
+		twheel_utimer_cancel(ctx, ut);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return n;

@@ -22,15 +22,15 @@
 static int clocks_updated(struct notifier_block *block, unsigned long was_set, void *priv)
 {
 	const struct timekeeper *tk = priv;
-	/* In this order, see twheel_watch_note_jiffy(). */
+	/* In this order, see twheel_note_jiffy(). */
 	u64 jiffy = get_jiffies_64();
 	/* The only clock that can be read while the clocks are updated. */
 	u64 now = ktime_get_mono_fast_ns();
 
 	twheel_touch_publish(now);
-	twheel_watch_note_jiffy(jiffy, now);
+	twheel_note_jiffy(jiffy, now);
 	if (was_set)
-		twheel_clocks_set_to(tk->offs_real, tk->offs_boot);
+		twheel_clocks_jumped(tk->offs_real, tk->offs_boot);
 	return NOTIFY_OK;
 }
 

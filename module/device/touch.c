@@ -204,7 +204,7 @@ u32 twheel_touch_words(const struct twheel_context *ctx)
  * Context: with the context's lock held.
  * Return: the latest time of activity known, in nanoseconds, not after @now.
  */
-u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now)
+u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
 {
 	const u64 *words = ctx->touch->mapping.memory;
 	/* Written by the program. */

@@ -9,7 +9,7 @@
 
 struct twheel_context;
 struct twheel_mapping;
-struct twheel_rich_timer;
+struct twheel_extended_timer;
 
 int twheel_touch_init(void);
 void twheel_touch_exit(void);
@@ -19,6 +19,6 @@ int twheel_touch_create(struct twheel_context *ctx, u32 words);
 void twheel_touch_destroy(struct twheel_context *ctx);
 struct twheel_mapping *twheel_touch_mapping(const struct twheel_context *ctx);
 u32 twheel_touch_words(const struct twheel_context *ctx);
-u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_rich_timer *rt, u64 now);
+u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now);
 
 #endif /* _TWHEEL_DEVICE_TOUCH_H */

@@ -33,12 +33,12 @@
 #include "utimer.h"
 
 /**
- * twheel_postponed_take - take a timer from the worker
+ * twheel_postponed_remove - take a timer from the worker
  * @ut:		a timer that is postponed. The caller gives it another state
  *
  * Context: with the context's lock held.
  */
-void twheel_postponed_take(struct twheel_user_timer *ut)
+void twheel_postponed_remove(struct twheel_utimer *ut)
 {
 	list_del(&ut->node.link);
 	/* Where the link was the engine has to find that the timer is not armed. */
@@ -47,47 +47,47 @@ void twheel_postponed_take(struct twheel_user_timer *ut)
 }
 
 /**
- * twheel_user_arm - arm a timer, whether it is armed or not
+ * twheel_utimer_arm - arm a timer, whether it is armed or not
  * @ut:		the timer; not in the list of events
  * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  */
-void twheel_user_arm(struct twheel_user_timer *ut, u64 expires)
+void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires)
 {
 	if (twheel_state_of(ut) == TWHEEL_PENDING) {
 		twheel_rearm_bhoff(&ut->timer, expires);
 		return;
 	}
 	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
-		twheel_postponed_take(ut);
-	twheel_user_start(ut, expires);
+		twheel_postponed_remove(ut);
+	twheel_utimer_start(ut, expires);
 }
 
 /**
- * twheel_user_disarm - disarm a timer that gets another state
+ * twheel_utimer_disarm - disarm a timer that gets another state
  * @ut:		the timer, pending or postponed. If its callback is on its way it finds that the
  *		timer is not pending any more
  *
  * Context: with the context's lock held.
  */
-void twheel_user_disarm(struct twheel_user_timer *ut)
+void twheel_utimer_disarm(struct twheel_utimer *ut)
 {
 	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
-		twheel_postponed_take(ut);
+		twheel_postponed_remove(ut);
 	else
 		twheel_cancel_bhoff(&ut->timer);
 }
 
 /**
- * twheel_user_take_event_back - take the event of an expired timer back
+ * twheel_utimer_revoke_event - take the event of an expired timer back
  * @ctx:	the context
  * @ut:		the timer
  *
  * Context: with the context's lock held.
  * Return: %TWHEEL_WAS_EXPIRED.
  */
-int twheel_user_take_event_back(struct twheel_context *ctx, struct twheel_user_timer *ut)
+int twheel_utimer_revoke_event(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	twheel_events_unqueue(ctx, ut);
 	ctx->stats.taken_back++;
@@ -95,27 +95,27 @@ int twheel_user_take_event_back(struct twheel_context *ctx, struct twheel_user_t
 }
 
 /* Has a timer that is being delivered, or is with the worker, freed when that is over. */
-static void cancel_later(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static void cancel_later(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	twheel_rich(ut)->after = TWHEEL_AFTER_STOP;
+	twheel_extended(ut)->after = TWHEEL_AFTER_STOP;
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
 }
 
 /* Cancels a timer that is not armed. */
-static int cancel_unarmed(struct twheel_context *ctx, struct twheel_user_timer *ut)
+static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
 	case TWHEEL_POSTPONED:
-		twheel_postponed_take(ut);
-		twheel_timer_release(ctx, ut, false);
+		twheel_postponed_remove(ut);
+		twheel_utimer_free(ctx, ut, false);
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_DELIVERY:
 		cancel_later(ctx, ut);
 		return TWHEEL_WAS_DELIVERED;
 	case TWHEEL_WITH_WORKER:
 		if (twheel_kind_ops[twheel_kind_of(ut)]->take_back(ut))
-			twheel_timer_release(ctx, ut, false);
+			twheel_utimer_free(ctx, ut, false);
 		else
 			cancel_later(ctx, ut);
 		return TWHEEL_WAS_PENDING;
@@ -126,47 +126,47 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_user_timer *
 		ctx->stats.taken_back++;
 		return TWHEEL_WAS_EXPIRED;
 	default:
-		twheel_user_take_event_back(ctx, ut);
-		twheel_timer_release(ctx, ut, false);
+		twheel_utimer_revoke_event(ctx, ut);
+		twheel_utimer_free(ctx, ut, false);
 		return TWHEEL_WAS_EXPIRED;
 	}
 }
 
 /**
- * twheel_user_cancel - cancel and free a timer
+ * twheel_utimer_cancel - cancel and free a timer
  * @ctx:	the context
- * @ut:		the timer, as twheel_timer_find() gives it
+ * @ut:		the timer, as twheel_utimer_lookup() gives it
  *
  * Context: with the context's lock held.
  * Return: an enum twheel_verdict.
  */
-int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut)
+int twheel_utimer_cancel(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
-		return twheel_user_cancel_pending(ctx, ut);
+		return twheel_utimer_cancel_pending(ctx, ut);
 	ctx->stats.cancels++;
 	return cancel_unarmed(ctx, ut);
 }
 
 /**
- * twheel_user_begin - give a timer what an add says, and arm it
+ * twheel_utimer_begin - give a timer what an add says, and arm it
  * @ctx:	the context
- * @ut:		the timer, as twheel_timer_take() gives it, or to be armed anew. If it has a key or
+ * @ut:		the timer, as twheel_utimer_alloc() gives it, or to be armed anew. If it has a key or
  *		a watch, it has been given these
  * @op:		the add. Its handle is set
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  */
-void twheel_user_begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		       struct twheel_op *op, u64 now)
+void twheel_utimer_begin(struct twheel_context *ctx, struct twheel_utimer *ut,
+			 struct twheel_op *op, u64 now)
 {
 	ut->user_data = op->user_data;
-	op->handle = twheel_timer_handle(ut);
-	if (likely(!twheel_is_rich(ut))) {
-		twheel_user_arm(ut, twheel_deadline(op, now));
+	op->handle = twheel_utimer_handle(ut);
+	if (likely(!twheel_is_extended(ut))) {
+		twheel_utimer_arm(ut, twheel_deadline(op, now));
 		return;
 	}
-	twheel_rich_init(ctx, twheel_rich(ut), op, now);
-	twheel_user_arm(ut, twheel_rich_expiry(ctx, twheel_rich(ut), now));
+	twheel_extended_init(ctx, twheel_extended(ut), op, now);
+	twheel_utimer_arm(ut, twheel_extended_expiry(ctx, twheel_extended(ut), now));
 }

@@ -13,29 +13,29 @@
 struct twheel_op;
 
 /* Arms a timer that is not armed; a callback of its last life may just be running. */
-static __always_inline void twheel_user_start(struct twheel_user_timer *ut, u64 expires)
+static __always_inline void twheel_utimer_start(struct twheel_utimer *ut, u64 expires)
 {
 	twheel_set_state(ut, TWHEEL_PENDING);
 	twheel_add_bhoff(&ut->timer, expires);
 }
 
 /* Cancels and frees a timer that is pending. Returns a verdict. */
-static __always_inline int twheel_user_cancel_pending(struct twheel_context *ctx,
-						       struct twheel_user_timer *ut)
+static __always_inline int twheel_utimer_cancel_pending(struct twheel_context *ctx,
+						       struct twheel_utimer *ut)
 {
 	/* If this returns 0 the callback is waiting for the lock. */
 	twheel_cancel_bhoff(&ut->timer);
-	twheel_timer_release(ctx, ut, false);
+	twheel_utimer_free(ctx, ut, false);
 	ctx->stats.cancels++;
 	return TWHEEL_WAS_PENDING;
 }
 
-void twheel_postponed_take(struct twheel_user_timer *ut);
-void twheel_user_arm(struct twheel_user_timer *ut, u64 expires);
-void twheel_user_disarm(struct twheel_user_timer *ut);
-int twheel_user_take_event_back(struct twheel_context *ctx, struct twheel_user_timer *ut);
-int twheel_user_cancel(struct twheel_context *ctx, struct twheel_user_timer *ut);
-void twheel_user_begin(struct twheel_context *ctx, struct twheel_user_timer *ut,
-		       struct twheel_op *op, u64 now);
+void twheel_postponed_remove(struct twheel_utimer *ut);
+void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires);
+void twheel_utimer_disarm(struct twheel_utimer *ut);
+int twheel_utimer_revoke_event(struct twheel_context *ctx, struct twheel_utimer *ut);
+int twheel_utimer_cancel(struct twheel_context *ctx, struct twheel_utimer *ut);
+void twheel_utimer_begin(struct twheel_context *ctx, struct twheel_utimer *ut,
+			 struct twheel_op *op, u64 now);
 
 #endif /* _TWHEEL_DEVICE_UTIMER_H */

@@ -12,7 +12,7 @@
  * its namespace, if he is killed.
  *
  *	rules_lock			process		all lists, @last_id, @nr, @user
- *	twheel_kick_locks		process, softirq
+ *	twheel_conn_locks		process, softirq
  *	twheel_rules.share_lock		softirq
  *
  * rules_lock is not held for what takes long.
@@ -162,7 +162,7 @@ static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_r
 	if (!ret)
 		ret = resolve(rule, spec);
 	if (!ret)
-		ret = twheel_rules_enrol(rule);
+		ret = twheel_rules_register(rule);
 	if (ret < 0) {
 		free_rule(rule);
 		return ERR_PTR(ret);
@@ -175,7 +175,7 @@ static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_r
 /* The opposite of make_rule(). */
 static void drop_rule(struct twheel_idle_rule *rule)
 {
-	twheel_rules_strike(rule);
+	twheel_rules_unregister(rule);
 	free_rule(rule);
 	/* Who unloads it waits for whoever is here. */
 	module_put(THIS_MODULE);
@@ -314,7 +314,7 @@ static int release(const struct list_head *gone)
 	int ret = 0;
 
 	list_for_each_entry(rule, gone, gone) {
-		ret = twheel_kick_release(rule);
+		ret = twheel_track_release(rule);
 		if (ret)
 			break;
 	}
@@ -329,7 +329,7 @@ static void free_rules(struct list_head *gone)
 	if (list_empty(gone))
 		return;
 	list_for_each_entry(rule, gone, gone)
-		twheel_kick_put();
+		twheel_track_put();
 	synchronize_rcu();
 	mutex_lock(&rules_lock);
 	list_for_each_entry(rule, gone, gone)
@@ -350,7 +350,7 @@ static void try_release(struct list_head *rules, struct list_head *gone)
 
 	list_for_each_entry_safe(rule, next, rules, gone) {
 		if (atomic_read(&rule->users) && !asked) {
-			twheel_kick_ask_back();
+			twheel_track_release_all();
 			asked = true;
 		}
 		if (!atomic_read(&rule->users))
@@ -422,7 +422,7 @@ int twheel_rules_add(struct net *net, struct twheel_rule *spec,
 
 	if (IS_ERR(rule))
 		return PTR_ERR(rule);
-	ret = twheel_kick_get();
+	ret = twheel_track_get();
 	if (ret)
 		goto err_drop;
 	ret = publish(net, rule, spec->before, &spec->id);
@@ -431,7 +431,7 @@ int twheel_rules_add(struct net *net, struct twheel_rule *spec,
 	return 0;
 
 err_put:
-	twheel_kick_put();
+	twheel_track_put();
 err_drop:
 	drop_rule(rule);
 	return ret;
@@ -498,7 +498,7 @@ int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
 	if (!rule)
 		return ret;
 	if (!ret)
-		twheel_kick_reconsider(net, rule);
+		twheel_track_recheck_all(net, rule);
 	atomic_dec(&rule->users);
 	return ret;
 }
@@ -529,7 +529,7 @@ int twheel_rules_remove(struct net *net, u32 id)
 	bury(twheel_rules_of_net(net), &gone);
 	/* Others may be for processes, of which watches of this rule know nothing. */
 	if (!list_empty(&twheel_rules_of_net(net)->list))
-		twheel_find_later(net, 0);
+		twheel_scan_later(net, 0);
 	return 0;
 }
 
@@ -545,10 +545,10 @@ static int __net_init init_net_rules(struct net *net)
 	INIT_LIST_HEAD(&ours->left);
 	INIT_DELAYED_WORK(&ours->bury, work_on_left);
 	ours->net = net;
-	INIT_DELAYED_WORK(&ours->find, twheel_find_work);
+	INIT_DELAYED_WORK(&ours->find, twheel_scan_work);
 	ours->last_find = jiffies - HZ;
 	spin_lock_init(&ours->share_lock);
-	twheel_due_init(&ours->due, &twheel_kick_kind, twheel_watch_queue);
+	twheel_watch_worker_init(&ours->due, &twheel_conn_kind, twheel_watch_queue);
 	return 0;
 }
 
@@ -582,9 +582,9 @@ static void exit_net_rules(struct list_head *nets)
 	for (try_release(&rules, &gone); !list_empty(&rules); try_release(&rules, &gone))
 		msleep(20);
 	free_rules(&gone);
-	twheel_find_stop(nets);
+	twheel_scan_stop(nets);
 	list_for_each_entry(net, nets, exit_list) {
-		twheel_due_leave(&twheel_rules_of_net(net)->due);
+		twheel_watch_worker_stop(&twheel_rules_of_net(net)->due);
 		if (twheel_rules_of_net(net)->user)
 			twheel_user_put(twheel_rules_of_net(net)->user);
 	}
@@ -623,13 +623,13 @@ int __init twheel_rules_init(void)
 	int ret = learn_state_change();
 
 	if (!ret)
-		ret = twheel_find_init();
+		ret = twheel_scan_init();
 	if (ret)
 		return ret;
-	twheel_kick_init();
+	twheel_track_init();
 	ret = register_pernet_subsys(&net_ops);
 	if (ret)
-		twheel_find_exit();
+		twheel_scan_exit();
 	return ret;
 }
 
@@ -645,6 +645,6 @@ void twheel_rules_exit(void)
 	 * namespace whose part of this is gone already.
 	 */
 	unregister_pernet_subsys(&net_ops);
-	twheel_find_exit();
-	twheel_rules_free();
+	twheel_scan_exit();
+	twheel_rules_destroy();
 }

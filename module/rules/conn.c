@@ -4,7 +4,7 @@
  *
  * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
  * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
- * process and softirq context; inside of it are twheel_due.lock, twheel_idle_rule.lock,
+ * process and softirq context; inside of it are twheel_watch_worker.lock, twheel_idle_rule.lock,
  * twheel_rules.share_lock and the wheel's. With it held a watch's state is
  * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
  * the list without the lock, but it takes the lock to give it back.
@@ -23,12 +23,12 @@
 #include "tcp/watch_worker.h"
 #include "twheel.h"
 
-spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
+spinlock_t twheel_conn_locks[TWHEEL_CONN_LOCKS];
 
-/* What is to be called is for twheel_kick_init() to say. */
-struct twheel_watch_kind twheel_kick_kind = {
+/* What is to be called is for twheel_track_init() to say. */
+struct twheel_watch_kind twheel_conn_kind = {
 	.name		= "rules",
-	.timer_offset	= offsetof(struct twheel_kick, watch),
+	.timer_offset	= offsetof(struct twheel_conn, watch),
 };
 
 /**
@@ -82,62 +82,62 @@ void twheel_connection_addresses(const struct sock *sk, void *local, void *remot
 }
 
 /**
- * twheel_kick_make_due - have the worker look at a watch
+ * twheel_conn_queue - have the worker look at a watch
  * @kick:	the watch
  *
  * Context: process and softirq; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_kick_make_due(struct twheel_kick *kick)
+void twheel_conn_queue(struct twheel_conn *kick)
 {
 	const struct sock *sk = kick->watch.sk;
 
 	/* Something happens: if the socket is busy, it is not for long any more. */
-	twheel_watch_set_looks(&kick->watch, 0);
+	twheel_watch_set_busy_count(&kick->watch, 0);
 	/* Pairs with the worker's stores. See the head of this file. */
 	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
 		return;
 	/* If this comes too late, the callback finds the watch due. */
 	twheel_cancel(&kick->timer);
-	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+	twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
 }
 
 /**
- * twheel_kick_give_back - a watch that waits for its turn does so no more
+ * twheel_conn_return_token - a watch that waits for its turn does so no more
  * @kick:	the watch; it need not wait
  * @rule:	its rule. Who comes next waits for less
  *
  * Context: process and softirq; with the socket's lock held.
  */
-void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+void twheel_conn_return_token(struct twheel_conn *kick, struct twheel_idle_rule *rule)
 {
 	u64 step;
 
-	if (!(kick->watch.flags & TWHEEL_KICK_WAITS))
+	if (!(kick->watch.flags & TWHEEL_CONN_WAITS))
 		return;
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_KICK_WAITS);
-	step = twheel_kick_step_of(rule);
+	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_CONN_WAITS);
+	step = twheel_conn_step_of(rule);
 	spin_lock(&rule->lock);
 	rule->turn -= min(rule->turn, step);
 	spin_unlock(&rule->lock);
 }
 
 /* A watch that counts for its rule does so no more. */
-static void uncount(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+static void uncount(struct twheel_conn *kick, struct twheel_idle_rule *rule)
 {
-	twheel_kick_give_back(kick, rule);
-	if (!(kick->watch.flags & TWHEEL_KICK_FRESH))
+	twheel_conn_return_token(kick, rule);
+	if (!(kick->watch.flags & TWHEEL_CONN_PROVISIONAL))
 		atomic64_dec(&rule->watched);
 }
 
 /**
- * twheel_kick_leave - take a watch from its rule
+ * twheel_conn_detach - take a watch from its rule
  * @kick:	the watch
  * @rule:	the rule, which may go now, after a grace period
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
+void twheel_conn_detach(struct twheel_conn *kick, struct twheel_idle_rule *rule)
 {
 	uncount(kick, rule);
 	kick->watch.rule = 0;
@@ -145,54 +145,54 @@ void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule)
 }
 
 /* Has a watch that is one of the rule's @users begin with it. */
-static void begin_with(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+static void begin_with(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
 {
 	kick->watch.rule = rule->index;
 	/* Pairs with the worker's, which looks before it has the lock. */
 	WRITE_ONCE(kick->watch.flags,
 		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
-	if (flags & TWHEEL_KICK_FRESH)
+	if (flags & TWHEEL_CONN_PROVISIONAL)
 		return;
 	atomic64_inc(&rule->watched);
 	atomic64_inc(&rule->matched);
 }
 
 /**
- * twheel_kick_join - give a watch that has no rule one
+ * twheel_conn_attach - give a watch that has no rule one
  * @kick:	the watch
  * @rule:	the rule
- * @flags:	as for twheel_kick_change()
+ * @flags:	as for twheel_conn_change_rule()
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_kick_join(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+void twheel_conn_attach(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
 {
 	atomic_inc(&rule->users);
 	begin_with(kick, rule, flags);
 }
 
 /**
- * twheel_kick_change - give a watch another rule
+ * twheel_conn_change_rule - give a watch another rule
  * @kick:	the watch
  * @rule:	the rule; it may be the same
- * @flags:	%TWHEEL_KICK_FRESH or 0, and %TWHEEL_KICK_OWN. That stays if both rules are for the
- *		same process
+ * @flags:	%TWHEEL_CONN_PROVISIONAL or 0, and %TWHEEL_CONN_BY_PID. That stays if both rules
+ *		are for the same process
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags)
+void twheel_conn_change_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
 {
-	struct twheel_idle_rule *old = twheel_kick_rule_of(kick);
+	struct twheel_idle_rule *old = twheel_conn_rule_of(kick);
 
-	if (kick->watch.flags & TWHEEL_KICK_OWN && rule->pid == old->pid)
-		flags |= TWHEEL_KICK_OWN;
+	if (kick->watch.flags & TWHEEL_CONN_BY_PID && rule->pid == old->pid)
+		flags |= TWHEEL_CONN_BY_PID;
 	atomic_inc(&rule->users);
-	twheel_kick_leave(kick, old);
+	twheel_conn_detach(kick, old);
 	begin_with(kick, rule, flags);
 }
 
 /**
- * twheel_kick_renew - if the connection of a watch has ended, have the next one begin
+ * twheel_conn_renew - if the connection of a watch has ended, have the next one begin
  * @kick:	the watch, of a socket that has another connection, or is about to
  *
  * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
@@ -204,16 +204,16 @@ void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule,
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_kick_renew(struct twheel_kick *kick)
+void twheel_conn_renew(struct twheel_conn *kick)
 {
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
 
-	if (!twheel_watch_has_ended(&twheel_kick_kind, &kick->watch))
+	if (!twheel_watch_has_ended(&twheel_conn_kind, &kick->watch))
 		return;
 	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
-	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
 	uncount(kick, rule);
 	twheel_inject(TWHEEL_POINT_RENEW);
-	begin_with(kick, rule, TWHEEL_KICK_FRESH);
-	twheel_kick_set_first_seen(kick, ktime_get_ns());
+	begin_with(kick, rule, TWHEEL_CONN_PROVISIONAL);
+	twheel_conn_set_first_seen(kick, ktime_get_ns());
 }

@@ -24,34 +24,34 @@
 #include "twheel.h"
 
 /* Flags of a watch beside its action as in linux/twheel.h, which is bit 8 or 9. */
-#define TWHEEL_KICK_FRESH	BIT(0)	/* the rule is a guess, and counts nothing */
-#define TWHEEL_KICK_OWN		BIT(1)	/* the process of the rule has begun the connection */
-#define TWHEEL_KICK_EXPIRED	BIT(2)	/* it is with the worker because it was idle */
-#define TWHEEL_KICK_WAITS	BIT(3)	/* it has a place in the queue, and waits */
-#define TWHEEL_KICK_COUNTED	BIT(4)	/* dry run: nothing has come since it was counted */
-#define TWHEEL_KICK_LOOK	BIT(5)	/* the socket was busy: it may be over */
-#define TWHEEL_KICK_WAITED	BIT(6)	/* it was spared, as it waited for its peer */
-#define TWHEEL_KICK_MATCH	BIT(7)	/* a rule may have come before its own */
-#define TWHEEL_KICK_POSTPONED	BIT(10)	/* it is with the worker for want of a share */
+#define TWHEEL_CONN_PROVISIONAL	BIT(0)	/* the rule is a guess, and counts nothing */
+#define TWHEEL_CONN_BY_PID		BIT(1)	/* the process of the rule has begun the connection */
+#define TWHEEL_CONN_EXPIRED	BIT(2)	/* it is with the worker because it was idle */
+#define TWHEEL_CONN_WAITS	BIT(3)	/* it has a place in the queue, and waits */
+#define TWHEEL_CONN_COUNTED	BIT(4)	/* dry run: nothing has come since it was counted */
+#define TWHEEL_CONN_RECHECK	BIT(5)	/* the socket was busy: it may be over */
+#define TWHEEL_CONN_WAITED	BIT(6)	/* it was spared, as it waited for its peer */
+#define TWHEEL_CONN_REMATCH	BIT(7)	/* a rule may have come before its own */
+#define TWHEEL_CONN_POSTPONED	BIT(10)	/* it is with the worker for want of a share */
 
 /*
  * What struct twheel_watch::ended is until the worker has locked the socket, when that has, or may
  * have, another connection than the watch has begun with.
  */
-#define TWHEEL_KICK_RENEWED	2
+#define TWHEEL_CONN_RENEWED	2
 
 /* Nanoseconds that a connection's age is exact to, as a power of two. */
-#define TWHEEL_KICK_FIRST_SHIFT	16
+#define TWHEEL_CONN_FIRST_SHIFT	16
 
 /**
- * struct twheel_kick - a watch of a connection
+ * struct twheel_conn - a watch of a connection
  * @timer:	its timer. @node.generation and @node.state hold when the connection
  *		was first seen
  * @unused:	lies over what must stay as it is
  * @rcu:	frees the watch. It lies over @node.link, which nobody uses any more
  * @watch:	the socket's side
  */
-struct twheel_kick {
+struct twheel_conn {
 	union {
 		struct twheel_timer	timer;
 		struct {
@@ -63,58 +63,58 @@ struct twheel_kick {
 };
 
 /* Number of locks of sockets, a power of two. */
-#define TWHEEL_KICK_LOCKS	256
+#define TWHEEL_CONN_LOCKS	256
 
 /* See the head of conn.c. */
-extern spinlock_t twheel_kick_locks[TWHEEL_KICK_LOCKS];
+extern spinlock_t twheel_conn_locks[TWHEEL_CONN_LOCKS];
 
-extern struct twheel_watch_kind twheel_kick_kind;
+extern struct twheel_watch_kind twheel_conn_kind;
 
-static inline spinlock_t *twheel_kick_lock_of(const struct sock *sk)
+static inline spinlock_t *twheel_conn_lock_of(const struct sock *sk)
 {
-	return &twheel_kick_locks[hash_ptr(sk, ilog2(TWHEEL_KICK_LOCKS))];
+	return &twheel_conn_locks[hash_ptr(sk, ilog2(TWHEEL_CONN_LOCKS))];
 }
 
-static inline struct twheel_kick *twheel_kick_of(struct twheel_watch *watch)
+static inline struct twheel_conn *twheel_conn_of(struct twheel_watch *watch)
 {
-	return container_of(watch, struct twheel_kick, watch);
+	return container_of(watch, struct twheel_conn, watch);
 }
 
 /* The rule of a watch that has one. Its socket's lock is held, and the RCU read lock. */
-static inline struct twheel_idle_rule *twheel_kick_rule_of(const struct twheel_kick *kick)
+static inline struct twheel_idle_rule *twheel_conn_rule_of(const struct twheel_conn *kick)
 {
 	return twheel_rules_by_index(kick->watch.rule);
 }
 
 /* Notes when a connection was first seen, in nanoseconds of CLOCK_MONOTONIC. */
-static inline void twheel_kick_set_first_seen(struct twheel_kick *kick, u64 now)
+static inline void twheel_conn_set_first_seen(struct twheel_conn *kick, u64 now)
 {
 	/* Not before it was. */
-	u64 first = (now >> TWHEEL_KICK_FIRST_SHIFT) + 1;
+	u64 first = (now >> TWHEEL_CONN_FIRST_SHIFT) + 1;
 
 	kick->timer.node.generation = first;
 	kick->timer.node.state = first >> 32;
 }
 
 /* May the connection be another one than the watch has begun with, as nobody has locked it yet? */
-static inline bool twheel_kick_is_renewed(const struct twheel_kick *kick)
+static inline bool twheel_conn_is_renewed(const struct twheel_conn *kick)
 {
-	/* Pairs with note_end() in sk_state.c, and twheel_kick_renew(). */
-	return READ_ONCE(kick->watch.ended) == TWHEEL_KICK_RENEWED;
+	/* Pairs with note_end() in sk_state.c, and twheel_conn_renew(). */
+	return READ_ONCE(kick->watch.ended) == TWHEEL_CONN_RENEWED;
 }
 
 /* Where the watch of a socket is when it is due. */
-static inline struct twheel_due *twheel_kick_due_of(const struct sock *sk)
+static inline struct twheel_watch_worker *twheel_conn_worker_of(const struct sock *sk)
 {
 	return &twheel_rules_of_net(sock_net(sk))->due;
 }
 
 /* When was that? */
-static inline u64 twheel_kick_first_seen(const struct twheel_kick *kick)
+static inline u64 twheel_conn_first_seen(const struct twheel_conn *kick)
 {
 	u64 first = (u64)kick->timer.node.state << 32 | kick->timer.node.generation;
 
-	return first << TWHEEL_KICK_FIRST_SHIFT;
+	return first << TWHEEL_CONN_FIRST_SHIFT;
 }
 
 /* Is a connection only about to be established? */
@@ -124,18 +124,18 @@ static inline bool twheel_is_connecting(int state)
 }
 
 /* Nanoseconds from one connection that a rule may close to the next. */
-static inline u64 twheel_kick_step_of(const struct twheel_idle_rule *rule)
+static inline u64 twheel_conn_step_of(const struct twheel_idle_rule *rule)
 {
 	return div64_u64(NSEC_PER_SEC, twheel_limits_of(rule)->rate);
 }
 
 u64 twheel_connection_cookie(struct sock *sk);
 void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
-void twheel_kick_make_due(struct twheel_kick *kick);
-void twheel_kick_join(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
-void twheel_kick_give_back(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_leave(struct twheel_kick *kick, struct twheel_idle_rule *rule);
-void twheel_kick_renew(struct twheel_kick *kick);
-void twheel_kick_change(struct twheel_kick *kick, struct twheel_idle_rule *rule, u16 flags);
+void twheel_conn_queue(struct twheel_conn *kick);
+void twheel_conn_attach(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags);
+void twheel_conn_return_token(struct twheel_conn *kick, struct twheel_idle_rule *rule);
+void twheel_conn_detach(struct twheel_conn *kick, struct twheel_idle_rule *rule);
+void twheel_conn_renew(struct twheel_conn *kick);
+void twheel_conn_change_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags);
 
 #endif /* _TWHEEL_RULES_CONN_H */

@@ -13,7 +13,7 @@
  *	lock; no rule: return
  *
  * The memory of the watch is there until softirqs that were running are over, see
- * twheel_kick_judge().
+ * twheel_enforce_evaluate().
  */
 #include <linux/bitops.h>
 #include <linux/jhash.h>
@@ -59,7 +59,7 @@ enum verdict {
  */
 
 /* A connection's own share of its rule's spread. */
-static u64 spread_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+static u64 spread_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
 {
 	const u64 spread = twheel_limits_of(rule)->spread;
 
@@ -70,7 +70,7 @@ static u64 spread_of(const struct twheel_kick *kick, const struct twheel_idle_ru
 }
 
 /* When a connection is to be closed if it stays idle, in nanoseconds. */
-static u64 idle_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+static u64 idle_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule,
 			 u64 now)
 {
 	const struct twheel_limits *limits = twheel_limits_of(rule);
@@ -79,26 +79,26 @@ static u64 idle_limit_of(const struct twheel_kick *kick, const struct twheel_idl
 
 	if (!limits->idle)
 		return U64_MAX;
-	active = twheel_watch_active(sk, limits->flags, now);
+	active = twheel_last_activity(sk, limits->flags, now);
 	/* What it has waited for was there until then, at least. */
-	if (kick->watch.flags & TWHEEL_KICK_WAITED)
-		active = max(active, twheel_watch_acked(sk, now));
+	if (kick->watch.flags & TWHEEL_CONN_WAITED)
+		active = max(active, twheel_last_ack(sk, now));
 	return active + min_t(u64, limits->idle + spread_of(kick, rule), TWHEEL_TIME_MAX);
 }
 
 /* When it is to be closed, idle or not. */
-static u64 life_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+static u64 life_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
 {
 	const u64 lifetime = twheel_limits_of(rule)->lifetime;
 
 	if (!lifetime)
 		return U64_MAX;
-	return twheel_kick_first_seen(kick) +
+	return twheel_conn_first_seen(kick) +
 	       min_t(u64, lifetime + spread_of(kick, rule), TWHEEL_TIME_MAX);
 }
 
 /* When a connection is to be closed if nothing happens, in nanoseconds. */
-static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule, u64 now)
+static u64 limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule, u64 now)
 {
 	return min(idle_limit_of(kick, rule, now), life_limit_of(kick, rule));
 }
@@ -107,15 +107,15 @@ static u64 limit_of(const struct twheel_kick *kick, const struct twheel_idle_rul
  * When to close a connection that waits for its peer to acknowledge what is in its send queue, if
  * nothing happens; 0 if it does not wait. This is exact while its socket is locked.
  */
-static u64 stalled_limit_of(const struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+static u64 stalled_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule,
 			    u64 now)
 {
 	const struct sock *sk = kick->watch.sk;
 	u32 unacked;
 
-	if (!twheel_watch_queue_of(sk, &unacked) && !unacked)
+	if (!twheel_unacked_queue(sk, &unacked) && !unacked)
 		return 0;
-	return twheel_watch_acked(sk, now) +
+	return twheel_last_ack(sk, now) +
 	       min_t(u64, twheel_limits_of(rule)->stalled, TWHEEL_TIME_MAX);
 }
 
@@ -135,14 +135,14 @@ static u64 take_turn(struct twheel_idle_rule *rule, u64 now, bool waits)
 	spin_lock(&rule->lock);
 	if (!waits) {
 		turn = max(rule->turn, first);
-		rule->turn = turn + twheel_kick_step_of(rule);
+		rule->turn = turn + twheel_conn_step_of(rule);
 	}
 	token = max(rule->token, first);
 	if (turn <= now && token <= now) {
-		rule->token = token + twheel_kick_step_of(rule);
+		rule->token = token + twheel_conn_step_of(rule);
 	} else if (turn <= now) {
 		turn = max(rule->turn, token);
-		rule->turn = turn + twheel_kick_step_of(rule);
+		rule->turn = turn + twheel_conn_step_of(rule);
 	}
 	spin_unlock(&rule->lock);
 	return turn;
@@ -152,12 +152,12 @@ static u64 take_turn(struct twheel_idle_rule *rule, u64 now, bool waits)
  * Decisions. The lock of the watch's socket is held, and the RCU read lock.
  */
 
-static void arm(struct twheel_kick *kick, u64 expires)
+static void arm(struct twheel_conn *kick, u64 expires)
 {
 	twheel_rearm(&kick->timer, expires);
 }
 
-static void set_flag(struct twheel_kick *kick, u16 flag, bool on)
+static void set_flag(struct twheel_conn *kick, u16 flag, bool on)
 {
 	struct twheel_watch *watch = &kick->watch;
 
@@ -165,26 +165,26 @@ static void set_flag(struct twheel_kick *kick, u16 flag, bool on)
 	WRITE_ONCE(watch->flags, on ? watch->flags | flag : watch->flags & ~flag);
 }
 
-static const struct pid *begun_by(const struct twheel_kick *kick,
+static const struct pid *begun_by(const struct twheel_conn *kick,
 				  const struct twheel_idle_rule *rule)
 {
-	return kick->watch.flags & TWHEEL_KICK_OWN ? rule->pid : NULL;
+	return kick->watch.flags & TWHEEL_CONN_BY_PID ? rule->pid : NULL;
 }
 
 /* The connection is over, or is only about to begin. */
-static enum verdict decide_over(struct twheel_kick *kick, u64 now)
+static enum verdict decide_over(struct twheel_conn *kick, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
 
 	if (!twheel_is_connecting(inet_sk_state_load(kick->watch.sk)) ||
-	    !(kick->watch.flags & TWHEEL_KICK_OWN))
+	    !(kick->watch.flags & TWHEEL_CONN_BY_PID))
 		return DROP;
 	rule = twheel_rules_of_pid(sock_net(kick->watch.sk), rule->pid);
 	if (!rule)
 		return DROP;
-	twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH);
+	twheel_conn_change_rule(kick, rule, TWHEEL_CONN_PROVISIONAL);
 	/* It may come to nothing, and the next one be there at once. Pairs as in begin_anew(). */
-	WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
+	WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
 	arm(kick, now + CONNECT_NS);
 	return KEEP;
 }
@@ -193,12 +193,12 @@ static enum verdict decide_over(struct twheel_kick *kick, u64 now)
  * Has the worker look again at a socket that a program is at work with, the later the longer that
  * is; or that none has accepted, as late as it has been so.
  */
-static void look_again(struct twheel_kick *kick, u64 now)
+static void look_again(struct twheel_conn *kick, u64 now)
 {
-	const u64 first = twheel_kick_first_seen(kick);
+	const u64 first = twheel_conn_first_seen(kick);
 
 	if (twheel_watch_accepted(kick->watch.sk))
-		arm(kick, now + twheel_watch_again(&kick->watch));
+		arm(kick, now + twheel_watch_retry_at(&kick->watch));
 	else
 		arm(kick, now + clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC));
 }
@@ -221,12 +221,12 @@ static bool is_kernels_own(const struct sock *sk)
 }
 
 /* Which rule is it? */
-static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rule *rule, bool busy,
+static enum verdict decide_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, bool busy,
 				u64 now)
 {
 	u64 limit;
 
-	twheel_kick_change(kick, rule, busy ? TWHEEL_KICK_FRESH : 0);
+	twheel_conn_change_rule(kick, rule, busy ? TWHEEL_CONN_PROVISIONAL : 0);
 	if (busy) {
 		look_again(kick, now);
 		return KEEP;
@@ -242,13 +242,13 @@ static enum verdict decide_rule(struct twheel_kick *kick, struct twheel_idle_rul
  * The connection has been idle for long enough, but waits for its peer, until @limit. Looks again
  * then, or when it may have been idle for as long once more.
  */
-static void spare_waiting(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+static void spare_waiting(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
 			  u64 now)
 {
 	atomic64_inc(&rule->waited);
-	twheel_kick_give_back(kick, rule);
-	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK, false);
-	set_flag(kick, TWHEEL_KICK_WAITED, true);
+	twheel_conn_return_token(kick, rule);
+	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
+	set_flag(kick, TWHEEL_CONN_WAITED, true);
 	arm(kick, min(limit, now + twheel_limits_of(rule)->idle));
 }
 
@@ -256,23 +256,23 @@ static void spare_waiting(struct twheel_kick *kick, struct twheel_idle_rule *rul
  * The connection has been active, or had another reason to be there longer, until a moment ago: it
  * has until @limit.
  */
-static void spare_active(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+static void spare_active(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
 			 bool waits)
 {
-	if (kick->watch.flags & TWHEEL_KICK_EXPIRED)
+	if (kick->watch.flags & TWHEEL_CONN_EXPIRED)
 		atomic64_inc(&rule->spared);
-	twheel_kick_give_back(kick, rule);
-	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_COUNTED | TWHEEL_KICK_LOOK, false);
+	twheel_conn_return_token(kick, rule);
+	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
 	/* When it ceases to wait, that counts as activity; but not for ever. */
 	if (!waits)
-		set_flag(kick, TWHEEL_KICK_WAITED, false);
+		set_flag(kick, TWHEEL_CONN_WAITED, false);
 	arm(kick, limit);
 }
 
 /* Has a dry run counted the connection, without activity since? */
-static bool is_counted(const struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+static bool is_counted(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
 {
-	return kick->watch.flags & TWHEEL_KICK_COUNTED &&
+	return kick->watch.flags & TWHEEL_CONN_COUNTED &&
 	       twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 }
 
@@ -283,17 +283,17 @@ static bool is_counted(const struct twheel_kick *kick, const struct twheel_idle_
  * what is younger than that for new. This goes on for ever, but not more often than each half of
  * TWHEEL_IDLE_MIN.
  */
-static void wait_for_activity(struct twheel_kick *kick, const struct twheel_idle_rule *rule,
+static void wait_for_activity(struct twheel_conn *kick, const struct twheel_idle_rule *rule,
 			      u64 now)
 {
 	const u64 idle = twheel_limits_of(rule)->idle;
 
-	set_flag(kick, TWHEEL_KICK_COUNTED, true);
+	set_flag(kick, TWHEEL_CONN_COUNTED, true);
 	arm(kick, idle ? now + idle / 2 : U64_MAX);
 }
 
 /* Counts a connection that is closed, and by how much too late that is. */
-static void count_closed(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+static void count_closed(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
 			 u64 now)
 {
 	const u64 late = now - limit;
@@ -310,7 +310,7 @@ static void count_closed(struct twheel_kick *kick, struct twheel_idle_rule *rule
  * The rule may do something else by now than when the connection came to it. What is to be done the
  * worker has read before it asks: so it has to look again. Returns whether that is so.
  */
-static bool gets_other_action(struct twheel_kick *kick, const struct twheel_idle_rule *rule)
+static bool gets_other_action(struct twheel_conn *kick, const struct twheel_idle_rule *rule)
 {
 	const u16 action = twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS;
 	const u16 flags = kick->watch.flags;
@@ -323,10 +323,10 @@ static bool gets_other_action(struct twheel_kick *kick, const struct twheel_idle
 }
 
 /* The limit is over, and the socket is locked. */
-static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_rule *rule,
+static enum verdict decide_expired(struct twheel_conn *kick, struct twheel_idle_rule *rule,
 				   u64 limit, u64 now)
 {
-	const bool waits = kick->watch.flags & TWHEEL_KICK_WAITS;
+	const bool waits = kick->watch.flags & TWHEEL_CONN_WAITS;
 	const bool is_dry = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 	u64 turn;
 
@@ -342,12 +342,12 @@ static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_
 	if (turn > now) {
 		if (!waits)
 			atomic64_inc(&rule->delayed);
-		set_flag(kick, TWHEEL_KICK_WAITS, true);
+		set_flag(kick, TWHEEL_CONN_WAITS, true);
 		arm(kick, turn);
 		return KEEP;
 	}
 	/* Its place is used up. */
-	set_flag(kick, TWHEEL_KICK_WAITS, false);
+	set_flag(kick, TWHEEL_CONN_WAITS, false);
 	count_closed(kick, rule, limit, now);
 	if (!is_dry)
 		return CLOSE;
@@ -359,15 +359,15 @@ static enum verdict decide_expired(struct twheel_kick *kick, struct twheel_idle_
  * The time of a connection has come. Arms its timer anew if nothing is to be decided, as there was
  * activity, or there was none since it was counted; or else returns false.
  */
-static bool arm_anew(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 now)
+static bool arm_anew(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 now)
 {
 	const u64 limit = limit_of(kick, rule, now);
 
 	if (limit > now) {
-		if (kick->watch.flags & TWHEEL_KICK_WAITS)
+		if (kick->watch.flags & TWHEEL_CONN_WAITS)
 			atomic64_inc(&rule->spared);
-		twheel_kick_give_back(kick, rule);
-		set_flag(kick, TWHEEL_KICK_COUNTED, false);
+		twheel_conn_return_token(kick, rule);
+		set_flag(kick, TWHEEL_CONN_COUNTED, false);
 		arm(kick, limit);
 		return true;
 	}
@@ -377,23 +377,23 @@ static bool arm_anew(struct twheel_kick *kick, struct twheel_idle_rule *rule, u6
 		wait_for_activity(kick, rule, now);
 		return true;
 	}
-	set_flag(kick, TWHEEL_KICK_COUNTED, false);
-	set_flag(kick, TWHEEL_KICK_EXPIRED, true);
+	set_flag(kick, TWHEEL_CONN_COUNTED, false);
+	set_flag(kick, TWHEEL_CONN_EXPIRED, true);
 	return false;
 }
 
 /* Does what the softirq has left to the worker. Returns whether there is nothing to decide. */
-static bool is_postponed(struct twheel_kick *kick, u64 now)
+static bool is_postponed(struct twheel_conn *kick, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
 
-	if (!(kick->watch.flags & TWHEEL_KICK_POSTPONED))
+	if (!(kick->watch.flags & TWHEEL_CONN_POSTPONED))
 		return false;
-	set_flag(kick, TWHEEL_KICK_POSTPONED, false);
+	set_flag(kick, TWHEEL_CONN_POSTPONED, false);
 	/* Pairs with the store when it is removed. */
 	if (READ_ONCE(rule->dead) || !arm_anew(kick, rule, now))
 		return false;
-	if (!(kick->watch.flags & TWHEEL_KICK_MATCH))
+	if (!(kick->watch.flags & TWHEEL_CONN_REMATCH))
 		return true;
 	/* Which rule it is remains to be decided. The watch may end. */
 	twheel_cancel(&kick->timer);
@@ -401,15 +401,15 @@ static bool is_postponed(struct twheel_kick *kick, u64 now)
 }
 
 /* The socket is locked, and its connection is not older than this. */
-static void begin_anew(struct twheel_kick *kick, u64 now)
+static void begin_anew(struct twheel_conn *kick, u64 now)
 {
 	/* Pairs with note_end() in sk_state.c, which comes before or after. */
 	WRITE_ONCE(kick->watch.ended, 0);
-	twheel_kick_set_first_seen(kick, now);
+	twheel_conn_set_first_seen(kick, now);
 }
 
 /* The rule is still the one that applies, and the socket is locked. */
-static enum verdict decide_open(struct twheel_kick *kick, struct twheel_idle_rule *rule, u64 limit,
+static enum verdict decide_open(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
 				u64 now)
 {
 	const u64 stalled = stalled_limit_of(kick, rule, now);
@@ -423,29 +423,29 @@ static enum verdict decide_open(struct twheel_kick *kick, struct twheel_idle_rul
 		spare_waiting(kick, rule, limit, now);
 		return KEEP;
 	}
-	set_flag(kick, TWHEEL_KICK_EXPIRED | TWHEEL_KICK_LOOK, false);
+	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_RECHECK, false);
 	return decide_expired(kick, rule, min(limit, now), now);
 }
 
-static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding finding)
+static enum verdict decide(struct twheel_conn *kick, enum twheel_sk_status finding)
 {
-	const bool busy = finding == TWHEEL_FOUND_BUSY;
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick), *first;
+	const bool busy = finding == TWHEEL_SK_BUSY;
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick), *first;
 	const u64 now = ktime_get_ns();
 	bool fresh, dead;
 	u64 limit;
 
-	if (finding == TWHEEL_FOUND_OVER) {
+	if (finding == TWHEEL_SK_CLOSED) {
 		if (!twheel_watchable(inet_sk_state_load(kick->watch.sk)))
 			return decide_over(kick, now);
 		/* But there is another one. */
-		twheel_kick_renew(kick);
+		twheel_conn_renew(kick);
 	}
-	if (!busy && twheel_kick_is_renewed(kick))
+	if (!busy && twheel_conn_is_renewed(kick))
 		begin_anew(kick, now);
 	if (is_postponed(kick, now))
 		return KEEP;
-	fresh = kick->watch.flags & TWHEEL_KICK_FRESH;
+	fresh = kick->watch.flags & TWHEEL_CONN_PROVISIONAL;
 	if (!busy && is_kernels_own(kick->watch.sk))
 		return DROP;
 	/* Pairs with the store when it is removed. */
@@ -456,18 +456,18 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
 		return KEEP;
 	}
 	limit = limit_of(kick, rule, now);
-	if (fresh || limit <= now || dead || kick->watch.flags & TWHEEL_KICK_MATCH) {
+	if (fresh || limit <= now || dead || kick->watch.flags & TWHEEL_CONN_REMATCH) {
 		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
 					   fresh ? NULL : rule);
 		if (!first)
 			return DROP;
 		if (fresh || first != rule)
 			return decide_rule(kick, first, busy, now);
-		set_flag(kick, TWHEEL_KICK_MATCH, false);
+		set_flag(kick, TWHEEL_CONN_REMATCH, false);
 	}
 	if (!busy)
 		return decide_open(kick, rule, limit, now);
-	set_flag(kick, TWHEEL_KICK_LOOK, true);
+	set_flag(kick, TWHEEL_CONN_RECHECK, true);
 	look_again(kick, now);
 	return KEEP;
 }
@@ -477,7 +477,7 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
  */
 
 /**
- * twheel_kick_judge - the worker has found a watch
+ * twheel_enforce_evaluate - the worker has found a watch
  * @watch:	the watch
  * @finding:	what it has found
  *
@@ -487,22 +487,22 @@ static enum verdict decide(struct twheel_kick *kick, enum twheel_watch_finding f
  * Context: process; see @judge of struct twheel_watch_kind.
  * Return: whether the connection is to be closed.
  */
-bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding finding)
+bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status finding)
 {
-	struct twheel_kick *kick = twheel_kick_of(watch);
+	struct twheel_conn *kick = twheel_conn_of(watch);
 	struct sock *sk = watch->sk;
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 	enum verdict verdict;
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	twheel_watch_judged(twheel_kick_due_of(sk), watch);
-	if (finding != TWHEEL_FOUND_BUSY)
-		twheel_watch_set_looks(watch, 0);
+	twheel_watch_put_back(twheel_conn_worker_of(sk), watch);
+	if (finding != TWHEEL_SK_BUSY)
+		twheel_watch_set_busy_count(watch, 0);
 	verdict = decide(kick, finding);
 	if (verdict != KEEP) {
-		twheel_watch_remove(&twheel_kick_kind, watch);
-		twheel_kick_leave(kick, twheel_kick_rule_of(kick));
+		twheel_watch_remove(&twheel_conn_kind, watch);
+		twheel_conn_detach(kick, twheel_conn_rule_of(kick));
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
@@ -532,35 +532,35 @@ static bool take_share(const struct sock *sk, u64 now)
 }
 
 /* The timer has come up. Returns whether the worker is to look at it. */
-static bool is_for_worker(struct twheel_kick *kick, u64 now)
+static bool is_for_worker(struct twheel_conn *kick, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_kick_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
 	const u16 flags = kick->watch.flags;
 
 	/* One that was counted waits for activity, and not for its peer any more. */
-	if (flags & (TWHEEL_KICK_FRESH | TWHEEL_KICK_LOOK) ||
-	    (flags & TWHEEL_KICK_WAITED && !is_counted(kick, rule))) {
-		set_flag(kick, TWHEEL_KICK_COUNTED, false);
+	if (flags & (TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_RECHECK) ||
+	    (flags & TWHEEL_CONN_WAITED && !is_counted(kick, rule))) {
+		set_flag(kick, TWHEEL_CONN_COUNTED, false);
 		return true;
 	}
 	if (take_share(kick->watch.sk, now))
 		return !arm_anew(kick, rule, now);
-	set_flag(kick, TWHEEL_KICK_POSTPONED, true);
+	set_flag(kick, TWHEEL_CONN_POSTPONED, true);
 	return true;
 }
 
 /**
- * twheel_kick_expire - the time of a connection has come
+ * twheel_enforce_expire - the time of a connection has come
  * @timer:	its watch's timer
  *
  * Context: softirq.
  */
-void twheel_kick_expire(struct twheel_timer *timer)
+void twheel_enforce_expire(struct twheel_timer *timer)
 {
-	struct twheel_kick *kick = container_of(timer, struct twheel_kick, timer);
+	struct twheel_conn *kick = container_of(timer, struct twheel_conn, timer);
 	/* Pairs with the store when the watch ends. */
 	struct sock *sk = READ_ONCE(kick->watch.sk);
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 
 	if (!sk)
 		return;
@@ -569,7 +569,7 @@ void twheel_kick_expire(struct twheel_timer *timer)
 	/* Who came first had the watch end, made it due, or armed it anew. */
 	if (kick->watch.rule && READ_ONCE(kick->watch.state) == TWHEEL_WATCH_IDLE &&
 	    !twheel_pending(timer) && is_for_worker(kick, ktime_get_ns()))
-		twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+		twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
 	rcu_read_unlock();
 	spin_unlock(lock);
 }
@@ -579,13 +579,13 @@ static struct twheel_idle_rule *find_id(struct twheel_watch *watch, u32 id)
 {
 	struct twheel_idle_rule *rule;
 
-	if (!watch || watch->flags & TWHEEL_KICK_FRESH)
+	if (!watch || watch->flags & TWHEEL_CONN_PROVISIONAL)
 		return NULL;
-	rule = twheel_kick_rule_of(twheel_kick_of(watch));
+	rule = twheel_conn_rule_of(twheel_conn_of(watch));
 	return rule->id == id ? rule : NULL;
 }
 
-static void describe(const struct twheel_kick *kick, const struct twheel_idle_rule *rule, u64 now,
+static void describe(const struct twheel_conn *kick, const struct twheel_idle_rule *rule, u64 now,
 		     struct twheel_connection *connection)
 {
 	const struct sock *sk = kick->watch.sk;
@@ -593,14 +593,14 @@ static void describe(const struct twheel_kick *kick, const struct twheel_idle_ru
 
 	limit = max(limit, min(stalled_limit_of(kick, rule, now), life_limit_of(kick, rule)));
 	connection->remaining = limit - min(limit, now);
-	connection->idle = now - twheel_watch_active(sk, twheel_limits_of(rule)->flags, now);
-	connection->unsent = twheel_watch_queue_of(sk, &connection->unacked);
+	connection->idle = now - twheel_last_activity(sk, twheel_limits_of(rule)->flags, now);
+	connection->unsent = twheel_unacked_queue(sk, &connection->unacked);
 	if (is_counted(kick, rule))
 		connection->flags |= TWHEEL_CONNECTION_COUNTED;
 }
 
 /**
- * twheel_kick_describe - tell of a connection that a rule applies to
+ * twheel_enforce_describe - tell of a connection that a rule applies to
  * @sk:		the socket
  * @id:		the rule, which must be there
  * @connection:	gets its @idle and @remaining, and what is in its send queue
@@ -608,10 +608,10 @@ static void describe(const struct twheel_kick *kick, const struct twheel_idle_ru
  * Context: process.
  * Return: true if so; false if the rule does not apply to it.
  */
-bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection)
+bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connection *connection)
 {
 	const u64 now = ktime_get_ns();
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
 
@@ -619,11 +619,11 @@ bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connectio
 	rcu_read_lock();
 	/* As long as there is a rule, there is the table. */
 	if (twheel_rules_from(sock_net(sk), id)) {
-		watch = twheel_watch_find(&twheel_kick_kind, sk);
+		watch = twheel_watch_find(&twheel_conn_kind, sk);
 		rule = find_id(watch, id);
 	}
 	if (rule)
-		describe(twheel_kick_of(watch), rule, now, connection);
+		describe(twheel_conn_of(watch), rule, now, connection);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	return rule;

@@ -13,8 +13,8 @@ struct sock;
 struct twheel_connection;
 struct twheel_timer;
 
-bool twheel_kick_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
-void twheel_kick_expire(struct twheel_timer *timer);
-bool twheel_kick_judge(struct twheel_watch *watch, enum twheel_watch_finding finding);
+bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
+void twheel_enforce_expire(struct twheel_timer *timer);
+bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status finding);
 
 #endif /* _TWHEEL_RULES_ENFORCE_H */

@@ -229,12 +229,12 @@ static long add(const struct twheel_ioctl_call *call, struct net *net,
 		return -EFAULT;
 	}
 	/* Should the caller be killed, the rest is for later. */
-	if (twheel_find_all(net))
-		twheel_find_later(net, HZ);
+	if (twheel_scan_run(net))
+		twheel_scan_later(net, HZ);
 	if (is_before)
-		twheel_kick_reconsider(net, NULL);
+		twheel_track_recheck_all(net, NULL);
 	else
-		twheel_due_settle(&twheel_rules_of_net(net)->due);
+		twheel_watch_worker_flush(&twheel_rules_of_net(net)->due);
 	describe_again(net, spec);
 	/* It is added, and its id is told, whether this can be or not. */
 	(void)twheel_ioctl_respond(call);
@@ -262,10 +262,10 @@ static long run_add(const struct twheel_ioctl_call *call)
 	if (IS_ERR(matches))
 		return PTR_ERR(matches);
 	/* As long as this call needs the watches, the rule may be gone again. */
-	ret = twheel_kick_get();
+	ret = twheel_track_get();
 	if (!ret) {
 		ret = add(call, net, matches);
-		twheel_kick_put();
+		twheel_track_put();
 	}
 	kfree(matches);
 	return ret;

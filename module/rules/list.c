@@ -54,7 +54,7 @@ static void describe_addresses(const struct sock *sk, struct twheel_connection *
 static bool describe(struct sock *sk, u32 id, struct twheel_connection *connection)
 {
 	memset(connection, 0, sizeof(*connection));
-	if (!twheel_kick_describe(sk, id, connection))
+	if (!twheel_enforce_describe(sk, id, connection))
 		return false;
 	connection->cookie = twheel_connection_cookie(sk);
 	connection->uid = from_kuid_munged(current_user_ns(), twheel_uid_of(sk));
@@ -75,7 +75,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Tells of the connections of a bucket. Returns of how many, or -EFAULT; moves the cursor. */
-static long list_bucket(struct twheel_connections *list, const struct twheel_found *found,
+static long list_bucket(struct twheel_connections *list, const struct twheel_socks *found,
 			u32 bucket, void __user *user, u32 most)
 {
 	u64 last = list->cursor >> COOKIE_BITS == bucket ? list->cursor & COOKIE_MASK : 0, order;
@@ -115,11 +115,11 @@ long twheel_connections_list(struct net *net, struct twheel_connections *list)
 {
 	void __user *user = u64_to_user_ptr(list->records);
 	u32 bucket = list->cursor >> COOKIE_BITS;
-	struct twheel_found found = { };
+	struct twheel_socks found = { };
 	long done = 0, ret = 0;
 
 	while (done < list->nr_records) {
-		ret = twheel_find_next(net, &bucket, U32_MAX, &found);
+		ret = twheel_socks_next(net, &bucket, U32_MAX, &found);
 		if (ret > 0)
 			ret = list_bucket(list, &found, bucket,
 					  user + (size_t)done * list->record_size,
@@ -128,10 +128,10 @@ long twheel_connections_list(struct net *net, struct twheel_connections *list)
 			break;
 		if (ret < 0)
 			break;
-		twheel_found_put(&found);
+		twheel_socks_put(&found);
 		done += ret;
 		bucket = list->cursor >> COOKIE_BITS;
 	}
-	twheel_found_free(&found);
+	twheel_socks_free(&found);
 	return done ?: ret;
 }

@@ -144,7 +144,7 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 		concerned |= test_bit(port, rule->ports);
 	}
 	if (concerned)
-		twheel_find_later(sock_net(sk), HZ / 10);
+		twheel_scan_later(sock_net(sk), HZ / 10);
 	rcu_read_unlock();
 }
 
@@ -176,7 +176,7 @@ void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
 			clear_bit(port, rule->ports);
 	}
 	if (concerned)
-		twheel_find_later(net, HZ / 10);
+		twheel_scan_later(net, HZ / 10);
 	rcu_read_unlock();
 }
 

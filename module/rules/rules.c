@@ -22,10 +22,10 @@ unsigned int twheel_rules_net_id;
 
 void (*twheel_rules_state_change)(struct sock *sk);
 
-struct workqueue_struct *twheel_find_queue;
+struct workqueue_struct *twheel_scan_queue;
 
 /**
- * twheel_rules_enrol - give a rule a number among those of all namespaces
+ * twheel_rules_register - give a rule a number among those of all namespaces
  * @rule:	the rule
  *
  * Context: process; may sleep. The caller keeps others from doing the same.
@@ -33,29 +33,29 @@ struct workqueue_struct *twheel_find_queue;
  * * %-ENOMEM	- no memory
  * * %-EBUSY	- there is no number left
  */
-int twheel_rules_enrol(struct twheel_idle_rule *rule)
+int twheel_rules_register(struct twheel_idle_rule *rule)
 {
 	return xa_alloc_cyclic(&rules, &rule->index, rule, XA_LIMIT(1, U32_MAX), &next_index,
 			       TWHEEL_GFP_USER);
 }
 
 /**
- * twheel_rules_strike - take a rule's number away
+ * twheel_rules_unregister - take a rule's number away
  * @rule:	the rule, which no watch names any more
  *
  * Context: process.
  */
-void twheel_rules_strike(struct twheel_idle_rule *rule)
+void twheel_rules_unregister(struct twheel_idle_rule *rule)
 {
 	xa_erase(&rules, rule->index);
 }
 
 /**
- * twheel_rules_free - there are no rules any more
+ * twheel_rules_destroy - there are no rules any more
  *
  * Context: process; may sleep.
  */
-void twheel_rules_free(void)
+void twheel_rules_destroy(void)
 {
 	xa_destroy(&rules);
 }
@@ -106,7 +106,7 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
 }
 
 /**
- * twheel_find_later - look for connections that were missed
+ * twheel_scan_later - look for connections that were missed
  * @net:	the namespace
  * @delay:	when, in jiffies, at the earliest
  *
@@ -115,40 +115,40 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
  * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
  * and @net from going away.
  */
-void twheel_find_later(struct net *net, unsigned long delay)
+void twheel_scan_later(struct net *net, unsigned long delay)
 {
 	struct twheel_rules *ours = twheel_rules_of_net(net);
-	/* Pairs with twheel_find_work(). */
+	/* Pairs with twheel_scan_work(). */
 	const unsigned long next = READ_ONCE(ours->last_find) + HZ, now = jiffies;
 
 	/* A search that is under way may be past what this is for. */
 	atomic_inc(&ours->asked);
 	if (time_before(now + delay, next))
 		delay = next - now;
-	queue_delayed_work(twheel_find_queue, &ours->find, delay);
+	queue_delayed_work(twheel_scan_queue, &ours->find, delay);
 }
 
 /**
- * twheel_find_again - have the worker look again at all connections, those that are watched, too
+ * twheel_rescan - have the worker look again at all connections, those that are watched, too
  * @net:	the namespace
  *
  * For who was to see to that, and could not.
  *
  * Context: process. The caller keeps the module and @net from going away.
  */
-void twheel_find_again(struct net *net)
+void twheel_rescan(struct net *net)
 {
-	/* Ordered before @asked is. Pairs with twheel_find_work(). */
+	/* Ordered before @asked is. Pairs with twheel_scan_work(). */
 	atomic_xchg(&twheel_rules_of_net(net)->again, 1);
-	twheel_find_later(net, 0);
+	twheel_scan_later(net, 0);
 }
 
 /**
- * twheel_find_everywhere - look for connections that were missed in any namespace
+ * twheel_rescan_all - look for connections that were missed in any namespace
  *
  * Context: process.
  */
-void twheel_find_everywhere(void)
+void twheel_rescan_all(void)
 {
 	struct net *net;
 
@@ -156,6 +156,6 @@ void twheel_find_everywhere(void)
 	/* One that is on its way out is not in the list, or waits for a grace period. */
 	for_each_net_rcu(net)
 		if (!list_empty(&twheel_rules_of_net(net)->list))
-			twheel_find_later(net, 0);
+			twheel_scan_later(net, 0);
 	rcu_read_unlock();
 }

@@ -81,7 +81,7 @@ struct twheel_limits {
  * @dead:	it is not in the rules of its namespace any more, and its watches must find
  *		another one. Written once; read without a lock
  * @lock:	guards @turn and @token. Taken in process and softirq context, inside of
- *		twheel_kick_locks
+ *		twheel_conn_locks
  * @turn:	the end of the queue of connections that may not be closed yet, in nanoseconds
  * @token:	when the next connection may be closed, likewise
  * @users:	watches that have its @index, and those that are about to. While there are
@@ -133,7 +133,7 @@ struct twheel_idle_rule {
 };
 
 /**
- * struct twheel_search - a search for connections, and how far it has come; see scan.c
+ * struct twheel_scan - a search for connections, and how far it has come; see scan.c
  * @id:		the rule up to which there were searches for processes
  * @pid:	the process that it is at, with a reference; or NULL
  * @fd:		the descriptors of that one up to which it has been
@@ -144,7 +144,7 @@ struct twheel_idle_rule {
  * @again:	connections that are watched are looked at again
  * @found:	what a portion has found: between portions none
  */
-struct twheel_search {
+struct twheel_scan {
 	u32			id;
 	struct pid		*pid;
 	unsigned int		fd;
@@ -153,7 +153,7 @@ struct twheel_search {
 	bool			all;
 	u32			bucket;
 	bool			again;
-	struct twheel_found	found;
+	struct twheel_socks	found;
 };
 
 /**
@@ -172,7 +172,7 @@ struct twheel_search {
  * @answers:	how often that was when the search began. @find's
  * @again:	the next search is for connections that are watched, too
  * @listened:	how often a socket has begun or ceased to listen
- * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_kick_locks; nothing
+ * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_conn_locks; nothing
  *		is taken inside of it
  * @share:	what was taken of the namespace's share of the softirqs, for its connections' timers
  * @left:	rules that were taken out of @list by who was killed then; guarded by that mutex
@@ -189,7 +189,7 @@ struct twheel_rules {
 	bool			leaving;
 	struct delayed_work	find;
 	bool			searching;
-	struct twheel_search	search;
+	struct twheel_scan	search;
 	unsigned long		last_find;
 	atomic_t		asked;
 	int			answers;
@@ -200,13 +200,13 @@ struct twheel_rules {
 	struct list_head	left;
 	struct delayed_work	bury;
 	struct twheel_user	*user;
-	struct twheel_due	due;
+	struct twheel_watch_worker	due;
 };
 
 #ifdef CONFIG_INET
 
 /* Where searches are done. Constant once there are any rules. */
-extern struct workqueue_struct *twheel_find_queue;
+extern struct workqueue_struct *twheel_scan_queue;
 
 /* Where a network namespace has its rules. Constant once there are any. */
 extern unsigned int twheel_rules_net_id;
@@ -219,15 +219,15 @@ static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
 	return net_generic(net, twheel_rules_net_id);
 }
 
-int twheel_rules_enrol(struct twheel_idle_rule *rule);
-void twheel_rules_strike(struct twheel_idle_rule *rule);
-void twheel_rules_free(void);
+int twheel_rules_register(struct twheel_idle_rule *rule);
+void twheel_rules_unregister(struct twheel_idle_rule *rule);
+void twheel_rules_destroy(void);
 struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
-void twheel_find_later(struct net *net, unsigned long delay);
-void twheel_find_again(struct net *net);
-void twheel_find_everywhere(void);
+void twheel_scan_later(struct net *net, unsigned long delay);
+void twheel_rescan(struct net *net);
+void twheel_rescan_all(void);
 
 /* How a rule closes connections. The RCU read lock is held. */
 static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)

@@ -34,26 +34,26 @@
 #define STEP		16
 
 /**
- * twheel_find_init - get ready for searches
+ * twheel_scan_init - get ready for searches
  *
  * Return: 0, or -ENOMEM.
  */
-int __init twheel_find_init(void)
+int __init twheel_scan_init(void)
 {
-	twheel_find_queue = alloc_ordered_workqueue("twheel_find", 0);
-	return twheel_find_queue ? 0 : -ENOMEM;
+	twheel_scan_queue = alloc_ordered_workqueue("twheel_find", 0);
+	return twheel_scan_queue ? 0 : -ENOMEM;
 }
 
 /**
- * twheel_find_exit - there are no more namespaces
+ * twheel_scan_exit - there are no more namespaces
  */
-void twheel_find_exit(void)
+void twheel_scan_exit(void)
 {
-	destroy_workqueue(twheel_find_queue);
+	destroy_workqueue(twheel_scan_queue);
 }
 
 /* Takes a reference to the socket of a file, if it is one that rules are for. */
-static void look_at_file(struct file *file, const struct net *net, struct twheel_found *found)
+static void look_at_file(struct file *file, const struct net *net, struct twheel_socks *found)
 {
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? sock->sk : NULL;
@@ -70,7 +70,7 @@ static void look_at_file(struct file *file, const struct net *net, struct twheel
  * or to 0 at the end. Returns whether there were any: a thread that has just ended has none.
  */
 static bool walk_files(struct task_struct *task, unsigned int *fd, const struct net *net,
-		       struct twheel_found *found)
+		       struct twheel_socks *found)
 {
 	const unsigned int end = *fd + min_t(unsigned int, PORTION, found->room);
 	struct files_struct *files;
@@ -101,7 +101,7 @@ static bool is_listening(const struct sock *sk)
 }
 
 /* Sorts the sockets of a process that were found. Returns 0, or -ENOMEM if some were missed. */
-static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned long *ports)
+static int sort_out(const struct twheel_socks *found, struct pid *pid, unsigned long *ports)
 {
 	int ret = 0;
 	u32 i;
@@ -110,8 +110,8 @@ static int sort_out(const struct twheel_found *found, struct pid *pid, unsigned 
 		if (is_listening(found->socks[i]))
 			__set_bit(READ_ONCE(inet_sk(found->socks[i])->inet_num), ports);
 		else
-			ret = twheel_kick_consider(found->socks[i], pid,
-						   inet_sk_state_load(found->socks[i]));
+			ret = twheel_track(found->socks[i], pid,
+					   inet_sk_state_load(found->socks[i]));
 	}
 	return ret;
 }
@@ -147,7 +147,7 @@ static struct pid *next_process(struct net *net, u32 *id)
 }
 
 /* The process is done with. */
-static void end_process(struct twheel_search *search)
+static void end_process(struct twheel_scan *search)
 {
 	put_pid(search->pid);
 	bitmap_free(search->ports);
@@ -189,7 +189,7 @@ unlock:
  * Finds the connections of a process that there are rules for, and the ports that it listens on: a
  * portion of its descriptors. Returns 0, or -ENOMEM.
  */
-static int look_at_process(struct twheel_search *search, struct net *net)
+static int look_at_process(struct twheel_scan *search, struct net *net)
 {
 	struct task_struct *task = get_thread(search->pid);
 	bool has_files = true;
@@ -202,12 +202,12 @@ static int look_at_process(struct twheel_search *search, struct net *net)
 	}
 	if (!has_files) {
 		/* Another thread may have them. */
-		twheel_find_later(net, HZ / 10);
+		twheel_scan_later(net, HZ / 10);
 		end_process(search);
 		return 0;
 	}
 	ret = sort_out(&search->found, search->pid, search->ports);
-	twheel_found_put(&search->found);
+	twheel_socks_put(&search->found);
 	if (ret || search->fd)
 		return ret;
 	twheel_rules_set_ports(net, search->pid, search->ports);
@@ -221,13 +221,13 @@ static int look_at_process(struct twheel_search *search, struct net *net)
 	 */
 	smp_mb();
 	if (atomic_read(&twheel_rules_of_net(net)->listened) != search->listened)
-		twheel_find_later(net, HZ / 10);
+		twheel_scan_later(net, HZ / 10);
 	end_process(search);
 	return 0;
 }
 
 /* Goes on to the next process, or, in the end, to all connections. Returns 0, or -ENOMEM. */
-static int next_subject(struct twheel_search *search, struct net *net)
+static int next_subject(struct twheel_scan *search, struct net *net)
 {
 	search->pid = next_process(net, &search->id);
 	search->all = !search->pid;
@@ -236,25 +236,25 @@ static int next_subject(struct twheel_search *search, struct net *net)
 	if (search->all)
 		return 0;
 	search->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
-	return search->ports ? twheel_found_make_room(&search->found, PORTION) : -ENOMEM;
+	return search->ports ? twheel_socks_grow(&search->found, PORTION) : -ENOMEM;
 }
 
 /* Looks at one of all connections. Returns 0 or -ENOMEM. */
-static int look_at_connection(const struct twheel_search *search, struct sock *sk)
+static int look_at_connection(const struct twheel_scan *search, struct sock *sk)
 {
 	if (search->again)
-		twheel_kick_look_again(sk);
-	return twheel_kick_consider(sk, NULL, inet_sk_state_load(sk));
+		twheel_track_recheck(sk);
+	return twheel_track(sk, NULL, inet_sk_state_load(sk));
 }
 
 /*
  * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
  * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
  */
-static int look_at_bucket(struct twheel_search *search, struct net *net)
+static int look_at_bucket(struct twheel_scan *search, struct net *net)
 {
-	struct twheel_found *found = &search->found;
-	int ret = twheel_find_next(net, &search->bucket, PORTION, found);
+	struct twheel_socks *found = &search->found;
+	int ret = twheel_socks_next(net, &search->bucket, PORTION, found);
 	u32 i;
 
 	if (!ret)
@@ -263,7 +263,7 @@ static int look_at_bucket(struct twheel_search *search, struct net *net)
 		return ret;
 	for (i = 0, ret = 0; i < found->nr && !ret; i++)
 		ret = look_at_connection(search, found->socks[i]);
-	twheel_found_put(found);
+	twheel_socks_put(found);
 	search->bucket++;
 	return ret ?: 1;
 }
@@ -272,9 +272,9 @@ static int look_at_bucket(struct twheel_search *search, struct net *net)
  * Takes a search a portion on: of a process that there are rules for, or, in the end, of all
  * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
  */
-static int search_on(struct twheel_search *search, struct net *net)
+static int search_on(struct twheel_scan *search, struct net *net)
 {
-	int ret = twheel_found_pause(net);
+	int ret = twheel_socks_pause(net);
 
 	if (!ret && !search->pid && !search->all)
 		ret = next_subject(search, net);
@@ -286,23 +286,23 @@ static int search_on(struct twheel_search *search, struct net *net)
 }
 
 /* Ends a search, wherever it is. */
-static void search_end(struct twheel_search *search)
+static void search_end(struct twheel_scan *search)
 {
 	end_process(search);
-	twheel_found_free(&search->found);
+	twheel_socks_free(&search->found);
 	memset(search, 0, sizeof(*search));
 }
 
 /**
- * twheel_find_all - find connections that rules apply to, and that have no watch
+ * twheel_scan_run - find connections that rules apply to, and that have no watch
  * @net:	their namespace, which does not go away
  *
  * Context: process; may sleep.
  * Return: 0; or if some were missed -ENOMEM, or -EINTR if the caller is killed.
  */
-int twheel_find_all(struct net *net)
+int twheel_scan_run(struct net *net)
 {
-	struct twheel_search search = { };
+	struct twheel_scan search = { };
 	int ret;
 
 	do
@@ -313,12 +313,12 @@ int twheel_find_all(struct net *net)
 }
 
 /**
- * twheel_find_work - the work of a namespace: look for connections
+ * twheel_scan_work - the work of a namespace: look for connections
  * @work:	the work, in struct twheel_rules
  *
  * Context: process; may sleep.
  */
-void twheel_find_work(struct work_struct *work)
+void twheel_scan_work(struct work_struct *work)
 {
 	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, find);
 	unsigned int i;
@@ -326,21 +326,21 @@ void twheel_find_work(struct work_struct *work)
 
 	if (!ours->searching) {
 		ours->searching = true;
-		/* Pairs with twheel_find_later(). */
+		/* Pairs with twheel_scan_later(). */
 		WRITE_ONCE(ours->last_find, jiffies);
 		/*
 		 * Who asks after this may find that the work is pending, and then it runs once more
 		 * after that, at least.
 		 */
 		ours->answers = atomic_read(&ours->asked);
-		/* After that: who comes later asks once more. Pairs with twheel_find_again(). */
+		/* After that: who comes later asks once more. Pairs with twheel_rescan(). */
 		ours->search.again = atomic_xchg(&ours->again, 0);
 	}
 	for (i = 0; i < STEP && ret > 0; i++)
 		ret = search_on(&ours->search, ours->net);
 	if (ret > 0) {
 		/* At once, and behind the others, even if somebody has asked for later. */
-		mod_delayed_work(twheel_find_queue, &ours->find, 0);
+		mod_delayed_work(twheel_scan_queue, &ours->find, 0);
 		return;
 	}
 	if (ret && ours->search.again)
@@ -348,22 +348,22 @@ void twheel_find_work(struct work_struct *work)
 	search_end(&ours->search);
 	ours->searching = false;
 	if (ret || atomic_read(&ours->asked) != ours->answers)
-		twheel_find_later(ours->net, ret ? HZ : 0);
+		twheel_scan_later(ours->net, ret ? HZ : 0);
 }
 
 /**
- * twheel_find_stop - end the searches of namespaces
+ * twheel_scan_stop - end the searches of namespaces
  * @nets:	the namespaces, which go, and have no rules any more
  *
  * One that is under way is waited for, for a portion.
  *
  * Context: process; may sleep.
  */
-void twheel_find_stop(struct list_head *nets)
+void twheel_scan_stop(struct list_head *nets)
 {
 	struct net *net;
 
-	/* Pairs with twheel_found_pause(). */
+	/* Pairs with twheel_socks_pause(). */
 	list_for_each_entry(net, nets, exit_list)
 		WRITE_ONCE(twheel_rules_of_net(net)->leaving, true);
 	/* Who has it look again does so for a rule, under RCU. */

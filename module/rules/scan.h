@@ -13,10 +13,10 @@ struct net;
 struct pid;
 struct sock;
 
-int twheel_find_init(void);
-void twheel_find_exit(void);
-int twheel_find_all(struct net *net);
-void twheel_find_work(struct work_struct *work);
-void twheel_find_stop(struct list_head *nets);
+int twheel_scan_init(void);
+void twheel_scan_exit(void);
+int twheel_scan_run(struct net *net);
+void twheel_scan_work(struct work_struct *work);
+void twheel_scan_stop(struct list_head *nets);
 
 #endif /* _TWHEEL_RULES_SCAN_H */

@@ -24,38 +24,38 @@
 #define PORTION		64
 
 /**
- * twheel_found_put - give back the references to sockets that were found
+ * twheel_socks_put - give back the references to sockets that were found
  * @found:	the sockets; there are none afterwards
  *
  * Context: process; may sleep.
  */
-void twheel_found_put(struct twheel_found *found)
+void twheel_socks_put(struct twheel_socks *found)
 {
 	while (found->nr)
 		sock_put(found->socks[--found->nr]);
 }
 
 /**
- * twheel_found_free - free the memory of sockets that were found
+ * twheel_socks_free - free the memory of sockets that were found
  * @found:	the sockets
  *
  * Context: process; may sleep.
  */
-void twheel_found_free(struct twheel_found *found)
+void twheel_socks_free(struct twheel_socks *found)
 {
-	twheel_found_put(found);
+	twheel_socks_put(found);
 	kvfree(found->socks);
 }
 
 /**
- * twheel_found_make_room - make room for more sockets
+ * twheel_socks_grow - make room for more sockets
  * @found:	sockets, none of which are there
  * @room:	how many are to fit
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_found_make_room(struct twheel_found *found, u32 room)
+int twheel_socks_grow(struct twheel_socks *found, u32 room)
 {
 	struct sock **socks;
 
@@ -75,7 +75,7 @@ int twheel_found_make_room(struct twheel_found *found, u32 room)
  * Returns how many there are: if that is more than there is room for, there are none.
  */
 static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
-		       struct twheel_found *found)
+		       struct twheel_socks *found)
 {
 	spinlock_t *lock = inet_ehash_lockp(table, bucket);
 	struct hlist_nulls_node *node;
@@ -93,27 +93,27 @@ static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
 	}
 	spin_unlock_bh(lock);
 	if (nr > found->room)
-		twheel_found_put(found);
+		twheel_socks_put(found);
 	return nr;
 }
 
 /**
- * twheel_found_pause - let others have their turn, between two portions
+ * twheel_socks_pause - let others have their turn, between two portions
  * @net:	the namespace
  *
  * Context: process; may sleep.
  * Return: 0, or -EINTR if the caller is killed, or @net is on its way out.
  */
-int twheel_found_pause(const struct net *net)
+int twheel_socks_pause(const struct net *net)
 {
 	cond_resched();
-	/* Pairs with twheel_find_stop(). */
+	/* Pairs with twheel_scan_stop(). */
 	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
 		       -EINTR : 0;
 }
 
 /**
- * twheel_find_next - find the connections in a bucket of the kernel's table
+ * twheel_socks_next - find the connections in a bucket of the kernel's table
  * @net:	the namespace that they belong to
  * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
  *		from
@@ -124,21 +124,21 @@ int twheel_found_pause(const struct net *net)
  * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
  * caller is killed.
  */
-int twheel_find_next(struct net *net, u32 *bucket, u32 most, struct twheel_found *found)
+int twheel_socks_next(struct net *net, u32 *bucket, u32 most, struct twheel_socks *found)
 {
 	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
 	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
 	u32 nr;
 	int ret;
 
-	ret = twheel_found_make_room(found, ROOM);
+	ret = twheel_socks_grow(found, ROOM);
 	for (; !ret && *bucket < end; ++*bucket) {
 		if (!(*bucket % PORTION))
-			ret = twheel_found_pause(net);
+			ret = twheel_socks_pause(net);
 		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
 			continue;
 		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
-			ret = twheel_found_make_room(found, roundup_pow_of_two(nr));
+			ret = twheel_socks_grow(found, roundup_pow_of_two(nr));
 		if (found->nr)
 			return found->nr;
 	}

@@ -38,12 +38,12 @@ TRACE_EVENT(twheel_kick,
 			     __field(u32, unacked)
 			     __array(char, name, TWHEEL_RULE_NAME)),
 	    TP_fast_assign(__entry->cookie = twheel_connection_cookie(sk);
-			   __entry->idle = now - twheel_watch_active(sk, limits->flags, now);
+			   __entry->idle = now - twheel_last_activity(sk, limits->flags, now);
 			   __entry->rule = rule;
 			   __entry->flags = limits->flags;
 			   twheel_connection_addresses(sk, __entry->local, __entry->remote);
 			   __entry->late = late;
-			   __entry->unsent = twheel_watch_queue_of(sk, &__entry->unacked);
+			   __entry->unsent = twheel_unacked_queue(sk, &__entry->unacked);
 			   memcpy(__entry->name, limits->name, TWHEEL_RULE_NAME);),
 	    TP_printk("rule=%u cookie=%llx local=%pISpc remote=%pISpc idle=%llu action=%s dry_run=%d late=%llu unsent=%u unacked=%u name=%s",
 		      __entry->rule, __entry->cookie, __entry->local, __entry->remote,

@@ -54,23 +54,23 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 {
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
-	struct twheel_kick *kick;
+	struct twheel_conn *kick;
 
 	if (twheel_is_connecting(state))
 		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
 	else if (twheel_watchable(state))
 		rule = twheel_rules_match(sk, pid, NULL);
 	/* As long as there is a rule, there is the table. */
-	watch = rule ? twheel_watch_find(&twheel_kick_kind, sk) : NULL;
+	watch = rule ? twheel_watch_find(&twheel_conn_kind, sk) : NULL;
 	if (!watch)
 		return rule;
-	kick = twheel_kick_of(watch);
-	twheel_kick_renew(kick);
+	kick = twheel_conn_of(watch);
+	twheel_conn_renew(kick);
 	/* It is told only now who has begun it. */
-	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_KICK_OWN))
-		twheel_kick_change(kick, rule, TWHEEL_KICK_FRESH | TWHEEL_KICK_OWN);
-	if (watch->flags & TWHEEL_KICK_FRESH)
-		twheel_kick_make_due(kick);
+	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_CONN_BY_PID))
+		twheel_conn_change_rule(kick, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
+	if (watch->flags & TWHEEL_CONN_PROVISIONAL)
+		twheel_conn_queue(kick);
 	return NULL;
 }
 
@@ -78,31 +78,32 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
 {
 	atomic64_inc(&rule->missed);
-	twheel_find_later(sock_net(sk), HZ);
+	twheel_scan_later(sock_net(sk), HZ);
 	return -ENOMEM;
 }
 
 /* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
-static int begin(struct twheel_kick *kick, struct sock *sk, const struct pid *pid, int state)
+static int begin(struct twheel_conn *kick, struct sock *sk, const struct pid *pid, int state)
 {
 	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
 	const int now = inet_sk_state_load(sk);
 
 	if (!rule)
 		return 1;
-	if (twheel_watch_insert(&twheel_kick_kind, &kick->watch, sk))
+	if (twheel_watch_insert(&twheel_conn_kind, &kick->watch, sk))
 		return miss(rule, sk);
 	/* If it is over, or only about to begin, the worker may find another one. */
 	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
-		WRITE_ONCE(kick->watch.ended, TWHEEL_KICK_RENEWED);
-	twheel_kick_join(kick, rule, TWHEEL_KICK_FRESH | (pid && rule->pid == pid ? TWHEEL_KICK_OWN : 0));
-	twheel_kick_set_first_seen(kick, ktime_get_ns());
-	twheel_watch_due(twheel_kick_due_of(sk), &kick->watch);
+		WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
+	twheel_conn_attach(kick, rule, TWHEEL_CONN_PROVISIONAL |
+			   (pid && rule->pid == pid ? TWHEEL_CONN_BY_PID : 0));
+	twheel_conn_set_first_seen(kick, ktime_get_ns());
+	twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
 	return 0;
 }
 
 /**
- * twheel_kick_consider - watch a connection if a rule applies to it
+ * twheel_track - watch a connection if a rule applies to it
  * @sk:		its socket
  * @pid:	the process that has begun it, or NULL
  * @state:	its state, or that which it is about to get
@@ -112,11 +113,11 @@ static int begin(struct twheel_kick *kick, struct sock *sk, const struct pid *pi
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state)
+int twheel_track(struct sock *sk, const struct pid *pid, int state)
 {
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_idle_rule *rule;
-	struct twheel_kick *kick = NULL;
+	struct twheel_conn *kick = NULL;
 	int ret = 0;
 
 	if (!twheel_is_for_rules(sk))
@@ -130,7 +131,7 @@ int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state)
 		return 0;
 	kick = kzalloc(sizeof(*kick), GFP_KERNEL | __GFP_NOWARN);
 	if (kick)
-		twheel_timer_init(&kick->timer, twheel_kick_expire);
+		twheel_timer_init(&kick->timer, twheel_enforce_expire);
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	if (kick) {
@@ -148,14 +149,14 @@ int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state)
 
 static void over(struct twheel_watch *found, struct sock *sk)
 {
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch;
 
 	spin_lock_bh(lock);
 	/* It may be another one by now. */
-	watch = twheel_watch_find(&twheel_kick_kind, sk);
+	watch = twheel_watch_find(&twheel_conn_kind, sk);
 	if (watch)
-		twheel_kick_make_due(twheel_kick_of(watch));
+		twheel_conn_queue(twheel_conn_of(watch));
 	spin_unlock_bh(lock);
 }
 
@@ -176,7 +177,7 @@ static void changed(const struct twheel_watch_change *change)
 	struct pid *pid;
 
 	if (!change) {
-		twheel_find_everywhere();
+		twheel_rescan_all();
 		return;
 	}
 	/* A socket that is not for rules may outlive its namespace. */
@@ -192,7 +193,7 @@ static void changed(const struct twheel_watch_change *change)
 	if (change->state == TCP_LISTEN)
 		twheel_rules_listening(change->sk, pid);
 	else if (pid || change->state == TCP_ESTABLISHED)
-		twheel_kick_consider(change->sk, pid, change->state);
+		twheel_track(change->sk, pid, change->state);
 	put_pid(pid);
 }
 
@@ -213,12 +214,12 @@ static noinline void make_orphan_due(struct twheel_watch *watch)
 
 	if (!sk)
 		return;
-	lock = twheel_kick_lock_of(sk);
+	lock = twheel_conn_lock_of(sk);
 	spin_lock_bh(lock);
-	rule = watch->rule ? twheel_kick_rule_of(twheel_kick_of(watch)) : NULL;
+	rule = watch->rule ? twheel_conn_rule_of(twheel_conn_of(watch)) : NULL;
 	/* Pairs with the store when it is removed. */
 	if (rule && READ_ONCE(rule->dead))
-		twheel_kick_make_due(twheel_kick_of(watch));
+		twheel_conn_queue(twheel_conn_of(watch));
 	spin_unlock_bh(lock);
 }
 
@@ -247,7 +248,7 @@ static int make_orphans_due(bool killable)
 	struct rhashtable_iter iter;
 	int ret = 0;
 
-	rhashtable_walk_enter(&twheel_kick_kind.table, &iter);
+	rhashtable_walk_enter(&twheel_conn_kind.table, &iter);
 	while (!ret && make_some_due(&iter)) {
 		cond_resched();
 		if (killable && fatal_signal_pending(current))
@@ -258,7 +259,7 @@ static int make_orphans_due(bool killable)
 }
 
 /**
- * twheel_kick_release - have a rule that is removed give up its connections
+ * twheel_track_release - have a rule that is removed give up its connections
  * @rule:	the rule. Nobody finds it any more
  *
  * Connections go to other rules that they match, or are not watched any more.
@@ -266,14 +267,14 @@ static int make_orphans_due(bool killable)
  * Context: process; may sleep.
  * Return: 0, or -EINTR if the caller is killed.
  */
-int twheel_kick_release(const struct twheel_idle_rule *rule)
+int twheel_track_release(const struct twheel_idle_rule *rule)
 {
 	int ret = 0;
 
 	/* A walk may miss some if others are removed meanwhile. */
 	while (!ret && atomic_read(&rule->users)) {
 		ret = make_orphans_due(true) ?:
-		      twheel_due_settle(&twheel_rules_of_net(rule->net)->due);
+		      twheel_watch_worker_flush(&twheel_rules_of_net(rule->net)->due);
 		/* Who changes the rule keeps it meanwhile, and may need this CPU for that. */
 		if (!ret && atomic_read(&rule->users))
 			schedule_timeout_killable(1);
@@ -282,13 +283,13 @@ int twheel_kick_release(const struct twheel_idle_rule *rule)
 }
 
 /**
- * twheel_kick_ask_back - have all rules that are removed give up their connections
+ * twheel_track_release_all - have all rules that are removed give up their connections
  *
  * Without a wait until they have. It may miss some.
  *
  * Context: process; may sleep. Nobody finds the rules any more.
  */
-void twheel_kick_ask_back(void)
+void twheel_track_release_all(void)
 {
 	make_orphans_due(false);
 }
@@ -296,37 +297,37 @@ void twheel_kick_ask_back(void)
 /* Makes the watch of a socket due, if it has one, and if it is @rule's, should that be given. */
 static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
 {
-	spinlock_t *lock = twheel_kick_lock_of(sk);
+	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch = NULL;
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	/* As long as there is a rule, there is the table. */
 	if (!list_empty(&twheel_rules_of_net(sock_net(sk))->list))
-		watch = twheel_watch_find(&twheel_kick_kind, sk);
+		watch = twheel_watch_find(&twheel_conn_kind, sk);
 	if (watch && (!rule || watch->rule == rule->index)) {
 		/* Pairs with the worker's, which looks before it has the lock. */
 		if (!rule)
-			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_KICK_MATCH);
-		twheel_kick_make_due(twheel_kick_of(watch));
+			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_CONN_REMATCH);
+		twheel_conn_queue(twheel_conn_of(watch));
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 }
 
 /**
- * twheel_kick_look_again - have the worker look again at a connection, if it is watched
+ * twheel_track_recheck - have the worker look again at a connection, if it is watched
  * @sk:		its socket
  *
  * Context: process.
  */
-void twheel_kick_look_again(struct sock *sk)
+void twheel_track_recheck(struct sock *sk)
 {
 	reconsider(sk, NULL);
 }
 
 /**
- * twheel_kick_reconsider - have the worker look at connections again, and wait until it has
+ * twheel_track_recheck_all - have the worker look at connections again, and wait until it has
  * @net:	their namespace
  * @rule:	their rule, which was changed; or NULL: all of the namespace's, as a rule was added
  *		before others
@@ -335,37 +336,37 @@ void twheel_kick_look_again(struct sock *sk)
  *
  * Context: process; may sleep.
  */
-void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule)
+void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *rule)
 {
-	struct twheel_found found = { };
+	struct twheel_socks found = { };
 	u32 bucket, i;
 	int ret;
 
-	for (bucket = 0; (ret = twheel_find_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
+	for (bucket = 0; (ret = twheel_socks_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
 		for (i = 0; i < found.nr; i++)
 			reconsider(found.socks[i], rule);
-		twheel_found_put(&found);
+		twheel_socks_put(&found);
 	}
-	twheel_found_free(&found);
+	twheel_socks_free(&found);
 	if (ret)
-		twheel_find_again(net);
+		twheel_rescan(net);
 	else
-		twheel_due_settle(&twheel_rules_of_net(net)->due);
+		twheel_watch_worker_flush(&twheel_rules_of_net(net)->due);
 }
 
 /**
- * twheel_kick_get - there will be a rule
+ * twheel_track_get - there will be a rule
  *
  * Context: process; may sleep.
  * Return: 0, or an errno.
  */
-int twheel_kick_get(void)
+int twheel_track_get(void)
 {
 	int ret = 0;
 
 	mutex_lock(&kind_lock);
 	if (!nr_users)
-		ret = twheel_watch_kind_add(&twheel_kick_kind);
+		ret = twheel_watch_kind_add(&twheel_conn_kind);
 	if (!ret)
 		nr_users++;
 	mutex_unlock(&kind_lock);
@@ -373,35 +374,35 @@ int twheel_kick_get(void)
 }
 
 /**
- * twheel_kick_put - the opposite of twheel_kick_get()
+ * twheel_track_put - the opposite of twheel_track_get()
  *
  * Context: process; may sleep. An RCU grace period after the rule was removed.
  */
-void twheel_kick_put(void)
+void twheel_track_put(void)
 {
 	mutex_lock(&kind_lock);
 	if (!--nr_users)
-		twheel_watch_kind_del(&twheel_kick_kind);
+		twheel_watch_kind_del(&twheel_conn_kind);
 	mutex_unlock(&kind_lock);
 }
 
 /**
- * twheel_kick_init - get ready
+ * twheel_track_init - get ready
  *
  * Context: process.
  */
-void __init twheel_kick_init(void)
+void __init twheel_track_init(void)
 {
 	int i;
 
-	BUILD_BUG_ON(!IS_ENABLED(CONFIG_LOCKDEP) && sizeof(struct twheel_kick) > 64);
-	BUILD_BUG_ON(offsetof(struct twheel_kick, rcu) <
-		     offsetof(struct twheel_kick, timer.node.link));
-	BUILD_BUG_ON(offsetofend(struct twheel_kick, rcu) >
-		     offsetofend(struct twheel_kick, timer.node.link));
-	for (i = 0; i < TWHEEL_KICK_LOCKS; i++)
-		spin_lock_init(&twheel_kick_locks[i]);
-	twheel_kick_kind.judge = twheel_kick_judge;
-	twheel_kick_kind.over = over;
-	twheel_kick_kind.changed = changed;
+	BUILD_BUG_ON(!IS_ENABLED(CONFIG_LOCKDEP) && sizeof(struct twheel_conn) > 64);
+	BUILD_BUG_ON(offsetof(struct twheel_conn, rcu) <
+		     offsetof(struct twheel_conn, timer.node.link));
+	BUILD_BUG_ON(offsetofend(struct twheel_conn, rcu) >
+		     offsetofend(struct twheel_conn, timer.node.link));
+	for (i = 0; i < TWHEEL_CONN_LOCKS; i++)
+		spin_lock_init(&twheel_conn_locks[i]);
+	twheel_conn_kind.judge = twheel_enforce_evaluate;
+	twheel_conn_kind.over = over;
+	twheel_conn_kind.changed = changed;
 }

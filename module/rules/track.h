@@ -11,15 +11,15 @@ struct net;
 struct pid;
 struct sock;
 struct twheel_idle_rule;
-struct twheel_kick;
+struct twheel_conn;
 
-void twheel_kick_init(void);
-int twheel_kick_get(void);
-void twheel_kick_put(void);
-int twheel_kick_consider(struct sock *sk, const struct pid *pid, int state);
-int twheel_kick_release(const struct twheel_idle_rule *rule);
-void twheel_kick_ask_back(void);
-void twheel_kick_look_again(struct sock *sk);
-void twheel_kick_reconsider(struct net *net, const struct twheel_idle_rule *rule);
+void twheel_track_init(void);
+int twheel_track_get(void);
+void twheel_track_put(void);
+int twheel_track(struct sock *sk, const struct pid *pid, int state);
+int twheel_track_release(const struct twheel_idle_rule *rule);
+void twheel_track_release_all(void);
+void twheel_track_recheck(struct sock *sk);
+void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *rule);
 
 #endif /* _TWHEEL_RULES_TRACK_H */

@@ -32,7 +32,7 @@
  *
  * When jiffies have been lost and are counted again, and nobody has been told yet, what is known
  * is too early. But a stamp is no older than it is by jiffies, of which too few have been counted:
- * with a periodic tick twheel_watch_active() takes the later of both.
+ * with a periodic tick twheel_last_activity() takes the later of both.
  *
  * What is left is a stamp that was made while jiffies were late, and is looked at when they have
  * caught up: nobody can see that it is younger than it says. Where another CPU has ticks it counts
@@ -72,14 +72,14 @@ static bool is_periodic(void)
 }
 
 /**
- * twheel_watch_note_jiffy - the timekeeper is up to date
+ * twheel_note_jiffy - the timekeeper is up to date
  * @jiffy:	what get_jiffies_64() has returned
  * @now:	nanoseconds of CLOCK_MONOTONIC, read after @jiffy: so that it is not before that
  *		jiffy has begun
  *
  * Context: any, with the timekeeper's lock held.
  */
-void twheel_watch_note_jiffy(u64 jiffy, u64 now)
+void twheel_note_jiffy(u64 jiffy, u64 now)
 {
 	u64 seen = now - jiffy * TICK_NSEC, known = first_jiffy;
 	s64 step = is_periodic() ? STEP_NS : 0;
@@ -88,7 +88,7 @@ void twheel_watch_note_jiffy(u64 jiffy, u64 now)
 	if (learned_with == resolution() && later > step && later < TICK_NSEC)
 		seen = known + step;
 	learned_with = resolution();
-	/* Pairs with the READ_ONCE() in twheel_watch_active(). */
+	/* Pairs with the READ_ONCE() in twheel_last_activity(). */
 	WRITE_ONCE(first_jiffy, seen);
 }
 
@@ -108,7 +108,7 @@ static u64 end_of(u32 age, u64 jiffy, u64 now)
 	/* This jiffy has not ended. */
 	if (!age)
 		return now;
-	/* Pairs with the WRITE_ONCE() in twheel_watch_note_jiffy(). */
+	/* Pairs with the WRITE_ONCE() in twheel_note_jiffy(). */
 	end = READ_ONCE(first_jiffy) + (jiffy - age + 1) * TICK_NSEC;
 	/* Jiffies may be lost, and nobody have been told yet. */
 	if (is_periodic())
@@ -117,7 +117,7 @@ static u64 end_of(u32 age, u64 jiffy, u64 now)
 }
 
 /**
- * twheel_watch_active - when was a connection last active?
+ * twheel_last_activity - when was a connection last active?
  * @sk:		a TCP socket
  * @flags:	TWHEEL_WATCH_RECEIVED and _SENT: what is activity; if neither, both are
  * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
@@ -128,7 +128,7 @@ static u64 end_of(u32 age, u64 jiffy, u64 now)
  * Context: any but NMI. If the socket is locked, there is no later one until it is unlocked.
  * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
  */
-u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
+u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
 	/* Written by TCP, with the socket locked; each is read by itself. */
@@ -152,7 +152,7 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
 }
 
 /**
- * twheel_watch_acked - when has the peer of a connection acknowledged something, at the latest?
+ * twheel_last_ack - when has the peer of a connection acknowledged something, at the latest?
  * @sk:		a TCP socket with data in its send queue, or without
  * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
  *
@@ -162,7 +162,7 @@ u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now)
  * Context: any but NMI.
  * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
  */
-u64 twheel_watch_acked(const struct sock *sk, u64 now)
+u64 twheel_last_ack(const struct sock *sk, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
 	/* Both are written by TCP, with the socket locked; each is read by itself. */
@@ -174,14 +174,14 @@ u64 twheel_watch_acked(const struct sock *sk, u64 now)
 }
 
 /**
- * twheel_watch_queue_of - what of a connection's data the peer has not acknowledged
+ * twheel_unacked_queue - what of a connection's data the peer has not acknowledged
  * @sk:		a TCP socket
  * @unacked:	gets the number of bytes that have been sent
  *
  * Context: any but NMI. If the socket is locked, this is exact.
  * Return: the number of bytes that have not been sent.
  */
-u32 twheel_watch_queue_of(const struct sock *sk, u32 *unacked)
+u32 twheel_unacked_queue(const struct sock *sk, u32 *unacked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	/*

@@ -10,12 +10,12 @@
 struct sock;
 
 #ifdef CONFIG_INET
-void twheel_watch_note_jiffy(u64 jiffy, u64 now);
-u64 twheel_watch_active(const struct sock *sk, u16 flags, u64 now);
-u64 twheel_watch_acked(const struct sock *sk, u64 now);
-u32 twheel_watch_queue_of(const struct sock *sk, u32 *unacked);
+void twheel_note_jiffy(u64 jiffy, u64 now);
+u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now);
+u64 twheel_last_ack(const struct sock *sk, u64 now);
+u32 twheel_unacked_queue(const struct sock *sk, u32 *unacked);
 #else
-static inline void twheel_watch_note_jiffy(u64 jiffy, u64 now)
+static inline void twheel_note_jiffy(u64 jiffy, u64 now)
 {
 }
 #endif /* CONFIG_INET */

@@ -144,7 +144,7 @@ static bool is_wanted(const struct sock *sk, int before, int after)
 	int i;
 
 	for (i = 0; i < NR_KINDS; i++) {
-		/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
+		/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
 		kind = READ_ONCE(kinds[i]);
 		if (kind && kind_wants(kind, sk, before, after))
 			wanted = true;
@@ -240,7 +240,7 @@ static noinline bool look_for_some(struct twheel_watch_kind *kind, struct rhasht
 	return watch;
 }
 
-/* Is a kind still there? If not, twheel_changes_unsubscribe() waits for this scan to end. */
+/* Is a kind still there? If not, twheel_sk_state_unsubscribe() waits for this scan to end. */
 static bool is_subscribed(const struct twheel_watch_kind *kind)
 {
 	/* Pairs with the WRITE_ONCE() there. */
@@ -259,7 +259,7 @@ static void look_for_ended(struct twheel_watch_kind *kind)
 }
 
 /*
- * Scans a kind, if it is there. Either twheel_changes_unsubscribe() sees that it is scanned, or
+ * Scans a kind, if it is there. Either twheel_sk_state_unsubscribe() sees that it is scanned, or
  * this that it is gone:
  *
  *	scan					unsubscribe
@@ -297,7 +297,7 @@ static void work_on_scan(struct work_struct *work)
 	WRITE_ONCE(last_scan, jiffies);
 	/* What is lost from here on has this called again. */
 	atomic_xchg(&overflown, 0);
-	/* Pairs with those in twheel_changes_subscribe() and _unsubscribe(). */
+	/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
 	for (i = 0; i < NR_KINDS; i++)
 		scan_kind(READ_ONCE(kinds[i]));
 }
@@ -395,7 +395,7 @@ static void unregister_probe(struct work_struct *work)
 static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
 
 /**
- * twheel_changes_subscribe - tell a kind of watches of changes
+ * twheel_sk_state_subscribe - tell a kind of watches of changes
  * @kind:	the kind; its table is there
  *
  * Context: process; may sleep. No lock is held that the owner takes in changed().
@@ -403,7 +403,7 @@ static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
  * * %-EOPNOTSUPP - this kernel does not tell of changes
  * * %-ENOMEM	- no memory
  */
-int twheel_changes_subscribe(struct twheel_watch_kind *kind)
+int twheel_sk_state_subscribe(struct twheel_watch_kind *kind)
 {
 	int ret, i;
 
@@ -422,14 +422,14 @@ int twheel_changes_subscribe(struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_changes_unsubscribe - tell a kind of watches of changes no more
+ * twheel_sk_state_unsubscribe - tell a kind of watches of changes no more
  * @kind:	the kind, whose watches have been removed
  *
  * An RCU grace period goes by, and nobody uses the kind's table any more on account of a change.
  *
  * Context: process; may sleep. No lock is held that the owner takes in over() and changed().
  */
-void twheel_changes_unsubscribe(struct twheel_watch_kind *kind)
+void twheel_sk_state_unsubscribe(struct twheel_watch_kind *kind)
 {
 	mutex_lock(&kinds_lock);
 	/*
@@ -495,7 +495,7 @@ static void find_tracepoint(struct tracepoint *tp, void *unused)
 		tracepoint = tp;
 }
 
-/* Frees what twheel_changes_init() has made, as far as it came. */
+/* Frees what twheel_sk_state_init() has made, as far as it came. */
 static void free_changes(void)
 {
 	unsigned int cpu;
@@ -509,12 +509,12 @@ static void free_changes(void)
 }
 
 /**
- * twheel_changes_init - get ready to notice changes
+ * twheel_sk_state_init - get ready to notice changes
  *
  * Context: process; may sleep. The workers' queue is there.
  * Return: 0, or -ENOMEM.
  */
-int __init twheel_changes_init(void)
+int __init twheel_sk_state_init(void)
 {
 	struct cpu_changes *theirs;
 	unsigned int cpu;
@@ -542,11 +542,11 @@ err_free:
 }
 
 /**
- * twheel_changes_exit - the opposite of twheel_changes_init()
+ * twheel_sk_state_exit - the opposite of twheel_sk_state_init()
  *
  * Context: process; may sleep. There are no kinds left; the workers' queue is there.
  */
-void twheel_changes_exit(void)
+void twheel_sk_state_exit(void)
 {
 	cancel_delayed_work_sync(&unregister_work);
 	unregister_probe(NULL);

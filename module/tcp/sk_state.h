@@ -11,10 +11,10 @@ struct seq_file;
 struct twheel_watch_kind;
 
 #ifdef CONFIG_INET
-int twheel_changes_init(void);
-void twheel_changes_exit(void);
-int twheel_changes_subscribe(struct twheel_watch_kind *kind);
-void twheel_changes_unsubscribe(struct twheel_watch_kind *kind);
+int twheel_sk_state_init(void);
+void twheel_sk_state_exit(void);
+int twheel_sk_state_subscribe(struct twheel_watch_kind *kind);
+void twheel_sk_state_unsubscribe(struct twheel_watch_kind *kind);
 bool twheel_watch_available(void);
 void twheel_watch_show(struct seq_file *m);
 #else

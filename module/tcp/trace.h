@@ -20,7 +20,7 @@
  * @timer:	the timer: only an address
  * @sk:		the socket
  * @deadline:	when the timer was due, or would have been: its connection may have ended before
- * @found:	an enum twheel_watch_finding
+ * @found:	an enum twheel_sk_status
  * @action:	what is done now: TWHEEL_WATCHED, and the watch's action; 0 if nothing
  */
 TRACE_EVENT(twheel_watch,
@@ -46,9 +46,9 @@ TRACE_EVENT(twheel_watch,
 	    TP_printk("timer=%p skaddr=%p sport=%u dport=%u now=%llu deadline=%llu found=%s action=%s",
 		      __entry->timer, __entry->skaddr, __entry->sport, __entry->dport,
 		      __entry->now, __entry->deadline,
-		      __print_symbolic(__entry->found, { TWHEEL_FOUND_OPEN, "open" },
-				       { TWHEEL_FOUND_OVER, "over" },
-				       { TWHEEL_FOUND_BUSY, "busy" }),
+		      __print_symbolic(__entry->found, { TWHEEL_SK_OPEN, "open" },
+				       { TWHEEL_SK_CLOSED, "over" },
+				       { TWHEEL_SK_BUSY, "busy" }),
 		      !__entry->action ? "none" :
 		      __entry->action & TWHEEL_WATCH_ABORT ? "abort" :
 		      __entry->action & TWHEEL_WATCH_SHUTDOWN ? "shutdown" : "notify"));

@@ -36,7 +36,7 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
 	ret = twheel_watch_table_init(kind);
 	if (ret)
 		return ret;
-	ret = twheel_changes_subscribe(kind);
+	ret = twheel_sk_state_subscribe(kind);
 	if (ret)
 		twheel_watch_table_destroy(kind);
 	return ret;
@@ -52,7 +52,7 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
  */
 void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 {
-	twheel_changes_unsubscribe(kind);
+	twheel_sk_state_unsubscribe(kind);
 	twheel_watch_table_destroy(kind);
 }
 
@@ -69,7 +69,7 @@ int __init twheel_watch_init(void)
 	twheel_watch_queue = alloc_workqueue("twheel", WQ_UNBOUND, 0);
 	if (!twheel_watch_queue)
 		return -ENOMEM;
-	ret = twheel_changes_init();
+	ret = twheel_sk_state_init();
 	if (ret)
 		destroy_workqueue(twheel_watch_queue);
 	return ret;
@@ -82,7 +82,7 @@ int __init twheel_watch_init(void)
  */
 void twheel_watch_exit(void)
 {
-	twheel_changes_exit();
+	twheel_sk_state_exit();
 	/* Waits for works that are under way. */
 	destroy_workqueue(twheel_watch_queue);
 }

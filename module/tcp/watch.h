@@ -28,7 +28,7 @@
  * @rule:	of a watch for a rule: that rule's number
  * @flags:	%TWHEEL_WATCH_FLAGS, the owner's, and in the top bits how many times the worker
  *		has found the socket busy, one after the other. Guarded by the owner's lock
- * @state:	an enum twheel_watch_state; guarded by twheel_due.lock, but for what the owner
+ * @state:	an enum twheel_watch_state; guarded by twheel_watch_worker.lock, but for what the owner
  *		does before the watch is in a table
  * @ended:	the life of which the connection has ended, see twheel_watch_kind.life(); else 0,
  *		or another number. Written by who changes the socket's state, with no lock, and
@@ -44,7 +44,7 @@ struct twheel_watch {
 };
 
 /* Where struct twheel_watch::flags has the number of looks at a busy socket. */
-#define TWHEEL_WATCH_LOOKS_SHIFT	11
+#define TWHEEL_WATCH_BUSY_SHIFT	11
 
 /* What of an add is a watch's. */
 #define TWHEEL_WATCH_ACTIONS	(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
@@ -58,7 +58,7 @@ struct twheel_watch {
  * enum twheel_watch_state - where a watch is
  * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
  * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at. Such a watch has a
- *	socket: it is taken out of the list, by twheel_watch_take_back(), before it loses that
+ *	socket: it is taken out of the list, by twheel_watch_unqueue(), before it loses that
  * @TWHEEL_WATCH_IN_WORK: the worker looks at it: it must stay where it is until
  *	twheel_watch_kind.judge() returns. It may be removed meanwhile
  */
@@ -69,18 +69,18 @@ enum twheel_watch_state {
 };
 
 /**
- * enum twheel_watch_finding - what the worker has found
- * @TWHEEL_FOUND_OPEN: the socket is locked, and the connection is one that can be watched:
+ * enum twheel_sk_status - what the worker has found
+ * @TWHEEL_SK_OPEN: the socket is locked, and the connection is one that can be watched:
  *	nothing is received, sent or closed until the worker is done
- * @TWHEEL_FOUND_OVER: the socket is locked, and the connection is closed or about to be, or the
+ * @TWHEEL_SK_CLOSED: the socket is locked, and the connection is closed or about to be, or the
  *	socket has another one by now
- * @TWHEEL_FOUND_BUSY: a program is at work with the socket, or none has accepted it: look
+ * @TWHEEL_SK_BUSY: a program is at work with the socket, or none has accepted it: look
  *	again later
  */
-enum twheel_watch_finding {
-	TWHEEL_FOUND_OPEN,
-	TWHEEL_FOUND_OVER,
-	TWHEEL_FOUND_BUSY,
+enum twheel_sk_status {
+	TWHEEL_SK_OPEN,
+	TWHEEL_SK_CLOSED,
+	TWHEEL_SK_BUSY,
 };
 
 /**
@@ -129,7 +129,7 @@ struct twheel_watch_counts {
  * struct twheel_watch_kind - watches of one owner
  * @name:	what debugfs calls it
  * @timer_offset: bytes from a watch back to its struct twheel_timer
- * @judge:	the worker has found the watch, see enum twheel_watch_finding. The owner frees it,
+ * @judge:	the worker has found the watch, see enum twheel_sk_status. The owner frees it,
  *		arms it anew, or ends it with the decision that is returned: true
  *		if the watch's action is to be done. The watch is not used any more then,
  *		but to be given to @acted.
@@ -152,7 +152,7 @@ struct twheel_watch_kind {
 	const char		*name;
 	size_t			timer_offset;
 	bool			(*judge)(struct twheel_watch *watch,
-					 enum twheel_watch_finding finding);
+					 enum twheel_sk_status finding);
 	void			(*acted)(struct twheel_watch *watch);
 	void			(*over)(struct twheel_watch *watch, struct sock *sk);
 	void			(*changed)(const struct twheel_watch_change *change);
@@ -190,30 +190,30 @@ static inline bool twheel_watch_accepted(const struct sock *sk)
 }
 
 /**
- * twheel_watch_looks - how often the worker has found the socket busy, one after the other
+ * twheel_watch_busy_count - how often the worker has found the socket busy, one after the other
  * @watch:	the watch
  *
  * Context: with the owner's lock held.
  * Return: the number.
  */
-static inline unsigned int twheel_watch_looks(const struct twheel_watch *watch)
+static inline unsigned int twheel_watch_busy_count(const struct twheel_watch *watch)
 {
-	return watch->flags >> TWHEEL_WATCH_LOOKS_SHIFT;
+	return watch->flags >> TWHEEL_WATCH_BUSY_SHIFT;
 }
 
 /**
- * twheel_watch_set_looks - set that number
+ * twheel_watch_set_busy_count - set that number
  * @watch:	the watch
  * @looks:	0 when something else was found, or has happened; no more than 31
  *
  * Context: with the owner's lock held.
  */
-static inline void twheel_watch_set_looks(struct twheel_watch *watch, unsigned int looks)
+static inline void twheel_watch_set_busy_count(struct twheel_watch *watch, unsigned int looks)
 {
-	const u16 flags = watch->flags & (BIT(TWHEEL_WATCH_LOOKS_SHIFT) - 1);
+	const u16 flags = watch->flags & (BIT(TWHEEL_WATCH_BUSY_SHIFT) - 1);
 
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(watch->flags, flags | looks << TWHEEL_WATCH_LOOKS_SHIFT);
+	WRITE_ONCE(watch->flags, flags | looks << TWHEEL_WATCH_BUSY_SHIFT);
 }
 
 static inline u8 twheel_watch_life(const struct twheel_watch_kind *kind,

@@ -133,11 +133,11 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
  *
  * Context: process and softirq, with the owner's lock held.
  */
-void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_watch_worker *due, struct twheel_watch *old,
 			  struct twheel_watch *watch)
 {
 	/* Before it loses its socket: the worker takes a reference to that of each that is due. */
-	twheel_watch_take_back(due, old);
+	twheel_watch_unqueue(due, old);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->ended, 0);
 	WRITE_ONCE(watch->sk, old->sk);
@@ -155,7 +155,8 @@ void twheel_watch_replace(struct twheel_due *due, struct twheel_watch *old,
  *
  * Context: process and softirq, with the owner's lock held.
  * Return: the socket, whose reference the caller has to put. As TCP frees sockets with whatever
- * lock its devices hold when a packet is gone, so may the caller; but not with twheel_due.lock.
+ * lock its devices hold when a packet is gone, so may the caller; but not with
+ * twheel_watch_worker.lock.
  */
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch)
 {

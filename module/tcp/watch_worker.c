@@ -8,7 +8,7 @@
  *
  * The worker does not wait for a socket that a program is at work with: a page fault of
  * that program could keep it for ever, and all other connections with it. The owner arms the
- * timer for a little later then, see twheel_watch_again(). Nor does it lock a socket that nobody
+ * timer for a little later then, see twheel_watch_retry_at(). Nor does it lock a socket that nobody
  * has accepted: when the one that listens is closed TCP relies on its being free, to reset it.
  */
 #include <linux/jiffies.h>
@@ -107,23 +107,23 @@ static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, 
 {
 	const struct twheel_timer *timer = timer_of(kind, watch);
 	u64 deadline = READ_ONCE(timer->node.deadline);
-	enum twheel_watch_finding found;
+	enum twheel_sk_status found;
 	/* Pairs with those of the owner, who counts there how often the socket was busy. */
 	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_ACTIONS;
 	bool wanted;
 
 	if (!trylock_sock(sk)) {
-		trace_twheel_watch(timer, sk, deadline, TWHEEL_FOUND_BUSY, 0);
+		trace_twheel_watch(timer, sk, deadline, TWHEEL_SK_BUSY, 0);
 		atomic64_inc(&kind->counts.busy);
-		kind->judge(watch, TWHEEL_FOUND_BUSY);
+		kind->judge(watch, TWHEEL_SK_BUSY);
 		return;
 	}
 	found = twheel_watchable(sk->sk_state) && !twheel_watch_has_ended(kind, watch) ?
-		TWHEEL_FOUND_OPEN : TWHEEL_FOUND_OVER;
-	wanted = kind->judge(watch, found) && found == TWHEEL_FOUND_OPEN;
+		TWHEEL_SK_OPEN : TWHEEL_SK_CLOSED;
+	wanted = kind->judge(watch, found) && found == TWHEEL_SK_OPEN;
 	trace_twheel_watch(timer, sk, deadline, found, wanted ? flags | TWHEEL_WATCHED : 0);
 	if (!wanted) {
-		atomic64_inc(found == TWHEEL_FOUND_OVER ? &kind->counts.ended :
+		atomic64_inc(found == TWHEEL_SK_CLOSED ? &kind->counts.ended :
 							  &kind->counts.spared);
 		release_sock(sk);
 		return;
@@ -135,7 +135,7 @@ static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, 
 }
 
 /* Takes a watch out of the list of those that are due. */
-static void leave_list(struct twheel_due *due, struct twheel_watch *watch)
+static void leave_list(struct twheel_watch_worker *due, struct twheel_watch *watch)
 {
 	struct twheel_node *node = &timer_of(due->kind, watch)->node;
 
@@ -149,7 +149,7 @@ static void leave_list(struct twheel_due *due, struct twheel_watch *watch)
  * Takes the first watch out of the list: it has a socket, see enum twheel_watch_state. From here
  * on its owner may remove it, so the worker has a reference of its own to the socket.
  */
-static struct twheel_watch *next_due(struct twheel_due *due, struct sock **sk)
+static struct twheel_watch *next_due(struct twheel_watch_worker *due, struct sock **sk)
 {
 	struct twheel_watch *watch = NULL;
 	struct twheel_node *node;
@@ -170,7 +170,7 @@ static struct twheel_watch *next_due(struct twheel_due *due, struct sock **sk)
 }
 
 /* Looks at a portion. */
-static void look_at_some(struct twheel_due *due)
+static void look_at_some(struct twheel_watch_worker *due)
 {
 	const u64 end = ktime_get_ns() + LONGEST_NS;
 	struct twheel_watch *watch;
@@ -189,7 +189,7 @@ static void look_at_some(struct twheel_due *due)
 
 static void work_on_due(struct work_struct *work)
 {
-	struct twheel_due *due = container_of(work, struct twheel_due, work);
+	struct twheel_watch_worker *due = container_of(work, struct twheel_watch_worker, work);
 
 	look_at_some(due);
 	spin_lock_bh(&due->lock);
@@ -202,15 +202,15 @@ static void work_on_due(struct work_struct *work)
 }
 
 /**
- * twheel_due_init - get a worker ready
+ * twheel_watch_worker_init - get a worker ready
  * @due:	of which there are no watches
  * @kind:	whose it will be
  * @queue:	of the user who is to do the work
  *
  * Context: any.
  */
-void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
-		     struct workqueue_struct *queue)
+void twheel_watch_worker_init(struct twheel_watch_worker *due, struct twheel_watch_kind *kind,
+			      struct workqueue_struct *queue)
 {
 	due->kind = kind;
 	due->queue = queue;
@@ -223,20 +223,20 @@ void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
 }
 
 /**
- * twheel_due_leave - wait until the worker is done with what it looks at, and have it end
+ * twheel_watch_worker_stop - wait until the worker is done with what it looks at, and have it end
  * @due:	of which nothing becomes due any more
  *
  * What the owner has taken back, or removed, before this is not used any more afterwards.
  *
  * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
  */
-void twheel_due_leave(struct twheel_due *due)
+void twheel_watch_worker_stop(struct twheel_watch_worker *due)
 {
 	cancel_work_sync(&due->work);
 }
 
 /* Has it looked at @nr watches since it had taken @from, and is not at the last of these? */
-static bool is_settled(struct twheel_due *due, unsigned int from, unsigned int nr)
+static bool is_settled(struct twheel_watch_worker *due, unsigned int from, unsigned int nr)
 {
 	unsigned int taken;
 	bool settled;
@@ -249,7 +249,7 @@ static bool is_settled(struct twheel_due *due, unsigned int from, unsigned int n
 }
 
 /**
- * twheel_due_settle - wait until the worker has looked at what is due now
+ * twheel_watch_worker_flush - wait until the worker has looked at what is due now
  * @due:	the watches
  *
  * Not for those that become due meanwhile.
@@ -257,7 +257,7 @@ static bool is_settled(struct twheel_due *due, unsigned int from, unsigned int n
  * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
  * Return: 0, or -EINTR if the caller is killed.
  */
-int twheel_due_settle(struct twheel_due *due)
+int twheel_watch_worker_flush(struct twheel_watch_worker *due)
 {
 	unsigned int from, nr;
 
@@ -273,13 +273,13 @@ int twheel_due_settle(struct twheel_due *due)
  */
 
 /**
- * twheel_watch_due - have the worker look at a watch
+ * twheel_watch_enqueue - have the worker look at a watch
  * @due:	those of its owner
  * @watch:	the watch, in the table, in state %TWHEEL_WATCH_IDLE, its timer not armed
  *
  * Context: process and softirq, with the owner's lock held.
  */
-void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch)
+void twheel_watch_enqueue(struct twheel_watch_worker *due, struct twheel_watch *watch)
 {
 	spin_lock_bh(&due->lock);
 	watch->state = TWHEEL_WATCH_DUE;
@@ -290,7 +290,7 @@ void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch)
 }
 
 /**
- * twheel_watch_take_back - see to it that the worker does not come to a watch
+ * twheel_watch_unqueue - see to it that the worker does not come to a watch
  * @due:	those of its owner
  * @watch:	the watch
  *
@@ -300,7 +300,7 @@ void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch)
  * Context: process and softirq, with the owner's lock held.
  * Return: true if the watch is with its owner now.
  */
-bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch)
+bool twheel_watch_unqueue(struct twheel_watch_worker *due, struct twheel_watch *watch)
 {
 	bool is_ours;
 
@@ -315,13 +315,13 @@ bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch)
 }
 
 /**
- * twheel_watch_judged - the owner has got its watch back from the worker
+ * twheel_watch_put_back - the owner has got its watch back from the worker
  * @due:	those of the owner
  * @watch:	the watch, in state %TWHEEL_WATCH_IN_WORK
  *
  * Context: in judge(), with the owner's lock held, before anything else.
  */
-void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch)
+void twheel_watch_put_back(struct twheel_watch_worker *due, struct twheel_watch *watch)
 {
 	spin_lock_bh(&due->lock);
 	watch->state = TWHEEL_WATCH_IDLE;
@@ -329,7 +329,7 @@ void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch)
 }
 
 /**
- * twheel_watch_again - when to look again at a socket that is busy
+ * twheel_watch_retry_at - when to look again at a socket that is busy
  * @watch:	its watch. The owner sets the number of looks back to 0 when something else was
  *		found, or has happened
  *
@@ -340,11 +340,11 @@ void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch)
  * Context: in judge(), with the owner's lock held.
  * Return: in how many nanoseconds.
  */
-u64 twheel_watch_again(struct twheel_watch *watch)
+u64 twheel_watch_retry_at(struct twheel_watch *watch)
 {
-	const unsigned int looks = min(twheel_watch_looks(watch) + 1, SOON + DOUBLED);
+	const unsigned int looks = min(twheel_watch_busy_count(watch) + 1, SOON + DOUBLED);
 
-	twheel_watch_set_looks(watch, looks);
+	twheel_watch_set_busy_count(watch, looks);
 	return min_t(u64, (u64)TICK_NSEC << (max(looks, SOON) - SOON), NSEC_PER_SEC);
 }
 

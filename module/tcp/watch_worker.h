@@ -15,7 +15,7 @@ struct twheel_watch;
 struct twheel_watch_kind;
 
 /**
- * struct twheel_due - watches of a context, or of a namespace's rules, that are due
+ * struct twheel_watch_worker - watches of a context, or of a namespace's rules, that are due
  * @kind:	theirs; constant
  * @queue:	for @work: that of the user. Constant as long as there are watches
  * @lock:	guards what follows, and the watches' state. Taken in process and softirq context,
@@ -26,7 +26,7 @@ struct twheel_watch_kind;
  * @in_work:	it looks at the last of those
  * @work:	the worker
  */
-struct twheel_due {
+struct twheel_watch_worker {
 	struct twheel_watch_kind *kind;
 	struct workqueue_struct	*queue;
 	spinlock_t		lock;
@@ -40,14 +40,14 @@ struct twheel_due {
 /* The workers' who are nobody's. There as long as the module is. */
 extern struct workqueue_struct *twheel_watch_queue;
 
-void twheel_due_init(struct twheel_due *due, struct twheel_watch_kind *kind,
-		     struct workqueue_struct *queue);
-void twheel_due_leave(struct twheel_due *due);
-int twheel_due_settle(struct twheel_due *due);
-void twheel_watch_due(struct twheel_due *due, struct twheel_watch *watch);
-bool twheel_watch_take_back(struct twheel_due *due, struct twheel_watch *watch);
-void twheel_watch_judged(struct twheel_due *due, struct twheel_watch *watch);
-u64 twheel_watch_again(struct twheel_watch *watch);
+void twheel_watch_worker_init(struct twheel_watch_worker *due, struct twheel_watch_kind *kind,
+			      struct workqueue_struct *queue);
+void twheel_watch_worker_stop(struct twheel_watch_worker *due);
+int twheel_watch_worker_flush(struct twheel_watch_worker *due);
+void twheel_watch_enqueue(struct twheel_watch_worker *due, struct twheel_watch *watch);
+bool twheel_watch_unqueue(struct twheel_watch_worker *due, struct twheel_watch *watch);
+void twheel_watch_put_back(struct twheel_watch_worker *due, struct twheel_watch *watch);
+u64 twheel_watch_retry_at(struct twheel_watch *watch);
 void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
 
 #endif /* _TWHEEL_TCP_WATCH_WORKER_H */

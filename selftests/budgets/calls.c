@@ -62,7 +62,7 @@ TEST_F(budgets, of_a_ring)
 
 TEST_F(budgets, of_a_drain)
 {
-	const struct section section = { .step = "twheel_user_describe", .end = UNLOCK };
+	const struct section section = { .step = "twheel_utimer_describe", .end = UNLOCK };
 	static struct twheel_timer_query records[N];
 	struct steps steps;
 	__u64 cursor = 0;
@@ -77,7 +77,7 @@ TEST_F(budgets, of_a_drain)
 
 TEST_F(budgets, of_fdinfo)
 {
-	const struct section section = { .step = "twheel_user_describe", .end = UNLOCK };
+	const struct section section = { .step = "twheel_utimer_describe", .end = UNLOCK };
 	struct steps steps;
 	char path[64], text[4096];
 	FILE *file;
@@ -100,7 +100,7 @@ TEST_F(budgets, of_a_clock_that_is_set)
 	struct twheel_timer_add add = { .time = HOUR, .clock = CLOCK_REALTIME };
 	const __u64 now = clock_ns(CLOCK_REALTIME), begun = now_ns();
 	const struct section section = {
-		.step		= "twheel_user_arm",
+		.step		= "twheel_utimer_arm",
 		.end		= UNLOCK,
 		.all_tasks	= true,
 	};

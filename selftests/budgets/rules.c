@@ -242,8 +242,8 @@ TEST_F_TIMEOUT(budgets, of_a_search, TIMEOUT)
 {
 	const struct rlimit limit = { .rlim_cur = SLOTS, .rlim_max = SLOTS };
 	const struct section section = {
-		.step		= "twheel_kick_consider",
-		.end		= "twheel_find_work",
+		.step		= "twheel_track",
+		.end		= "twheel_scan_work",
 		.all_tasks	= true,
 		.tasks		= true,
 	};
@@ -297,7 +297,7 @@ TEST_F_TIMEOUT(budgets, of_searches, TIMEOUT)
 		ASSERT_EQ(0, listen(sock[i], 1));
 	sleep_ns(3 * SEC);
 	ASSERT_EQ(true, trace_works("0"));
-	steps = count_works("twheel_find_work");
+	steps = count_works("twheel_scan_work");
 	/* The process, and all connections. */
 	EXPECT_LE(NAMESPACES, steps.all);
 	EXPECT_EQ(1, steps.most);
@@ -323,7 +323,7 @@ TEST_F_TIMEOUT(budgets, of_a_search_in_vain, TIMEOUT)
 	sleep_ns(3 * SEC);
 	ASSERT_EQ(true, trace_works("0"));
 	/* The smallest of these kernels has 8192 buckets. */
-	EXPECT_LE(8192 / 1024, count_works("twheel_find_work").all);
+	EXPECT_LE(8192 / 1024, count_works("twheel_scan_work").all);
 }
 
 /*

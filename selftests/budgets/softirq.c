@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(budgets, of_many_who_wait_in_a_softirq, TIMEOUT)
 {
 	const struct section section = {
 		.step		= "ep_poll_callback",
-		.end		= "twheel_user_expired",
+		.end		= "twheel_utimer_expired",
 		.all_tasks	= true,
 		.softirqs	= true,
 	};
@@ -189,7 +189,7 @@ TEST_F_TIMEOUT(budgets, of_many_who_wait_for_the_worker, TIMEOUT)
 TEST_F(budgets, of_a_softirq)
 {
 	const struct section section = {
-		.step		= "twheel_user_expired",
+		.step		= "twheel_utimer_expired",
 		.end		= "twheel_expiry_tick",
 		.all_tasks	= true,
 	};

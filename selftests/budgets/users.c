@@ -220,7 +220,7 @@ static unsigned int between_marks(const char *step, unsigned int *all)
 /* A close() does not wait until connections are closed that others watch. */
 TEST_F_TIMEOUT(budgets, of_a_close_beside_watches, TIMEOUT)
 {
-	const struct section section = { .step = "twheel_watch_judged", .all_tasks = true };
+	const struct section section = { .step = "twheel_watch_put_back", .all_tasks = true };
 	static int pair[OTHERS + 1][2];
 	unsigned int most, all;
 	int ready[2], fd;
@@ -247,7 +247,7 @@ TEST_F_TIMEOUT(budgets, of_a_close_beside_watches, TIMEOUT)
 		ASSERT_EQ(0, close(fd));
 		ASSERT_EQ(true, text_write(INSTANCE "trace_marker", "end"));
 	}
-	most = between_marks("twheel_watch_judged <-", &all);
+	most = between_marks("twheel_watch_put_back <-", &all);
 	printf("# %u of %u during a close()\n", most, all);
 	EXPECT_LE(OTHERS, all);
 	/* One that is under way, and what comes while who has closed waits for a CPU. */
@@ -312,9 +312,9 @@ static unsigned int judged_after_stop(void)
 	char text[512];
 
 	while (file && fgets(text, sizeof(text), file)) {
-		if (strstr(text, "twheel_find_stop <-"))
+		if (strstr(text, "twheel_scan_stop <-"))
 			stopped = true;
-		else if (strstr(text, "twheel_watch_judged <-"))
+		else if (strstr(text, "twheel_watch_put_back <-"))
 			++*(stopped ? &after : &before);
 	}
 	if (file)
@@ -342,8 +342,8 @@ static bool wait_watches(const char *kind, __u64 nr)
 TEST_F_TIMEOUT(budgets, of_a_namespace_that_goes, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "twheel_watch_judged",
-		.end		= "twheel_find_stop",
+		.step		= "twheel_watch_put_back",
+		.end		= "twheel_scan_stop",
 		.all_tasks	= true,
 	};
 	int ready[2], status;

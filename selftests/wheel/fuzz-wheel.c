@@ -123,7 +123,7 @@ static void execute(struct run *run)
 
 	switch (ops[i->op & 15]) {
 	case SUPPLY:
-		twheel_bar(m->wheel, i->bits & 0x40);
+		twheel_withhold_chunks(m->wheel, i->bits & 0x40);
 		if (i->bits & 0x80) {
 			model_give_back(m, i->value, i->timer);
 			break;

@@ -22,10 +22,10 @@ void model_withhold(struct model *m)
 	/* A chunk that is neither free nor in use must not be looked at for a report. */
 	while (wheel->emptied)
 		twheel_reclaim(wheel);
-	twheel_bar(wheel, false);
+	twheel_withhold_chunks(wheel, false);
 	for (; wheel->page; wheel->page = wheel->page->next)
 		withhold_page(m, wheel->page);
-	twheel_bar(wheel, barred);
+	twheel_withhold_chunks(wheel, barred);
 	wheel->stats.chunks -= wheel->stats.free;
 	wheel->stats.free = 0;
 }
@@ -88,7 +88,7 @@ void model_supply(struct model *m, unsigned int nr)
 		page = model_page();
 		m->pages[m->nr_pages++] = page;
 		if (nr >= TWHEEL_PAGE_CHUNKS) {
-			twheel_supply(m->wheel, page, m->nr_pages % 2);
+			twheel_add_page(m->wheel, page, m->nr_pages % 2);
 			nr -= TWHEEL_PAGE_CHUNKS;
 			continue;
 		}
@@ -120,7 +120,7 @@ void model_give_back(struct model *m, unsigned long keep, unsigned long reserve)
 	struct twheel_page *page;
 	unsigned int i;
 
-	while (twheel_give_back(m->wheel, &ret))
+	while (twheel_release_pages(m->wheel, &ret))
 		;
 	while ((page = ret.pages)) {
 		ret.pages = page->next;
@@ -181,7 +181,7 @@ static void enter(struct model *m, struct timer *t, u64 deadline,
 void model_arm(struct model *m, struct timer *t, u64 deadline)
 {
 	CHECK(!t->node.place);
-	enter(m, t, deadline, twheel_file);
+	enter(m, t, deadline, twheel_enqueue);
 	t->armed = true;
 	m->armed++;
 }
@@ -196,15 +196,15 @@ static void disarmed(struct model *m, struct timer *t)
 
 void model_cancel(struct model *m, struct timer *t)
 {
-	twheel_remove(m->wheel, &t->node);
+	twheel_dequeue(m->wheel, &t->node);
 	disarmed(m, t);
 }
 
 /* As another CPU would cancel it. */
 void model_take(struct model *m, struct timer *t)
 {
-	CHECK(twheel_try_take(m->wheel, &t->node) == 1);
-	CHECK(twheel_try_take(m->wheel, &t->node) == 0);
+	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == 1);
+	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == 0);
 	disarmed(m, t);
 }
 
@@ -212,7 +212,7 @@ void model_take(struct model *m, struct timer *t)
 void model_send(struct model *m, struct timer *t, u64 deadline)
 {
 	t->node.deadline = deadline;
-	twheel_send(m->wheel, &t->node);
+	twheel_queue_remote(m->wheel, &t->node);
 	t->armed = true;
 	t->sent = true;
 	m->armed++;
@@ -221,17 +221,17 @@ void model_send(struct model *m, struct timer *t, u64 deadline)
 /* The owner looks into the inbox. Returns what it has filed, or NULL. */
 struct timer *model_receive(struct model *m)
 {
-	struct twheel_node *node = twheel_receive(m->wheel);
+	struct twheel_node *node = twheel_unqueue_remote(m->wheel);
 	struct timer *t;
 
 	if (!node)
 		return NULL;
 	t = container_of(node, struct timer, node);
 	CHECK(t->armed && t->sent);
-	CHECK(twheel_try_take(m->wheel, node) == -EAGAIN);
+	CHECK(twheel_dequeue_remote(m->wheel, node) == -EAGAIN);
 	t->sent = false;
 	filed(m, t);
-	twheel_file_sent(m->wheel, node);
+	twheel_enqueue_from_remote(m->wheel, node);
 	return t;
 }
 
@@ -247,7 +247,7 @@ void model_rearm(struct model *m, struct timer *t, u64 deadline)
 	u64 due = due_tick(m->wheel, deadline);
 
 	if (!twheel_may_defer(&t->node, deadline)) {
-		enter(m, t, deadline, twheel_move);
+		enter(m, t, deadline, twheel_requeue);
 		t->sent = false;
 		return;
 	}
@@ -273,8 +273,8 @@ static u64 model_next(const struct model *m)
 /* A node has come out of the wheel, and nobody else has got it. */
 static void model_left(struct model *m, struct timer *t)
 {
-	CHECK(twheel_try_take(m->wheel, &t->node) == -EAGAIN);
-	twheel_leave(&t->node);
+	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == -EAGAIN);
+	twheel_detach(&t->node);
 	disarmed(m, t);
 }
 
@@ -319,13 +319,13 @@ void model_work(struct model *m, u64 tick, unsigned int budget)
 			twheel_set_earliest(m->wheel, time_within(m, tick));
 			return;
 		}
-		m->due = twheel_due(m->wheel, time_within(m, tick));
+		m->due = twheel_due_until(m->wheel, time_within(m, tick));
 		if (!twheel_expire(m->wheel, 1, m->due, model_expired, m))
 			twheel_expire_spilled(m->wheel, m->due, model_expired, m);
 	}
 	CHECK(m->wheel->now >= tick);
 	CHECK(model_next(m) > tick);
-	CHECK(twheel_next(m->wheel) > tick);
+	CHECK(twheel_next_expiry(m->wheel) > tick);
 }
 
 /* Moves time forward, never back, and never over a slot that is to be taken. */
@@ -356,7 +356,7 @@ void model_empty(struct model *m)
 	struct twheel_node *node;
 	unsigned int i;
 
-	twheel_settle(m->wheel);
+	twheel_flush_dequeued(m->wheel);
 	do {
 		while ((chunk = twheel_chunk_get(m->wheel))) {
 			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
@@ -369,7 +369,7 @@ void model_empty(struct model *m)
 		}
 		node = twheel_unspill(m->wheel, &m->wheel->work_spill);
 		if (!node)
-			node = twheel_receive(m->wheel);
+			node = twheel_unqueue_remote(m->wheel);
 		if (node)
 			model_evicted(m, node);
 	} while (node || twheel_advance(m->wheel, TWHEEL_NEVER - 1));
@@ -379,9 +379,9 @@ void model_empty(struct model *m)
 void model_check(const struct model *m)
 {
 	check_wheel(m->wheel, m->armed);
-	CHECK(twheel_next(m->wheel) <= model_next(m));
+	CHECK(twheel_next_expiry(m->wheel) <= model_next(m));
 	/* An empty chunk that is being worked off has yet to be. */
 	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
 	    !m->wheel->nr_removed && !twheel_chunk_get(m->wheel))
-		CHECK(twheel_next(m->wheel) == TWHEEL_NEVER);
+		CHECK(twheel_next_expiry(m->wheel) == TWHEEL_NEVER);
 }

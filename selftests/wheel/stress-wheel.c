@@ -155,7 +155,7 @@ static void owner_give_back(unsigned long keep)
 {
 	struct twheel_return ret = { .keep = keep, .looks = 1 + draw_below(8) };
 
-	while (twheel_give_back(&wheel, &ret))
+	while (twheel_release_pages(&wheel, &ret))
 		;
 	if (ret.pages)
 		free_later(ret.pages);
@@ -188,7 +188,7 @@ static void file(struct shared *t)
 	CHECK(open_armings(t) == 0);
 	t->armed++;
 	t->node.deadline = draw_deadline();
-	twheel_file(&wheel, &t->node, t->node.deadline);
+	twheel_enqueue(&wheel, &t->node, t->node.deadline);
 }
 
 static void owner_use(struct shared *t)
@@ -201,9 +201,9 @@ static void owner_use(struct shared *t)
 		t->node.deadline = deadline;
 	} else if (draw_below(3)) {
 		t->node.deadline = deadline;
-		twheel_move(&wheel, &t->node, deadline);
+		twheel_requeue(&wheel, &t->node, deadline);
 	} else {
-		twheel_remove(&wheel, &t->node);
+		twheel_dequeue(&wheel, &t->node);
 		t->removed++;
 		if (draw_below(2))
 			file(t);
@@ -243,7 +243,7 @@ static void expired(void *arg __attribute__((unused)), struct twheel_node *node,
 	/* The call before is over: pairs with is_running(). */
 	smp_store_release(&running, node);
 	/* From here on the node is whose who has the lock, or this one's. */
-	twheel_leave(node);
+	twheel_detach(node);
 	if (stop)
 		return;
 	switch (draw_below(4)) {
@@ -283,10 +283,10 @@ static void let_pass(u64 ticks)
 	u64 due;
 
 	WRITE_ONCE(now, now + ticks);
-	while ((node = twheel_receive(&wheel)))
-		twheel_file_sent(&wheel, node);
+	while ((node = twheel_unqueue_remote(&wheel)))
+		twheel_enqueue_from_remote(&wheel, node);
 	while (twheel_advance(&wheel, now)) {
-		due = twheel_due(&wheel, now << wheel.shift);
+		due = twheel_due_until(&wheel, now << wheel.shift);
 		while (twheel_expire(&wheel, 1 + draw_below(4), due, expired, NULL))
 			;
 		twheel_expire_spilled(&wheel, due, expired, NULL);
@@ -304,8 +304,8 @@ static bool is_running(const struct twheel *wheel __attribute__((unused)),
 /* Takes a timer away, from another CPU; or returns -EBUSY if it is its callback's now. */
 static int try_take(struct shared *t)
 {
-	return t->free ? twheel_try_stop(&wheel, &t->node, is_running) :
-			 twheel_try_take(&wheel, &t->node);
+	return t->free ? twheel_dequeue_not_running(&wheel, &t->node, is_running) :
+			 twheel_dequeue_remote(&wheel, &t->node);
 }
 
 static void own(void)
@@ -323,7 +323,7 @@ static void own(void)
 		if (draw_below(64) == 0)
 			owner_give_back(draw_below(TWHEEL_PAGE_CHUNKS));
 		if (draw_below(64) == 0 && wheel.stats.chunks < 2 * TIMERS)
-			twheel_supply(&wheel, model_page(), true);
+			twheel_add_page(&wheel, model_page(), true);
 		/* Now and then all pages become free. */
 		if (draw_below(256) == 0)
 			let_pass(1ULL << 10);
@@ -361,7 +361,7 @@ static void interfere(struct shared *t)
 		t->armed++;
 		t->node.deadline = draw_deadline();
 		raw_spin_lock_irqsave(&wheel.lock, flags);
-		twheel_send(&wheel, &t->node);
+		twheel_queue_remote(&wheel, &t->node);
 		raw_spin_unlock_irqrestore(&wheel.lock, flags);
 	}
 }
@@ -486,7 +486,7 @@ static void *take_second(void *arg __attribute__((unused)))
 
 	self = 1;
 	while ((round = await(&two.begun, round))) {
-		CHECK(twheel_try_take(&two.wheel, &two.node[1]) == 1);
+		CHECK(twheel_dequeue_remote(&two.wheel, &two.node[1]) == 1);
 		smp_store_release(&two.ended, round);
 	}
 	return NULL;
@@ -497,7 +497,7 @@ static struct twheel_page *give_back_two(void)
 {
 	struct twheel_return ret = { .looks = 1 };
 
-	while (twheel_give_back(&two.wheel, &ret))
+	while (twheel_release_pages(&two.wheel, &ret))
 		;
 	return ret.pages;
 }
@@ -519,15 +519,15 @@ static unsigned long last_two(unsigned int seconds)
 	}
 	do {
 		if (!two.wheel.stats.chunks)
-			twheel_supply(&two.wheel, model_page(), true);
+			twheel_add_page(&two.wheel, model_page(), true);
 		for (i = 0; i < 2; i++) {
 			two.node[i].deadline = deadline;
-			twheel_file(&two.wheel, &two.node[i], deadline);
+			twheel_enqueue(&two.wheel, &two.node[i], deadline);
 		}
 		smp_store_release(&two.begun, ++round);
 		for (i = round % 512; i; i--)
 			__asm__ volatile("" ::: "memory");
-		twheel_remove(&two.wheel, &two.node[0]);
+		twheel_dequeue(&two.wheel, &two.node[0]);
 		pages = give_back_two();
 		await(&two.ended, round - 1);
 		/* The other has done with it. */

@@ -185,7 +185,7 @@ static void random_run(const struct config *c, unsigned int rounds)
 			model_supply(m, c->nr * c->chunks / 100);
 		}
 		if (draw_below(16) == 0)
-			twheel_bar(m->wheel, draw_below(4) == 0);
+			twheel_withhold_chunks(m->wheel, draw_below(4) == 0);
 		if (clock == end) {
 			model_empty(m);
 			clock = draw_below(end);
@@ -216,9 +216,9 @@ static void test_wakeups(unsigned int loops)
 		u64 next;
 
 		twheel_reset(m.wheel, start);
-		CHECK(twheel_next(m.wheel) == TWHEEL_NEVER);
+		CHECK(twheel_next_expiry(m.wheel) == TWHEEL_NEVER);
 		model_arm(&m, &m.timers[0], start + draw_bits(TWHEEL_BITS * TWHEEL_LEVELS - 1));
-		while ((next = twheel_next(m.wheel)) != TWHEEL_NEVER && m.armed) {
+		while ((next = twheel_next_expiry(m.wheel)) != TWHEEL_NEVER && m.armed) {
 			model_advance(&m, next);
 			wakeups++;
 		}
@@ -282,7 +282,7 @@ static void test_memory(unsigned int loops __unused)
 			/* What others have emptied is dropped when the next is filed. */
 			if (!m.wheel->emptied)
 				CHECK(m.wheel->stats.chunks - m.wheel->stats.free <=
-				      m.armed + TWHEEL_REMOVED);
+				      m.armed + TWHEEL_PENDING_CLEAR);
 		}
 		/* The same slot over and over: a chunk is left again and again. */
 		for (round = 0; round < 1000; round++) {
@@ -330,7 +330,7 @@ static void test_steps(unsigned int loops __unused)
 	}
 	do {
 		steps = 0;
-		more = twheel_give_back(m.wheel, &ret);
+		more = twheel_release_pages(m.wheel, &ret);
 		CHECK(steps <= TWHEEL_STEPS);
 	} while (more);
 	/* They are still the model's. */
@@ -399,7 +399,7 @@ static void test_order(unsigned int loops)
 				other = (other + 1) % nr;
 			model_cancel(&m, &m.timers[other]);
 		}
-		twheel_settle(m.wheel);
+		twheel_flush_dequeued(m.wheel);
 	}
 	model_free(&m);
 }
@@ -488,24 +488,24 @@ static int try_stop(bool busy, void (*meanwhile)(void))
 {
 	stopped.busy = busy;
 	stopped.meanwhile = meanwhile;
-	return twheel_try_stop(&stopped.wheel, &stopped.node, ask_busy);
+	return twheel_dequeue_not_running(&stopped.wheel, &stopped.node, ask_busy);
 }
 
 static void file_meanwhile(void)
 {
 	stopped.node.deadline = TICK_MAX;
-	twheel_file(&stopped.wheel, &stopped.node, TICK_MAX);
+	twheel_enqueue(&stopped.wheel, &stopped.node, TICK_MAX);
 }
 
 static void move_meanwhile(void)
 {
 	stopped.node.deadline = TICK_MAX - 1;
-	twheel_move(&stopped.wheel, &stopped.node, TICK_MAX - 1);
+	twheel_requeue(&stopped.wheel, &stopped.node, TICK_MAX - 1);
 }
 
 static void remove_meanwhile(void)
 {
-	twheel_remove(&stopped.wheel, &stopped.node);
+	twheel_dequeue(&stopped.wheel, &stopped.node);
 }
 
 /* Takes the node out of its cell, as its slot has come up. */
@@ -518,7 +518,7 @@ static void come_up_meanwhile(void)
 
 static void leave(void *arg __unused, struct twheel_node *node, u64 late __unused)
 {
-	twheel_leave(node);
+	twheel_detach(node);
 }
 
 /* With few levels a node that has been moved may be where it was. */
@@ -550,7 +550,7 @@ static void test_stop(unsigned int loops __unused)
 	CHECK(try_stop(false, NULL) == 0);
 	CHECK(try_stop(true, NULL) == -EBUSY);
 	stop_filed();
-	twheel_supply(&stopped.wheel, page, false);
+	twheel_add_page(&stopped.wheel, page, false);
 	stop_filed();
 	CHECK(try_stop(false, file_meanwhile) == -EAGAIN);
 	place = stopped.node.place;
@@ -565,7 +565,7 @@ static void test_stop(unsigned int loops __unused)
 		CHECK(twheel_advance(&stopped.wheel, TICK_MAX));
 	CHECK(locks);
 	CHECK(try_stop(false, come_up_meanwhile) == -EAGAIN && stopped.node.place);
-	twheel_leave(&stopped.node);
+	twheel_detach(&stopped.node);
 	CHECK(try_stop(false, NULL) == 0);
 	twheel_expire(&stopped.wheel, 1, TICK_MAX, leave, NULL);
 	free(page);
@@ -578,7 +578,7 @@ static void test_shut(unsigned int loops __unused)
 	twheel_init(&stopped.wheel, 0, 0, 0);
 	stopped.node.place = TWHEEL_SHUT;
 	CHECK(!twheel_may_defer(&stopped.node, TICK_MAX));
-	CHECK(twheel_try_take(&stopped.wheel, &stopped.node) == 0);
+	CHECK(twheel_dequeue_remote(&stopped.wheel, &stopped.node) == 0);
 	CHECK(try_stop(false, NULL) == 0);
 	CHECK(try_stop(true, NULL) == -EBUSY);
 	CHECK(stopped.node.place == TWHEEL_SHUT);

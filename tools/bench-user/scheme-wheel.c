@@ -60,12 +60,12 @@ static noipa void supply(struct base *base)
 {
 	if (pages_used == nr_pages)
 		errx(EXIT_FAILED, "wheel: takes more chunks than there are timers");
-	twheel_supply(&base->wheel, pages + pages_used++ * TWHEEL_PAGE_BYTES, true);
+	twheel_add_page(&base->wheel, pages + pages_used++ * TWHEEL_PAGE_BYTES, true);
 }
 
 static noipa void program(struct base *base)
 {
-	u64 next = twheel_next(&base->wheel);
+	u64 next = twheel_next_expiry(&base->wheel);
 
 	base->programmed = next == TWHEEL_NEVER ? next : next << TICK_SHIFT;
 }
@@ -88,7 +88,7 @@ static noipa int twheel_add(struct timer *timer, u64 expires)
 		return -EBUSY;
 	WRITE_ONCE(timer->node.owner, base->wheel.owner);
 	WRITE_ONCE(timer->node.deadline, expires);
-	filed(base, twheel_file(&base->wheel, &timer->node, expires));
+	filed(base, twheel_enqueue(&base->wheel, &timer->node, expires));
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static noipa int twheel_rearm(struct timer *timer, u64 expires)
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
 		supply(base);
 	WRITE_ONCE(timer->node.deadline, expires);
-	filed(base, twheel_move(&base->wheel, &timer->node, expires));
+	filed(base, twheel_requeue(&base->wheel, &timer->node, expires));
 	return 1;
 }
 
@@ -118,7 +118,7 @@ static noipa int twheel_cancel(struct timer *timer)
 		return -EAGAIN;
 	if (!timer->node.place)
 		return 0;
-	twheel_remove(&base->wheel, &timer->node);
+	twheel_dequeue(&base->wheel, &timer->node);
 	return 1;
 }
 
@@ -130,7 +130,7 @@ static __always_inline void call(void *arg, struct twheel_node *node, u64 late)
 	base->late[__fls(late + base->behind)]++;
 	/* As the engine does, for other CPUs. */
 	smp_store_release(&base->running, timer);
-	twheel_leave(node);
+	twheel_detach(node);
 	timer->function(timer);
 }
 
@@ -143,7 +143,7 @@ static noipa void tick(struct base *base, u64 time)
 			supply(base);
 		if (!twheel_advance(&base->wheel, time >> TICK_SHIFT))
 			break;
-		due = twheel_due(&base->wheel, time);
+		due = twheel_due_until(&base->wheel, time);
 		base->behind = time + 1 - due;
 		if (twheel_expire(&base->wheel, PORTION, due, call, base) < PORTION)
 			twheel_expire_spilled(&base->wheel, due, call, base);
