@@ -57,7 +57,7 @@ static const struct column columns[] = {
 	STAT("free_chunks", free),
 };
 
-static u64 value(const struct twheel_snapshot *snapshot, const struct column *column)
+static u64 column_value(const struct twheel_snapshot *snapshot, const struct column *column)
 {
 	const void *p = (const void *)snapshot + column->offset;
 
@@ -80,9 +80,9 @@ struct view {
 	u64		*sum;
 };
 
-/* Shows each CPU to @see. */
-static int look(struct view *view, void (*see)(struct view *view, unsigned int cpu,
-					       const struct twheel_snapshot *snapshot))
+/* Shows each CPU to @visit. */
+static int visit_cpus(struct view *view, void (*visit)(struct view *view, unsigned int cpu,
+						       const struct twheel_snapshot *snapshot))
 {
 	struct twheel_snapshot *snapshot;
 	unsigned int cpu;
@@ -92,7 +92,7 @@ static int look(struct view *view, void (*see)(struct view *view, unsigned int c
 		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
 		twheel_stats_snapshot(cpu, snapshot);
-		see(view, cpu, snapshot);
+		visit(view, cpu, snapshot);
 	}
 	kfree(snapshot);
 	return 0;
@@ -104,14 +104,14 @@ static void add_columns(struct view *view, unsigned int cpu,
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
-		view->sum[i] += value(snapshot, &columns[i]);
+		view->sum[i] += column_value(snapshot, &columns[i]);
 }
 
 static int totals_show(struct seq_file *m, void *unused)
 {
 	u64 sum[ARRAY_SIZE(columns)] = { 0 };
 	struct view view = { .m = m, .sum = sum };
-	int ret = look(&view, add_columns);
+	int ret = visit_cpus(&view, add_columns);
 	size_t i;
 
 	if (ret)
@@ -135,10 +135,10 @@ static void print_columns(struct view *view, unsigned int cpu,
 		return;
 	seq_printf(view->m, "%u", cpu);
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
-		seq_printf(view->m, " %llu", value(snapshot, &columns[i]));
+		seq_printf(view->m, " %llu", column_value(snapshot, &columns[i]));
 	seq_printf(view->m, " %llu\n",
-		   cancelled_permille(value(snapshot, &columns[CANCELS]),
-				      value(snapshot, &columns[EXPIRIES])));
+		   cancelled_permille(column_value(snapshot, &columns[CANCELS]),
+				      column_value(snapshot, &columns[EXPIRIES])));
 }
 
 static int cpus_show(struct seq_file *m, void *unused)
@@ -150,7 +150,7 @@ static int cpus_show(struct seq_file *m, void *unused)
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		seq_printf(m, " %s", columns[i].name);
 	seq_puts(m, " cancelled_permille\n");
-	return look(&view, print_columns);
+	return visit_cpus(&view, print_columns);
 }
 DEFINE_SHOW_ATTRIBUTE(cpus);
 
@@ -188,7 +188,7 @@ static int lateness_show(struct seq_file *m, void *unused)
 {
 	u64 sum[TWHEEL_LATE_BUCKETS] = { 0 };
 	struct view view = { .m = m, .sum = sum };
-	int ret = look(&view, add_late);
+	int ret = visit_cpus(&view, add_late);
 	unsigned int i, first, last;
 
 	if (ret)

@@ -24,7 +24,7 @@ static int __init twheel_module_init(void)
 		return ret;
 	ret = twheel_touch_init();
 	if (ret)
-		goto err_engine;
+		goto err_core;
 	ret = twheel_users_init();
 	if (ret)
 		goto err_touch;
@@ -59,7 +59,7 @@ err_users:
 	twheel_users_exit();
 err_touch:
 	twheel_touch_exit();
-err_engine:
+err_core:
 	twheel_core_exit();
 	return ret;
 }

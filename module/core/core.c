@@ -58,7 +58,7 @@ static struct twheel_base *base_create(unsigned int cpu)
 			 twheel_inject_isolated(cpu);
 	INIT_CSD(&base->csd, twheel_expiry_notified, base);
 	twheel_init(&base->wheel, tick_shift, cpu, ktime_get_ns() >> tick_shift);
-	base->portion = TWHEEL_BATCH;
+	base->batch = TWHEEL_BATCH;
 	hrtimer_setup(&base->hrtimer, twheel_expiry_tick, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 	return base;
@@ -71,7 +71,7 @@ static void base_destroy(struct twheel_base *base)
 	if (!base)
 		return;
 	/* Whose timer was cancelled meanwhile. */
-	while (atomic_read(&base->calls))
+	while (atomic_read(&base->csd_in_flight))
 		usleep_range(100, 1000);
 	hrtimer_cancel(&base->hrtimer);
 	twheel_stats_snapshot(base->cpu, &snapshot);

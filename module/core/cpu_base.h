@@ -32,13 +32,13 @@
 /**
  * struct twheel_base - one CPU's wheel and what drives it
  * @cpu:	the CPU; constant
- * @expiring:	the hrtimer's function is at work: it will program the hrtimer, so
+ * @in_expiry:	the hrtimer's function is at work: it will program the hrtimer, so
  *		nobody else has to
  * @running:	the timer whose callback is being called, or was called last by the
  *		hrtimer's function, which is still at work; or NULL. Read by any CPU
  * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
- * @rests_until: when expiry goes on with what is overdue, in nanoseconds, as it has taken long
- * @portion:	chunks worked off in one go: fewer, as long as callbacks take long
+ * @rest_until: when expiry goes on with what is overdue, in nanoseconds, as it has taken long
+ * @batch:	chunks worked off in one go: fewer, as long as callbacks take long
  * @behind:	how many nanoseconds it is past the time until which timers are due, plus one
  * @counts:	statistics
  * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
@@ -53,22 +53,22 @@
  * @wheel:	the timers
  * @isolated:	the CPU is to be left alone: timers that it arms go to another one's wheel.
  *		Constant
- * @sent:	something was sent to the inbox, and the hrtimer's function has not looked
+ * @remote_pending:	something was sent to the inbox, and the hrtimer's function has not looked
  *		into it since; it will by the next tick. Set and cleared under @wheel.lock;
  *		the CPU itself reads it without, and sets it again
- * @calls:	how many calls by @csd are on their way, or not yet over
- * @csd:	has the CPU see to @sent; called under @wheel.lock
+ * @csd_in_flight:	how many calls by @csd are on their way, or not yet over
+ * @csd:	has the CPU see to @remote_pending; called under @wheel.lock
  *
  * Without PREEMPT_RT all of this but @running and @wheel.lock's is the CPU's own:
  * see twheel_base_enter().
  */
 struct twheel_base {
 	unsigned int		cpu;
-	bool			expiring;
+	bool			in_expiry;
 	struct twheel_timer	*running;
 	u64			programmed;
-	u64			rests_until;
-	unsigned int		portion;
+	u64			rest_until;
+	unsigned int		batch;
 	u64			behind;
 	struct twheel_counts	counts;
 	struct hrtimer		hrtimer;
@@ -79,8 +79,8 @@ struct twheel_base {
 #endif
 	struct twheel		wheel;
 	bool			isolated;
-	bool			sent;
-	atomic_t		calls;
+	bool			remote_pending;
+	atomic_t		csd_in_flight;
 	call_single_data_t	csd;
 };
 
@@ -238,7 +238,7 @@ static __always_inline bool twheel_base_refill(void)
 static __always_inline u64 twheel_base_program(struct twheel_base *base, struct twheel_timer *timer,
 					       u64 expires, u64 time)
 {
-	if (unlikely(time < base->programmed) && !base->expiring)
+	if (unlikely(time < base->programmed) && !base->in_expiry)
 		time = twheel_base_enqueue_first(base, timer, expires);
 	return time;
 }

@@ -21,8 +21,8 @@
  * there twice: it costs a timer nothing that it could be.
  *
  * It looks at no more than @budget entries, and has the hrtimer call again at once for those
- * that are left. But should callbacks take so long that LONGEST_NS are over first, it rests for
- * as long as it has worked, or for REST_NS, and who else wants the CPU has it.
+ * that are left. But should callbacks take so long that MAX_RUN_NS are over first, it rests for
+ * as long as it has worked, or for MAX_REST_NS, and who else wants the CPU has it.
  *
  * What other CPUs have sent
  * -------------------------
@@ -41,9 +41,9 @@
  *						   empty the inbox
  *
  * A call that is still on its way when another one is wanted will do for both: it looks at
- * @sent when it can be sent again. What twheel_expiry_program() sets the hrtimer to, over
+ * @remote_pending when it can be sent again. What twheel_expiry_program() sets the hrtimer to, over
  * the head of a call that comes in the middle, it sets anew. On a CPU that goes nothing is
- * set any more: hotplug.c does what @sent asks for, or moves the inbox.
+ * set any more: hotplug.c does what @remote_pending asks for, or moves the inbox.
  */
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -65,13 +65,13 @@ MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded
  * Nanoseconds after which it rests, whatever is left of the budget: callbacks may have to wait for
  * locks.
  */
-#define LONGEST_NS	(2 * NSEC_PER_MSEC)
+#define MAX_RUN_NS	(2 * NSEC_PER_MSEC)
 
 /* So long it rests at the most: it may be the machine that has stood still. */
-#define REST_NS		(2 * LONGEST_NS)
+#define MAX_REST_NS	(2 * MAX_RUN_NS)
 
 /* The next portion is smaller if one takes longer than this, in nanoseconds. */
-#define LONG_NS		(LONGEST_NS / 4)
+#define LONG_BATCH_NS	(MAX_RUN_NS / 4)
 
 static bool periodic;
 module_param(periodic, bool, 0444);
@@ -90,7 +90,7 @@ int twheel_expiry_init(void)
 	return -EINVAL;
 }
 
-static void program(struct twheel_base *base, u64 next)
+static void program_hrtimer(struct twheel_base *base, u64 next)
 {
 	u64 now;
 
@@ -103,7 +103,7 @@ static void program(struct twheel_base *base, u64 next)
 	/* What is overdue waits for the next softirq: this one has had its share. */
 	now = ktime_get_ns();
 	if (next < now)
-		next = max(now, base->rests_until);
+		next = max(now, base->rest_until);
 	hrtimer_start(&base->hrtimer, ns_to_ktime(min(next, TWHEEL_EXPIRES_MAX)),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
@@ -118,12 +118,12 @@ static void program(struct twheel_base *base, u64 next)
 void twheel_expiry_program(struct twheel_base *base)
 {
 	u64 next = periodic ? twheel_base_now(base) + 1 : twheel_next_expiry(&base->wheel);
-	bool sent = READ_ONCE(base->sent);
+	bool remote_pending = READ_ONCE(base->remote_pending);
 
-	program(base, sent ? min(next, base->wheel.now + 1) : next);
+	program_hrtimer(base, remote_pending ? min(next, base->wheel.now + 1) : next);
 	/* If the call has come since, this has undone what it has set. */
-	if (unlikely(!sent && READ_ONCE(base->sent)))
-		program(base, min(next, base->wheel.now + 1));
+	if (unlikely(!remote_pending && READ_ONCE(base->remote_pending)))
+		program_hrtimer(base, min(next, base->wheel.now + 1));
 }
 
 /**
@@ -134,10 +134,10 @@ void twheel_expiry_program(struct twheel_base *base)
  */
 void twheel_expiry_notify(struct twheel_base *base)
 {
-	atomic_inc(&base->calls);
+	atomic_inc(&base->csd_in_flight);
 	/* It fails if it is on its way already. */
 	if (smp_call_function_single_async(base->cpu, &base->csd))
-		atomic_dec(&base->calls);
+		atomic_dec(&base->csd_in_flight);
 }
 
 /**
@@ -150,20 +150,20 @@ void twheel_expiry_notified(void *arg)
 {
 	struct twheel_base *base = arg;
 	u64 next = (twheel_base_now(base) + 1) << base->wheel.shift;
-	bool sent;
+	bool remote_pending;
 
 	raw_spin_lock(&base->wheel.lock);
-	sent = base->sent;
+	remote_pending = base->remote_pending;
 	raw_spin_unlock(&base->wheel.lock);
 	/* It is programmed, or about to be, or the tick's function will do it. */
-	if (sent && cpu_online(base->cpu) && next < READ_ONCE(base->programmed))
+	if (remote_pending && cpu_online(base->cpu) && next < READ_ONCE(base->programmed))
 		hrtimer_start(&base->hrtimer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_SOFT);
 	/* Pairs with the atomic_read() in base_destroy(). */
-	atomic_dec(&base->calls);
+	atomic_dec(&base->csd_in_flight);
 }
 
 /* Stands for a timer whose callback has been called, and is over. */
-#define NOBODY	((struct twheel_timer *)1)
+#define CALLBACK_DONE	((struct twheel_timer *)1)
 
 #ifdef CONFIG_PREEMPT_RT
 /*
@@ -183,24 +183,24 @@ static void callbacks_end(struct twheel_base *base)
 	spin_unlock(&base->expiry_lock);
 }
 
-static void let_waiters_in(struct twheel_base *base)
+static void yield_to_waiters(struct twheel_base *base)
 {
 	if (!atomic_read(&base->waiters))
 		return;
 	/* The callback is over. Pairs with twheel_base_running(). */
-	smp_store_release(&base->running, NOBODY);
+	smp_store_release(&base->running, CALLBACK_DONE);
 	spin_unlock(&base->expiry_lock);
 	spin_lock(&base->expiry_lock);
 }
 #else
 static void callbacks_begin(struct twheel_base *base) { }
 static void callbacks_end(struct twheel_base *base) { }
-static void let_waiters_in(struct twheel_base *base) { }
+static void yield_to_waiters(struct twheel_base *base) { }
 #endif
 
 /* @base, where the call is to be traced, is a constant NULL where it is not. */
-static __always_inline void call(struct twheel_timer *timer, const struct twheel_base *base,
-				 u64 deadline)
+static __always_inline void call_timer(struct twheel_timer *timer, const struct twheel_base *base,
+				       u64 deadline)
 {
 	/* Constant as long as the timer is initialised: nothing else may lie there. */
 	void (*function)(struct twheel_timer *timer) = timer->function;
@@ -235,31 +235,31 @@ static __always_inline void expire_one(struct twheel_base *base, struct twheel_n
 	twheel_detach(node);
 	twheel_base_unlock(base);
 	twheel_inject(TWHEEL_POINT_CALL);
-	call(timer, traced ? base : NULL, deadline);
+	call_timer(timer, traced ? base : NULL, deadline);
 	twheel_inject(TWHEEL_POINT_CALLED);
-	let_waiters_in(base);
+	yield_to_waiters(base);
 	twheel_base_lock(base);
 }
 
-static __always_inline void expire(void *arg, struct twheel_node *node, u64 late)
+static __always_inline void expire_timer(void *arg, struct twheel_node *node, u64 late)
 {
 	expire_one(arg, node, late, false);
 }
 
-static __always_inline void expire_traced(void *arg, struct twheel_node *node, u64 late)
+static __always_inline void expire_timer_traced(void *arg, struct twheel_node *node, u64 late)
 {
 	expire_one(arg, node, late, true);
 }
 
-/* @file is twheel_cascade() or what does the same. */
-static __always_inline u64 file_traced(struct twheel *wheel, struct twheel_node *node,
-				       u64 (*file)(struct twheel *wheel, struct twheel_node *node))
+/* @fn is twheel_cascade() or what does the same. */
+static __always_inline u64 enqueue_traced(struct twheel *wheel, struct twheel_node *node,
+					  u64 (*fn)(struct twheel *wheel, struct twheel_node *node))
 {
 	struct twheel_base *base = container_of(wheel, struct twheel_base, wheel);
 	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
 	void (*function)(struct twheel_timer *timer) = timer->function;
 	u64 deadline = node->deadline;
-	u64 slot = file(wheel, node);
+	u64 slot = fn(wheel, node);
 
 	trace_twheel_timer_cascade(base, timer, function, deadline, slot);
 	return slot;
@@ -267,50 +267,51 @@ static __always_inline u64 file_traced(struct twheel *wheel, struct twheel_node 
 
 static noinline u64 cascade_traced(struct twheel *wheel, struct twheel_node *node)
 {
-	return file_traced(wheel, node, twheel_cascade);
+	return enqueue_traced(wheel, node, twheel_cascade);
 }
 
-static noinline u64 file_sent_traced(struct twheel *wheel, struct twheel_node *node)
+static noinline u64 enqueue_from_remote_traced(struct twheel *wheel, struct twheel_node *node)
 {
-	return file_traced(wheel, node, twheel_enqueue_from_remote);
+	return enqueue_traced(wheel, node, twheel_enqueue_from_remote);
 }
 
-static __always_inline bool tracing(void)
+static __always_inline bool tracing_enabled(void)
 {
 	return trace_twheel_timer_expire_entry_enabled() ||
 	       trace_twheel_timer_expire_exit_enabled() ||
 	       trace_twheel_timer_cascade_enabled();
 }
 
-static noinline unsigned int portion(struct twheel_base *base, unsigned int chunks, u64 due)
+static noinline unsigned int expire_batch(struct twheel_base *base, unsigned int chunks, u64 due)
 {
-	unsigned int n = twheel_expire(&base->wheel, chunks, due, expire, base), spilled = 0;
+	unsigned int n = twheel_expire(&base->wheel, chunks, due, expire_timer, base), spilled = 0;
 
 	while (n + spilled < chunks &&
-	       twheel_expire_spilled(&base->wheel, due, expire, base))
+	       twheel_expire_spilled(&base->wheel, due, expire_timer, base))
 		spilled++;
 	return n * TWHEEL_CHUNK_CELLS + spilled;
 }
 
-static noinline unsigned int portion_traced(struct twheel_base *base, unsigned int chunks,
-					    u64 due)
+static noinline unsigned int expire_batch_traced(struct twheel_base *base, unsigned int chunks,
+						 u64 due)
 {
-	unsigned int n = __twheel_expire(&base->wheel, chunks, due, expire_traced, base,
+	unsigned int n = __twheel_expire(&base->wheel, chunks, due, expire_timer_traced, base,
 					 cascade_traced), spilled = 0;
 
 	while (n + spilled < chunks &&
-	       __twheel_expire_spilled(&base->wheel, due, expire_traced, base, cascade_traced))
+	       __twheel_expire_spilled(&base->wheel, due, expire_timer_traced, base,
+				       cascade_traced))
 		spilled++;
 	return n * TWHEEL_CHUNK_CELLS + spilled;
 }
 
 /*
- * Works off some chunks, of one slot, for @most entries. Returns how many entries it looked at;
+ * Works off some chunks, of one slot, for @max_entries entries. Returns how many entries it looked at;
  * 0 if nothing is due at @now.
  */
-static unsigned int work_off(struct twheel_base *base, unsigned int most, u64 now)
+static unsigned int expire_from_slot(struct twheel_base *base, unsigned int max_entries, u64 now)
 {
-	unsigned int chunks = min(DIV_ROUND_UP(most, TWHEEL_CHUNK_CELLS), base->portion), n;
+	unsigned int chunks = min(DIV_ROUND_UP(max_entries, TWHEEL_CHUNK_CELLS), base->batch), n;
 	int count = preempt_count();
 	u64 due;
 
@@ -319,7 +320,8 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most, u64 no
 	due = twheel_due_until(&base->wheel, now);
 	/* One more, so that a sum with it has a logarithm. */
 	base->behind = now + 1 - due;
-	n = tracing() ? portion_traced(base, chunks, due) : portion(base, chunks, due);
+	n = tracing_enabled() ? expire_batch_traced(base, chunks, due) :
+				expire_batch(base, chunks, due);
 	if (WARN_ONCE(count != preempt_count(),
 		      "twheel: a callback changed preempt_count from %08x to %08x\n",
 		      count, preempt_count()))
@@ -327,7 +329,7 @@ static unsigned int work_off(struct twheel_base *base, unsigned int most, u64 no
 	return n ?: 1;
 }
 
-static void supply(struct twheel_base *base)
+static void refill_wheel(struct twheel_base *base)
 {
 	twheel_base_unlock(base);
 	twheel_base_refill();
@@ -335,41 +337,41 @@ static void supply(struct twheel_base *base)
 }
 
 /*
- * Files what was sent: no more than @most, so that expiry has its share, and not for longer than
- * LONGEST_NS. Returns how many.
+ * Files what was sent: no more than @max_entries, so that expiry has its share, and not for longer than
+ * MAX_RUN_NS. Returns how many.
  */
-static unsigned int empty_inbox(struct twheel_base *base, unsigned int most, u64 begin)
+static unsigned int enqueue_remote(struct twheel_base *base, unsigned int max_entries, u64 begin)
 {
 	struct twheel_node *node;
 	unsigned long flags;
 	unsigned int n;
 
-	if (likely(!READ_ONCE(base->sent)))
+	if (likely(!READ_ONCE(base->remote_pending)))
 		return 0;
 	raw_spin_lock_irqsave(&base->wheel.lock, flags);
-	WRITE_ONCE(base->sent, false);
+	WRITE_ONCE(base->remote_pending, false);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
 	/* As finely as it can be, but so that what is due at this tick will come up at it. */
 	twheel_flush_dequeued(&base->wheel);
 	twheel_forward(&base->wheel, twheel_base_now(base) - 1);
-	for (n = 0; n < most; n++) {
+	for (n = 0; n < max_entries; n++) {
 		if (n % TWHEEL_BATCH == TWHEEL_BATCH - 1 &&
-		    ktime_get_ns() - begin >= LONGEST_NS)
+		    ktime_get_ns() - begin >= MAX_RUN_NS)
 			break;
 		node = twheel_unqueue_remote(&base->wheel);
 		if (!node)
 			return n;
 		twheel_cascade_spilled(&base->wheel, node,
-				       trace_twheel_timer_cascade_enabled() ? file_sent_traced :
-									      twheel_enqueue_from_remote);
+				       trace_twheel_timer_cascade_enabled() ?
+				       enqueue_from_remote_traced : twheel_enqueue_from_remote);
 	}
 	/* There may be more. Who sends meanwhile may call in vain. */
-	WRITE_ONCE(base->sent, true);
+	WRITE_ONCE(base->remote_pending, true);
 	return n;
 }
 
 /* The callbacks are over: programs the hrtimer, to come again @at_once if there is reason. */
-static void finish(struct twheel_base *base, bool at_once)
+static void finish_expiry(struct twheel_base *base, bool at_once)
 {
 	unsigned long flags;
 
@@ -377,25 +379,25 @@ static void finish(struct twheel_base *base, bool at_once)
 	/* Who has seen a callback run and sends its timer does so before this, or not. */
 	smp_store_release(&base->running, NULL);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
-	base->expiring = false;
+	base->in_expiry = false;
 	if (at_once)
-		program(base, base->wheel.now);
+		program_hrtimer(base, base->wheel.now);
 	else
 		twheel_expiry_program(base);
 }
 
 /*
- * Works off portions, until nothing is due, or until LONGEST_NS after @begin, and then it is to
- * rest. Returns how many entries it looked at, no more than @most or a portion.
+ * Works off portions, until nothing is due, or until MAX_RUN_NS after @begin, and then it is to
+ * rest. Returns how many entries it looked at, no more than @max_entries or a portion.
  */
-static unsigned int work_off_all(struct twheel_base *base, unsigned int most, u64 begin)
+static unsigned int expire_due(struct twheel_base *base, unsigned int max_entries, u64 begin)
 {
-	u64 now = ktime_get_ns(), then;
+	u64 now = ktime_get_ns(), last;
 	unsigned int done = 0, n;
 
 	do {
-		supply(base);
-		n = work_off(base, max(most - done, 1U), now);
+		refill_wheel(base);
+		n = expire_from_slot(base, max(max_entries - done, 1U), now);
 		if (!n)
 			break;
 		done += n;
@@ -404,17 +406,17 @@ static unsigned int work_off_all(struct twheel_base *base, unsigned int most, u6
 			 * Who waits for the last callback does not wait for what cascades after
 			 * it. Pairs with twheel_base_running().
 			 */
-			smp_store_release(&base->running, NOBODY);
+			smp_store_release(&base->running, CALLBACK_DONE);
 		}
-		then = now;
+		last = now;
 		now = ktime_get_ns();
-		base->portion = now - then > LONG_NS ? max(base->portion / 4, 1U) :
-						       min(2 * base->portion, TWHEEL_BATCH);
-	} while (done < most && now - begin < LONGEST_NS);
+		base->batch = now - last > LONG_BATCH_NS ? max(base->batch / 4, 1U) :
+							   min(2 * base->batch, TWHEEL_BATCH);
+	} while (done < max_entries && now - begin < MAX_RUN_NS);
 	twheel_set_earliest(&base->wheel, now);
 	/* Should there be more that is due. */
-	if (now - begin >= LONGEST_NS)
-		base->rests_until = now + min(now - begin, REST_NS);
+	if (now - begin >= MAX_RUN_NS)
+		base->rest_until = now + min(now - begin, MAX_REST_NS);
 	return done;
 }
 
@@ -429,20 +431,20 @@ static unsigned int work_off_all(struct twheel_base *base, unsigned int most, u6
 enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 {
 	struct twheel_base *base = container_of(hrtimer, struct twheel_base, hrtimer);
-	const unsigned int most_sent = max(budget / 2, 1U);
+	const unsigned int max_remote = max(budget / 2, 1U);
 	const u64 begin = ktime_get_ns();
-	unsigned int sent, done;
+	unsigned int nr_remote, done;
 
 	callbacks_begin(base);
 	twheel_base_lock(base);
 	trace_twheel_tick_entry(base);
-	base->expiring = true;
+	base->in_expiry = true;
 	base->counts.ticks++;
-	sent = empty_inbox(base, most_sent, begin);
-	done = sent + work_off_all(base, max(budget - sent, 1U), begin);
+	nr_remote = enqueue_remote(base, max_remote, begin);
+	done = nr_remote + expire_due(base, max(budget - nr_remote, 1U), begin);
 	if (!base->running)
 		base->counts.empty_ticks++;
-	finish(base, sent == most_sent);
+	finish_expiry(base, nr_remote == max_remote);
 	trace_twheel_tick_exit(base, done);
 	twheel_base_unlock(base);
 	callbacks_end(base);

@@ -12,12 +12,12 @@
  * that comes back, so a wheel never has two owners:
  *
  *	cpu_dead()	after the CPU has gone, on another: the proxy is at work
- *	cpu_coming()	before the CPU comes, on another: the proxy's work is over
- *	cpu_back()	on the CPU: it sets its hrtimer itself
+ *	cpu_prepare()	before the CPU comes, on another: the proxy's work is over
+ *	cpu_came_online()	on the CPU: it sets its hrtimer itself
  *
- * What runs on the CPU before cpu_back() may arm a timer, and that sets the hrtimer,
+ * What runs on the CPU before cpu_came_online() may arm a timer, and that sets the hrtimer,
  * too. The timers of a CPU that does not come back are moved when the system has
- * resumed, by resumed().
+ * resumed, by handle_pm_event().
  */
 #include <linux/bottom_half.h>
 #include <linux/cpu.h>
@@ -37,13 +37,13 @@
 static enum cpuhp_state dead_state, online_state;
 
 /* Files a dead CPU's timer here; or where this CPU's timers go, if it is isolated. */
-static void move_here(struct twheel_base *dead, struct twheel_base *live,
-		      struct twheel_node *node)
+static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
+			  struct twheel_node *node)
 {
 	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
 	struct twheel_base *other = live->isolated ? twheel_base_target(timer) : NULL;
 
-	dead->wheel.stats.removed++;
+	dead->wheel.stats.dequeued++;
 	if (other) {
 		twheel_base_queue_remote(other, timer);
 		return;
@@ -54,7 +54,7 @@ static void move_here(struct twheel_base *dead, struct twheel_base *live,
 }
 
 /* Moves some of a dead CPU's timers here. Returns whether there may be more. */
-static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
+static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 {
 	struct twheel *wheel = &dead->wheel;
 	struct twheel_chunk *chunk = twheel_chunk_get(wheel);
@@ -65,21 +65,21 @@ static bool bury_some(struct twheel_base *dead, struct twheel_base *live)
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			node = twheel_cell_empty(&chunk->cell[i]);
 			if (node)
-				move_here(dead, live, node);
+				migrate_timer(dead, live, node);
 		}
 		twheel_chunk_put(wheel, chunk);
 		return true;
 	}
-	node = twheel_unspill(wheel, &wheel->work_spill) ?: twheel_unqueue_remote(wheel);
+	node = twheel_unspill(wheel, &wheel->expiring_spill) ?: twheel_unqueue_remote(wheel);
 	if (node) {
-		move_here(dead, live, node);
+		migrate_timer(dead, live, node);
 		return true;
 	}
 	return twheel_advance(wheel, TWHEEL_NEVER - 1);
 }
 
 /* Moves all timers of a CPU that is gone here. Its hrtimer has been cancelled. */
-static void bury(struct twheel_base *dead)
+static void migrate_timers(struct twheel_base *dead)
 {
 	struct twheel_base *live;
 	unsigned long flags;
@@ -91,7 +91,7 @@ static void bury(struct twheel_base *dead)
 		twheel_base_refill();
 		live = twheel_base_enter(&flags);
 		for (more = true, i = 0; more && i < TWHEEL_BATCH; i++)
-			more = bury_some(dead, live);
+			more = migrate_some(dead, live);
 		twheel_base_leave(live, flags);
 		twheel_inject(TWHEEL_POINT_BURY);
 		cond_resched();
@@ -100,11 +100,11 @@ static void bury(struct twheel_base *dead)
 	twheel_pages_drain(&dead->wheel);
 	dead->programmed = TWHEEL_NEVER;
 	/* Nothing is sent to a CPU that is gone, unless a callback runs by proxy. */
-	WRITE_ONCE(dead->sent, false);
+	WRITE_ONCE(dead->remote_pending, false);
 }
 
 /* Has the hrtimer of a CPU that is gone work for it on this one. It has been cancelled. */
-static void work_by_proxy(struct twheel_base *dead)
+static void expire_by_proxy(struct twheel_base *dead)
 {
 	local_bh_disable();
 	twheel_base_lock(dead);
@@ -114,7 +114,7 @@ static void work_by_proxy(struct twheel_base *dead)
 }
 
 /*
- * Called on a live CPU when @cpu is gone, or has not come up after cpu_coming(). Until
+ * Called on a live CPU when @cpu is gone, or has not come up after cpu_prepare(). Until
  * here the hrtimer has expired its timers elsewhere, unless it was cancelled there.
  */
 static int cpu_dead(unsigned int cpu)
@@ -123,14 +123,14 @@ static int cpu_dead(unsigned int cpu)
 
 	hrtimer_cancel(&dead->hrtimer);
 	if (cpuhp_tasks_frozen)
-		work_by_proxy(dead);
+		expire_by_proxy(dead);
 	else
-		bury(dead);
+		migrate_timers(dead);
 	return 0;
 }
 
 /* Called on a live CPU before @cpu comes up. */
-static int cpu_coming(unsigned int cpu)
+static int cpu_prepare(unsigned int cpu)
 {
 	struct twheel_base *base = twheel_base_of(cpu);
 
@@ -140,20 +140,20 @@ static int cpu_coming(unsigned int cpu)
 }
 
 /* Called on @cpu. */
-static int cpu_back(unsigned int cpu)
+static int cpu_came_online(unsigned int cpu)
 {
 	struct twheel_base *base;
 	unsigned long flags;
 
 	base = twheel_base_enter(&flags);
-	if (!base->expiring)
+	if (!base->in_expiry)
 		twheel_expiry_program(base);
 	twheel_base_leave(base, flags);
 	return 0;
 }
 
 /* Moves the timers of the CPUs that a suspend, or what was tried of it, has not brought back. */
-static int resumed(struct notifier_block *notifier, unsigned long event, void *unused)
+static int handle_pm_event(struct notifier_block *notifier, unsigned long event, void *unused)
 {
 	struct twheel_base *base;
 	unsigned int cpu;
@@ -166,13 +166,13 @@ static int resumed(struct notifier_block *notifier, unsigned long event, void *u
 			continue;
 		base = twheel_base_of(cpu);
 		hrtimer_cancel(&base->hrtimer);
-		bury(base);
+		migrate_timers(base);
 	}
 	cpus_read_unlock();
 	return NOTIFY_OK;
 }
 
-static struct notifier_block resume_notifier = { .notifier_call = resumed };
+static struct notifier_block resume_notifier = { .notifier_call = handle_pm_event };
 
 /**
  * twheel_hotplug_init - from now on, move the timers of CPUs that go
@@ -183,13 +183,13 @@ int twheel_hotplug_init(void)
 {
 	int ret;
 
-	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel:dead", cpu_coming,
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel:dead", cpu_prepare,
 					cpu_dead);
 	if (ret < 0)
 		return ret;
 	dead_state = ret;
 	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "twheel:online",
-					cpu_back, NULL);
+					cpu_came_online, NULL);
 	if (ret < 0)
 		goto err_dead;
 	online_state = ret;

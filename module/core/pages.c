@@ -17,18 +17,18 @@
  *
  * Who cannot pay gets no chunk at all, or he would use those of others: what he arms goes into
  * chunks that have room, or is spilled, and remains so until it comes up. He is not asked to
- * pay for POOR_TIME then, and after that he has to pay for a page before he gets any chunk,
+ * pay for RETRY_TIME then, and after that he has to pay for a page before he gets any chunk,
  * however many there are. While such a one comes, %TWHEEL_FREE_ASK has all come here before
  * they arm, and look who they are. He is forgotten when he has paid, or when none has come for
- * POOR_FORGOTTEN; and when another one gets his place, as the CPU remembers only a few. Who is not
- * remembered may be such a one then: for POOR_FORGOTTEN, he has to show that he could pay, by a
+ * FORGET_TIME; and when another one gets his place, as the CPU remembers only a few. Who is not
+ * remembered may be such a one then: for FORGET_TIME, he has to show that he could pay, by a
  * page that goes back at once.
  *
  * What goes back
  * --------------
  *
  * Pages of which no chunk is in use. Those for which nobody is charged are kept, as long as
- * they have no more than RESERVE chunks. look() comes every LOOK_INTERVAL while there is
+ * they have no more than RESERVE chunks. trim_wheels() comes every TRIM_INTERVAL while there is
  * much, or something changes, and what it finds free twice in a row goes back; so a program
  * that needs as much again within this time does not get it from the page allocator each
  * time. When the kernel is short of memory, the shrinker asks for all.
@@ -56,17 +56,17 @@
 #include "pages.h"
 #include "wheel.h"
 
-#define LOOK_INTERVAL	(4 * HZ)
+#define TRIM_INTERVAL	(4 * HZ)
 
 /* So long nothing is asked of who could not pay. */
-#define POOR_TIME	(HZ / 10)
+#define RETRY_TIME	(HZ / 10)
 
 /* Since who could not pay has come last. */
-#define POOR_FORGOTTEN	(10 * HZ)
+#define FORGET_TIME	(10 * HZ)
 
 /* How many a CPU remembers: in so many rows, as a power of two, of so many each. */
-#define POOR_BITS	3
-#define POOR_ROW	4
+#define FAILED_ROW_BITS	3
+#define FAILED_PER_ROW	4
 
 /* More than the number of free chunks at which a task brings a page. */
 #define RESERVE		(2 * TWHEEL_CHUNKS_LOW)
@@ -77,49 +77,49 @@
  * @cpu:	the CPU
  * @keep:	how many free chunks it may keep. Written by who asks, read by @work
  * @reserve:	how many more, if nobody is charged for them. Likewise
- * @free:	how many chunks were free when look() came last; its own
- * @chunks:	how many there were. Likewise
+ * @last_free:	how many chunks were free when trim_wheels() came last; its own
+ * @last_chunks:	how many there were. Likewise
  */
 struct page_request {
 	struct work_struct	work;
 	unsigned int		cpu;
 	unsigned long		keep;
 	unsigned long		reserve;
-	unsigned long		free;
-	unsigned long		chunks;
+	unsigned long		last_free;
+	unsigned long		last_chunks;
 };
 
 static DEFINE_PER_CPU(struct page_request, requests);
 
 /**
- * struct poor - who could not pay for a page of chunks
+ * struct failed_payer - who could not pay for a page of chunks
  * @group:	his cgroup; NULL: nobody
- * @ask:	when to ask him again, in jiffies
+ * @retry:	when to ask him again, in jiffies
  */
-struct poor {
+struct failed_payer {
 	const void	*group;
-	unsigned long	ask;
+	unsigned long	retry;
 };
 
 /**
- * struct poor_of_cpu - those of a CPU; its base's owner's
+ * struct failed_payers - those of a CPU; its base's owner's
  * @forget:	when none of them will have come for long, in jiffies
- * @too_many:	until when who is not known has to show that he could pay, in jiffies, as one has
+ * @evicted_until:	until when who is not known has to show that he could pay, in jiffies, as one has
  *		lost his place to another; 0: he need not
- * @at:		themselves, each in the row that a hash of the group tells
+ * @entry:		themselves, each in the row that a hash of the group tells
  */
-struct poor_of_cpu {
-	unsigned long	forget;
-	unsigned long	too_many;
-	struct poor	at[POOR_ROW << POOR_BITS];
+struct failed_payers {
+	unsigned long		forget;
+	unsigned long		evicted_until;
+	struct failed_payer	entry[FAILED_PER_ROW << FAILED_ROW_BITS];
 };
 
-static DEFINE_PER_CPU(struct poor_of_cpu, poor_of_cpus);
+static DEFINE_PER_CPU(struct failed_payers, failed_payers);
 static struct workqueue_struct *pages_queue;
 static struct shrinker *shrinker;
 
-static void look(struct work_struct *unused);
-static DECLARE_DELAYED_WORK(look_work, look);
+static void trim_wheels(struct work_struct *unused);
+static DECLARE_DELAYED_WORK(trim_work, trim_wheels);
 
 /**
  * twheel_pages_trim_later - chunks may be free soon: look after a while
@@ -128,15 +128,15 @@ static DECLARE_DELAYED_WORK(look_work, look);
  */
 void twheel_pages_trim_later(void)
 {
-	if (!delayed_work_pending(&look_work))
-		queue_delayed_work(pages_queue, &look_work, LOOK_INTERVAL);
+	if (!delayed_work_pending(&trim_work))
+		queue_delayed_work(pages_queue, &trim_work, TRIM_INTERVAL);
 }
 
 /*
  * Who is charged, to be compared with: his cgroup. It may be gone by the next time. NULL: nobody,
  * as this is the kernel's own work.
  */
-static const void *payer(void)
+static const void *current_payer(void)
 {
 	const void *group = current;
 
@@ -156,104 +156,104 @@ static const void *payer(void)
 }
 
 /* The poor who may be in the same row as a group. By the base's owner. */
-static struct poor *row_of(const struct twheel_base *base, const void *group)
+static struct failed_payer *failed_row(const struct twheel_base *base, const void *group)
 {
-	struct poor *all = per_cpu(poor_of_cpus, base->cpu).at;
+	struct failed_payer *all = per_cpu(failed_payers, base->cpu).entry;
 
-	return &all[POOR_ROW * hash_ptr(group, POOR_BITS)];
+	return &all[FAILED_PER_ROW * hash_ptr(group, FAILED_ROW_BITS)];
 }
 
 /* What is remembered of a group, or NULL. By the base's owner. */
-static struct poor *find_poor(const struct twheel_base *base, const void *group)
+static struct failed_payer *find_failed(const struct twheel_base *base, const void *group)
 {
-	struct poor *row = row_of(base, group);
+	struct failed_payer *row = failed_row(base, group);
 	unsigned int i;
 
-	for (i = 0; i < POOR_ROW; i++)
+	for (i = 0; i < FAILED_PER_ROW; i++)
 		if (group && row[i].group == group)
 			return &row[i];
 	return NULL;
 }
 
 /* The place for a group that is not remembered: one that is free, or the one asked longest ago. */
-static struct poor *place_for(const struct twheel_base *base, const void *group)
+static struct failed_payer *pick_entry(const struct twheel_base *base, const void *group)
 {
-	struct poor *row = row_of(base, group), *place = row;
+	struct failed_payer *row = failed_row(base, group), *entry = row;
 	unsigned int i;
 
-	for (i = 1; i < POOR_ROW && place->group; i++)
-		if (!row[i].group || time_before(row[i].ask, place->ask))
-			place = &row[i];
-	return place;
+	for (i = 1; i < FAILED_PER_ROW && entry->group; i++)
+		if (!row[i].group || time_before(row[i].retry, entry->retry))
+			entry = &row[i];
+	return entry;
 }
 
 /* Who could not pay has come: until when he is remembered. By the base's owner. */
-static void remember(struct twheel_base *base)
+static void keep_failed(struct twheel_base *base)
 {
-	per_cpu(poor_of_cpus, base->cpu).forget = jiffies + POOR_FORGOTTEN;
+	per_cpu(failed_payers, base->cpu).forget = jiffies + FORGET_TIME;
 	base->wheel.stats.free |= TWHEEL_FREE_ASK;
 }
 
 /* Forgets the poor when none has come for long. By the base's owner. */
-static void forget(struct twheel_base *base)
+static void forget_failed(struct twheel_base *base)
 {
-	struct poor_of_cpu *poor = per_cpu_ptr(&poor_of_cpus, base->cpu);
+	struct failed_payers *failed = per_cpu_ptr(&failed_payers, base->cpu);
 
-	if (!(base->wheel.stats.free & TWHEEL_FREE_ASK) || time_before(jiffies, poor->forget))
+	if (!(base->wheel.stats.free & TWHEEL_FREE_ASK) || time_before(jiffies, failed->forget))
 		return;
-	memset(poor->at, 0, sizeof(poor->at));
-	poor->too_many = 0;
+	memset(failed->entry, 0, sizeof(failed->entry));
+	failed->evicted_until = 0;
 	base->wheel.stats.free &= ~TWHEEL_FREE_ASK;
 }
 
 /* Are there too few chunks? @group is NULL if nobody pays. By the base's owner. */
-static bool is_short(const struct twheel_base *base, const void *group)
+static bool chunks_low(const struct twheel_base *base, const void *group)
 {
 	return twheel_nr_free(&base->wheel.stats) <
 	       (group ? TWHEEL_CHUNKS_LOW_TASK : TWHEEL_CHUNKS_LOW);
 }
 
 /* Has somebody lost his place not long ago? By the base's owner. */
-static bool are_too_many(const struct twheel_base *base)
+static bool evicted_recently(const struct twheel_base *base)
 {
-	struct poor_of_cpu *poor = per_cpu_ptr(&poor_of_cpus, base->cpu);
+	struct failed_payers *failed = per_cpu_ptr(&failed_payers, base->cpu);
 
-	if (poor->too_many && time_after(jiffies, poor->too_many))
-		poor->too_many = 0;
-	return poor->too_many;
+	if (failed->evicted_until && time_after(jiffies, failed->evicted_until))
+		failed->evicted_until = 0;
+	return failed->evicted_until;
 }
 
 /*
  * Is who is here to bring a page, as there are too few chunks, as he could not the last time, or as
  * that is not known any more? And may he take a chunk, otherwise? By the base's owner.
  */
-static bool is_wanted(struct twheel_base *base, const void *group)
+static bool wants_page(struct twheel_base *base, const void *group)
 {
-	const struct poor *poor;
-	bool barred;
+	const struct failed_payer *failed;
+	bool withhold;
 
-	forget(base);
-	poor = find_poor(base, group);
-	if (!poor) {
+	forget_failed(base);
+	failed = find_failed(base, group);
+	if (!failed) {
 		twheel_withhold_chunks(&base->wheel, false);
-		return is_short(base, group) || (group && are_too_many(base));
+		return chunks_low(base, group) || (group && evicted_recently(base));
 	}
-	remember(base);
-	barred = time_before(jiffies, poor->ask);
-	twheel_withhold_chunks(&base->wheel, barred);
-	return !barred;
+	keep_failed(base);
+	withhold = time_before(jiffies, failed->retry);
+	twheel_withhold_chunks(&base->wheel, withhold);
+	return !withhold;
 }
 
 /* Who is here could not pay. By the base's owner. */
-static void is_poor(struct twheel_base *base, const void *group)
+static void add_failed(struct twheel_base *base, const void *group)
 {
-	struct poor *poor = find_poor(base, group) ?: place_for(base, group);
+	struct failed_payer *failed = find_failed(base, group) ?: pick_entry(base, group);
 
-	if (poor->group && poor->group != group)
-		per_cpu(poor_of_cpus, base->cpu).too_many = (jiffies + POOR_FORGOTTEN) | 1;
-	poor->group = group;
-	poor->ask = jiffies + POOR_TIME;
-	remember(base);
+	if (failed->group && failed->group != group)
+		per_cpu(failed_payers, base->cpu).evicted_until = (jiffies + FORGET_TIME) | 1;
+	failed->group = group;
+	failed->retry = jiffies + RETRY_TIME;
+	keep_failed(base);
 	twheel_withhold_chunks(&base->wheel, true);
 }
 
@@ -261,17 +261,17 @@ static void is_poor(struct twheel_base *base, const void *group)
  * Who is here can pay. Does he have to, as he could not the last time, or as there are too few
  * chunks? By the base's owner.
  */
-static bool has_to_pay(struct twheel_base *base, const void *group)
+static bool must_pay(struct twheel_base *base, const void *group)
 {
-	struct poor *poor = find_poor(base, group);
+	struct failed_payer *failed = find_failed(base, group);
 
-	if (!poor)
-		return is_short(base, group);
-	poor->group = NULL;
+	if (!failed)
+		return chunks_low(base, group);
+	failed->group = NULL;
 	return true;
 }
 
-static void page_free(void *page)
+static void free_chunk_page(void *page)
 {
 	kmemleak_free(page);
 	free_page((unsigned long)page);
@@ -288,18 +288,18 @@ static void page_free(void *page)
  */
 bool twheel_pages_refill(void)
 {
-	const void *group = payer();
+	const void *group = current_payer();
 	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO;
 	struct twheel_base *base = raw_cpu_read(twheel_bases);
 	unsigned long flags;
 	struct page *page;
-	bool wanted, taken;
+	bool wanted, used;
 
 	/* A hint, as in twheel_base_refill(): any wheel can take any timer. */
 	if (base->isolated)
 		return false;
 	base = twheel_base_enter(&flags);
-	wanted = is_wanted(base, group);
+	wanted = wants_page(base, group);
 	twheel_base_leave(base, flags);
 	if (!wanted || twheel_inject_no_page())
 		return true;
@@ -308,16 +308,16 @@ bool twheel_pages_refill(void)
 	if (page)
 		kmemleak_alloc(page_address(page), PAGE_SIZE, 1, GFP_NOWAIT | __GFP_NOWARN);
 	base = twheel_base_enter(&flags);
-	taken = page && has_to_pay(base, group);
-	if (taken)
+	used = page && must_pay(base, group);
+	if (used)
 		twheel_add_page(&base->wheel, page_address(page), group);
 	else if (!page && group)
-		is_poor(base, group);
+		add_failed(base, group);
 	twheel_base_leave(base, flags);
-	if (taken)
+	if (used)
 		twheel_pages_trim_later();
 	else if (page)
-		page_free(page_address(page));
+		free_chunk_page(page_address(page));
 	return true;
 }
 
@@ -335,26 +335,26 @@ struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer)
 
 /**
  * twheel_payer_end - it is as before
- * @other:	as twheel_payer_begin() has returned it
+ * @old:	as twheel_payer_begin() has returned it
  *
  * If the payer has got no chunk, that does not concern what cascades after this in the same
  * softirq, which would not ask.
  *
  * Context: as for twheel_payer_begin().
  */
-void twheel_payer_end(struct mem_cgroup *other)
+void twheel_payer_end(struct mem_cgroup *old)
 {
-	set_active_memcg(other);
+	set_active_memcg(old);
 	twheel_base_refill();
 }
 
-static unsigned long free_of(unsigned int cpu)
+static unsigned long nr_free_chunks(unsigned int cpu)
 {
 	/* Its owner goes on counting: a number of this moment, or of the next. */
 	return data_race(twheel_nr_free(&twheel_base_of(cpu)->wheel.stats));
 }
 
-static unsigned long chunks_of(unsigned int cpu)
+static unsigned long nr_chunks(unsigned int cpu)
 {
 	/* Likewise. */
 	return data_race(twheel_base_of(cpu)->wheel.stats.chunks);
@@ -368,42 +368,42 @@ static bool has_emptied(unsigned int cpu)
 }
 
 /* How many pages a CPU may give back, about. */
-static unsigned long spare_pages(unsigned int cpu)
+static unsigned long nr_spare_pages(unsigned int cpu)
 {
-	return free_of(cpu) / TWHEEL_PAGE_CHUNKS + has_emptied(cpu);
+	return nr_free_chunks(cpu) / TWHEEL_PAGE_CHUNKS + has_emptied(cpu);
 }
 
-static void free_pages_of(struct twheel_page *page)
+static void free_page_list(struct twheel_page *page)
 {
 	struct twheel_page *next;
 
 	for (; page; page = next) {
 		next = page->next;
-		page_free(page);
+		free_chunk_page(page);
 	}
 }
 
-static void grace_period_over(struct rcu_head *rcu)
+static void free_page_list_rcu(struct rcu_head *rcu)
 {
-	free_pages_of(container_of(rcu, struct twheel_page, rcu));
+	free_page_list(container_of(rcu, struct twheel_page, rcu));
 }
 
 /* Frees pages that were given back together. */
-static void free_later(struct twheel_page *pages)
+static void defer_free_pages(struct twheel_page *pages)
 {
 	if (pages)
-		call_rcu(&pages->rcu, grace_period_over);
+		call_rcu(&pages->rcu, free_page_list_rcu);
 }
 
 /* On the CPU that is asked, unless that has gone: then its wheel has no pages. */
-static void give_back(struct work_struct *work)
+static void handle_request(struct work_struct *work)
 {
 	struct page_request *request = container_of(work, struct page_request, work);
-	/* Pair with the WRITE_ONCE()s in ask(). */
+	/* Pair with the WRITE_ONCE()s in request_pages(). */
 	struct twheel_return ret = {
 		.keep		= READ_ONCE(request->keep),
 		.reserve	= READ_ONCE(request->reserve),
-		.looks		= chunks_of(request->cpu) / TWHEEL_PAGE_CHUNKS,
+		.nr_to_scan	= nr_chunks(request->cpu) / TWHEEL_PAGE_CHUNKS,
 	};
 	struct twheel_base *base;
 	unsigned long flags;
@@ -414,15 +414,15 @@ static void give_back(struct work_struct *work)
 		base = twheel_base_enter(&flags);
 		more = base->cpu == request->cpu && twheel_release_pages(&base->wheel, &ret);
 		twheel_base_leave(base, flags);
-		free_later(ret.pages);
+		defer_free_pages(ret.pages);
 		cond_resched();
 	}
 }
 
 /* Asks for what is free beyond so many chunks. Returns whether that was not asked yet. */
-static bool ask(struct page_request *request, unsigned long keep, unsigned long reserve)
+static bool request_pages(struct page_request *request, unsigned long keep, unsigned long reserve)
 {
-	/* Pair with the READ_ONCE()s in give_back(). */
+	/* Pair with the READ_ONCE()s in handle_request(). */
 	WRITE_ONCE(request->keep, keep);
 	WRITE_ONCE(request->reserve, reserve);
 	/* If the CPU goes meanwhile, the work finds itself elsewhere. */
@@ -430,50 +430,50 @@ static bool ask(struct page_request *request, unsigned long keep, unsigned long 
 }
 
 /* Looks at a CPU. Returns whether to look again. */
-static bool look_at(struct page_request *request)
+static bool trim_cpu(struct page_request *request)
 {
-	unsigned long free = free_of(request->cpu), chunks = chunks_of(request->cpu);
-	unsigned long spare = min(free, request->free);
-	bool changed = free != request->free || chunks != request->chunks;
+	unsigned long free = nr_free_chunks(request->cpu), chunks = nr_chunks(request->cpu);
+	unsigned long spare = min(free, request->last_free);
+	bool changed = free != request->last_free || chunks != request->last_chunks;
 
-	request->free = free;
-	request->chunks = chunks;
+	request->last_free = free;
+	request->last_chunks = chunks;
 	/* The chunks of the last removals may not be free yet. */
 	if (spare + TWHEEL_PENDING_CLEAR >= TWHEEL_PAGE_CHUNKS || has_emptied(request->cpu))
-		ask(request, free - spare, RESERVE);
+		request_pages(request, free - spare, RESERVE);
 	return changed || chunks >= RESERVE + TWHEEL_PAGE_CHUNKS;
 }
 
-static void look(struct work_struct *unused)
+static void trim_wheels(struct work_struct *unused)
 {
 	bool again = false;
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		again |= look_at(per_cpu_ptr(&requests, cpu));
+		again |= trim_cpu(per_cpu_ptr(&requests, cpu));
 	if (again)
-		queue_delayed_work(pages_queue, &look_work, LOOK_INTERVAL);
+		queue_delayed_work(pages_queue, &trim_work, TRIM_INTERVAL);
 }
 
-static unsigned long count_free(struct shrinker *unused, struct shrink_control *control)
+static unsigned long shrinker_count(struct shrinker *unused, struct shrink_control *control)
 {
 	unsigned long pages = 0;
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		pages += spare_pages(cpu);
+		pages += nr_spare_pages(cpu);
 	return pages ?: SHRINK_EMPTY;
 }
 
 /* May be called with the locks of whoever needs memory, so it waits for nothing. */
-static unsigned long scan_free(struct shrinker *unused, struct shrink_control *control)
+static unsigned long shrinker_scan(struct shrinker *unused, struct shrink_control *control)
 {
 	unsigned long spare, pages = 0;
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu) {
-		spare = spare_pages(cpu);
-		if (spare && ask(per_cpu_ptr(&requests, cpu), 0, 0))
+		spare = nr_spare_pages(cpu);
+		if (spare && request_pages(per_cpu_ptr(&requests, cpu), 0, 0))
 			pages += spare;
 	}
 	return pages ?: SHRINK_STOP;
@@ -487,13 +487,13 @@ static unsigned long scan_free(struct shrinker *unused, struct shrink_control *c
  */
 void twheel_pages_drain(struct twheel *wheel)
 {
-	struct twheel_return ret = { .looks = ULONG_MAX };
+	struct twheel_return ret = { .nr_to_scan = ULONG_MAX };
 	bool more = true;
 
 	while (more) {
 		ret.pages = NULL;
 		more = twheel_release_pages(wheel, &ret);
-		free_later(ret.pages);
+		defer_free_pages(ret.pages);
 		cond_resched();
 	}
 	WARN_ON_ONCE(wheel->stats.chunks);
@@ -511,7 +511,7 @@ int twheel_pages_init(void)
 	for_each_possible_cpu(cpu) {
 		struct page_request *request = per_cpu_ptr(&requests, cpu);
 
-		INIT_WORK(&request->work, give_back);
+		INIT_WORK(&request->work, handle_request);
 		request->cpu = cpu;
 	}
 	pages_queue = alloc_workqueue("twheel_pages", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
@@ -522,8 +522,8 @@ int twheel_pages_init(void)
 		destroy_workqueue(pages_queue);
 		return -ENOMEM;
 	}
-	shrinker->count_objects = count_free;
-	shrinker->scan_objects = scan_free;
+	shrinker->count_objects = shrinker_count;
+	shrinker->scan_objects = shrinker_scan;
 	shrinker_register(shrinker);
 	return 0;
 }
@@ -534,7 +534,7 @@ int twheel_pages_init(void)
 void twheel_pages_stop(void)
 {
 	shrinker_free(shrinker);
-	cancel_delayed_work_sync(&look_work);
+	cancel_delayed_work_sync(&trim_work);
 	destroy_workqueue(pages_queue);
 }
 

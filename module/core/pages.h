@@ -18,6 +18,6 @@ void twheel_pages_drain(struct twheel *wheel);
 
 void twheel_pages_trim_later(void);
 struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer);
-void twheel_payer_end(struct mem_cgroup *other);
+void twheel_payer_end(struct mem_cgroup *old);
 
 #endif /* _TWHEEL_CORE_PAGES_H */

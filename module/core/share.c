@@ -8,16 +8,16 @@
 #include "twheel.h"
 
 /* Timers that an owner has softirqs arm anew in a tick. */
-#define SHARE		64
+#define OWNER_SHARE	64
 
 /* Timers that a CPU's softirqs arm anew in a tick, for all owners. */
-#define SHARE_OF_CPU	256
+#define CPU_SHARE	256
 
 /*
  * What was taken on a CPU. Used with softirqs off. Where that does not keep others off, as with
  * PREEMPT_RT, a few more may be taken.
  */
-static DEFINE_PER_CPU(struct twheel_share, of_cpu);
+static DEFINE_PER_CPU(struct twheel_share, cpu_share);
 
 static u64 tick_of(u64 now)
 {
@@ -34,10 +34,10 @@ static u64 tick_of(u64 now)
  */
 bool twheel_share_left(const struct twheel_share *share, u64 now)
 {
-	if (share->tick == tick_of(now) && share->taken >= SHARE)
+	if (share->tick == tick_of(now) && share->taken >= OWNER_SHARE)
 		return false;
-	return this_cpu_read(of_cpu.tick) != tick_of(now) ||
-	       this_cpu_read(of_cpu.taken) < SHARE_OF_CPU;
+	return this_cpu_read(cpu_share.tick) != tick_of(now) ||
+	       this_cpu_read(cpu_share.taken) < CPU_SHARE;
 }
 
 /**
@@ -54,9 +54,9 @@ void twheel_share_take(struct twheel_share *share, u64 now)
 		share->taken = 0;
 	}
 	share->taken++;
-	if (this_cpu_read(of_cpu.tick) != tick_of(now)) {
-		this_cpu_write(of_cpu.tick, tick_of(now));
-		this_cpu_write(of_cpu.taken, 0);
+	if (this_cpu_read(cpu_share.tick) != tick_of(now)) {
+		this_cpu_write(cpu_share.tick, tick_of(now));
+		this_cpu_write(cpu_share.taken, 0);
 	}
-	this_cpu_inc(of_cpu.taken);
+	this_cpu_inc(cpu_share.taken);
 }

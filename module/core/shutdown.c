@@ -10,10 +10,10 @@
 #include "twheel.h"
 
 /* The timer is not pending, and expiry is done with its place. Other calls are kept off. */
-static void shut(struct twheel_timer *timer)
+static void mark_shut(struct twheel_timer *timer)
 {
 	/* Pairs with the READ_ONCE()s in timer.c. */
-	WRITE_ONCE(timer->node.place, TWHEEL_SHUT);
+	WRITE_ONCE(timer->node.location, TWHEEL_SHUT);
 }
 
 /**
@@ -33,7 +33,7 @@ int twheel_shutdown(struct twheel_timer *timer)
 {
 	int pending = twheel_cancel(timer);
 
-	shut(timer);
+	mark_shut(timer);
 	return pending;
 }
 EXPORT_SYMBOL_GPL(twheel_shutdown);
@@ -59,7 +59,7 @@ int twheel_shutdown_sync(struct twheel_timer *timer)
 {
 	int pending = twheel_cancel_sync(timer);
 
-	shut(timer);
+	mark_shut(timer);
 	return pending;
 }
 EXPORT_SYMBOL_GPL(twheel_shutdown_sync);

@@ -5,7 +5,7 @@
  * The chains are the owner's alone, so the look is taken by a task on the owner's CPU, with
  * softirqs off: then nothing changes them meanwhile but other CPUs, which only empty
  * cells. Slots are looked at one at a time, and none for longer than a walk along
- * LOOK_MOST chunks takes.
+ * MAX_SLOT_CHUNKS chunks takes.
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
@@ -36,14 +36,14 @@ void twheel_stats_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 	snapshot->expiries = 0;
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		snapshot->expiries += snapshot->counts.late[i];
-	snapshot->pending = snapshot->wheel.filed - snapshot->wheel.removed -
-			    READ_ONCE(base->wheel.taken) - snapshot->expiries;
+	snapshot->pending = snapshot->wheel.enqueued - snapshot->wheel.dequeued -
+			    READ_ONCE(base->wheel.remote_dequeued) - snapshot->expiries;
 }
 
 /* Some 24 thousand timers. */
-#define LOOK_MOST	4096
+#define MAX_SLOT_CHUNKS	4096
 
-static void look_at_chunk(const struct twheel_chunk *chunk, struct twheel_level *level)
+static void count_chunk(const struct twheel_chunk *chunk, struct twheel_level *level)
 {
 	unsigned int i;
 
@@ -55,8 +55,8 @@ static void look_at_chunk(const struct twheel_chunk *chunk, struct twheel_level 
 	}
 }
 
-static void look_at_slot(const struct twheel *wheel, unsigned int l, unsigned int s,
-			 struct twheel_level *level)
+static void count_slot(const struct twheel *wheel, unsigned int l, unsigned int s,
+		       struct twheel_level *level)
 {
 	unsigned long link = wheel->slot[l][s].head;
 	unsigned int n;
@@ -64,8 +64,8 @@ static void look_at_slot(const struct twheel *wheel, unsigned int l, unsigned in
 	if (!(wheel->occupied[l] & 1ULL << s))
 		return;
 	level->slots++;
-	for (n = 0; n < LOOK_MOST && !(link & TWHEEL_LAST); n++) {
-		look_at_chunk((const struct twheel_chunk *)link, level);
+	for (n = 0; n < MAX_SLOT_CHUNKS && !(link & TWHEEL_LAST); n++) {
+		count_chunk((const struct twheel_chunk *)link, level);
 		link = ((const struct twheel_chunk *)link)->link;
 	}
 	/* Pairs with the WRITE_ONCE()s of the spill lists. Those are not walked. */
@@ -74,7 +74,7 @@ static void look_at_slot(const struct twheel *wheel, unsigned int l, unsigned in
 }
 
 /* On the CPU whose wheel it is. Of the last removals, no cell shall name what is gone. */
-static long look(void *arg)
+static long read_levels(void *arg)
 {
 	struct twheel_base *base = twheel_base_of(raw_smp_processor_id());
 	struct twheel_level *levels = arg;
@@ -85,7 +85,7 @@ static long look(void *arg)
 			local_bh_disable();
 			twheel_base_lock(base);
 			twheel_flush_dequeued(&base->wheel);
-			look_at_slot(&base->wheel, l, s, &levels[l]);
+			count_slot(&base->wheel, l, s, &levels[l]);
 			twheel_base_unlock(base);
 			local_bh_enable();
 		}
@@ -107,5 +107,5 @@ static long look(void *arg)
  */
 int twheel_stats_levels(unsigned int cpu, struct twheel_level *levels)
 {
-	return work_on_cpu_safe(cpu, look, levels);
+	return work_on_cpu_safe(cpu, read_levels, levels);
 }

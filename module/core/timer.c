@@ -12,7 +12,7 @@
  * A timer is armed on the wheel of the CPU that arms it. On its own CPU everything
  * is done with plain loads and stores, between twheel_base_enter() and _leave(), which
  * keep the CPU's softirqs away; callbacks and cascading run in a softirq. A timer that
- * is pushed on by the CPU that armed it does not even need that: see defer(). It costs
+ * is pushed on by the CPU that armed it does not even need that: see try_defer(). It costs
  * what writing its cache line costs.
  *
  * Another CPU takes the timer off the owner's wheel first (see wheel.c: the one
@@ -74,14 +74,14 @@ noinline u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_t
 	return time;
 }
 
-static __always_inline bool tracing(bool rearm)
+static __always_inline bool tracing_arm(bool rearm)
 {
 	return rearm ? trace_twheel_timer_rearm_enabled() : trace_twheel_timer_add_enabled();
 }
 
 /* Out of line, to keep the way short for who does not trace. */
-static noinline void tell(const struct twheel_base *base, const struct twheel_timer *timer,
-			  u64 slot, bool rearm, bool remote)
+static noinline void trace_arm(const struct twheel_base *base, const struct twheel_timer *timer,
+			       u64 slot, bool rearm, bool remote)
 {
 	if (rearm)
 		trace_twheel_timer_rearm(base, timer, slot, remote);
@@ -93,35 +93,35 @@ static noinline void tell(const struct twheel_base *base, const struct twheel_ti
  * Has another CPU file a timer, if its callback is running there: then that is going
  * to look into the inbox.
  */
-static bool send(struct twheel_base *other, struct twheel_timer *timer, bool rearm)
+static bool queue_if_running(struct twheel_base *other, struct twheel_timer *timer, bool rearm)
 {
 	unsigned long flags;
-	bool sent;
+	bool queued;
 
 	raw_spin_lock_irqsave(&other->wheel.lock, flags);
-	sent = twheel_base_running(other, timer);
-	if (sent) {
+	queued = twheel_base_running(other, timer);
+	if (queued) {
 		twheel_queue_remote(&other->wheel, &timer->node);
-		WRITE_ONCE(other->sent, true);
+		WRITE_ONCE(other->remote_pending, true);
 		/* The lock keeps it where it is. */
-		tell(other, timer, 0, rearm, true);
+		trace_arm(other, timer, 0, rearm, true);
 	}
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
-	return sent;
+	return queued;
 }
 
-/* As arm(), for a timer that was on another CPU's wheel last. */
-static noinline void arm_here(struct twheel_base *base, struct twheel_timer *timer,
-			      u64 expires, bool rearm)
+/* As arm_timer(), for a timer that was on another CPU's wheel last. */
+static noinline void arm_from_other(struct twheel_base *base, struct twheel_timer *timer,
+				    u64 expires, bool rearm)
 {
 	struct twheel_base *other = twheel_base_of(timer->node.owner);
 
-	if (twheel_base_running(other, timer) && send(other, timer, rearm))
+	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return;
 	twheel_inject(TWHEEL_POINT_TAKE_OVER);
 	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
 	WRITE_ONCE(timer->node.owner, base->cpu);
-	tell(base, timer, twheel_base_enqueue(base, timer, expires), rearm, true);
+	trace_arm(base, timer, twheel_base_enqueue(base, timer, expires), rearm, true);
 }
 
 /**
@@ -162,28 +162,28 @@ void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *ti
 	raw_spin_lock_irqsave(&other->wheel.lock, flags);
 	twheel_queue_remote(&other->wheel, &timer->node);
 	/* Its CPU may set it without the lock. */
-	if (!READ_ONCE(other->sent)) {
-		WRITE_ONCE(other->sent, true);
+	if (!READ_ONCE(other->remote_pending)) {
+		WRITE_ONCE(other->remote_pending, true);
 		twheel_expiry_notify(other);
 	}
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
 }
 
 /* Sends a timer that is not pending to another CPU, if there is one for it. */
-static bool give_away(struct twheel_timer *timer, bool rearm)
+static bool queue_elsewhere(struct twheel_timer *timer, bool rearm)
 {
 	struct twheel_base *other = twheel_base_owner(timer);
 
 	/* Where its callback runs it stays, even if that CPU is isolated, or gone. */
-	if (twheel_base_running(other, timer) && send(other, timer, rearm))
+	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return true;
 	twheel_inject(TWHEEL_POINT_TAKE_OVER);
 	/* No CPU goes while this one is not preempted. */
 	preempt_disable();
 	other = twheel_base_target(timer);
 	if (other) {
-		if (tracing(rearm))
-			tell(other, timer, 0, rearm, true);
+		if (tracing_arm(rearm))
+			trace_arm(other, timer, 0, rearm, true);
 		twheel_base_queue_remote(other, timer);
 	}
 	preempt_enable();
@@ -191,19 +191,19 @@ static bool give_away(struct twheel_timer *timer, bool rearm)
 }
 
 /* Arms a timer that is not pending, or, if this is a re-arm, not any more. */
-static __always_inline void arm(struct twheel_base *base, struct twheel_timer *timer,
-				u64 expires, bool rearm)
+static __always_inline void arm_timer(struct twheel_base *base, struct twheel_timer *timer,
+				      u64 expires, bool rearm)
 {
 	u64 slot;
 
 	timer->node.deadline = expires;
 	if (unlikely(!twheel_base_owns(base, timer))) {
-		arm_here(base, timer, expires, rearm);
+		arm_from_other(base, timer, expires, rearm);
 		return;
 	}
 	slot = twheel_base_enqueue(base, timer, expires);
-	if (tracing(rearm))
-		tell(base, timer, slot, rearm, false);
+	if (tracing_arm(rearm))
+		trace_arm(base, timer, slot, rearm, false);
 }
 
 static __always_inline void count_armed(struct twheel_base *base, bool rearm)
@@ -214,25 +214,25 @@ static __always_inline void count_armed(struct twheel_base *base, bool rearm)
 		base->counts.adds++;
 }
 
-/* As arm(), on an isolated CPU, or what was one a moment ago. */
+/* As arm_timer(), on an isolated CPU, or what was one a moment ago. */
 static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool rearm)
 {
 	struct twheel_base *base;
 	unsigned long flags;
-	bool given;
+	bool queued;
 
 	timer->node.deadline = expires;
-	given = give_away(timer, rearm);
+	queued = queue_elsewhere(timer, rearm);
 	/* From here on a timer that was given away may be gone. */
 	base = twheel_base_enter(&flags);
-	if (!given)
-		arm(base, timer, expires, rearm);
+	if (!queued)
+		arm_timer(base, timer, expires, rearm);
 	count_armed(base, rearm);
 	twheel_base_leave(base, flags);
 }
 
 /* Takes a timer off its wheel, from any CPU. Returns 1 if it was pending, or 0. */
-static int take(struct twheel_timer *timer)
+static int dequeue_timer(struct twheel_timer *timer)
 {
 	struct twheel_base *base;
 	int ret;
@@ -323,17 +323,17 @@ EXPORT_SYMBOL_GPL(twheel_timer_destroy_on_stack);
 static __always_inline bool may_add(const struct twheel_timer *timer)
 {
 	/* Pairs with the smp_store_release() in twheel_detach(). */
-	return !smp_load_acquire(&timer->node.place);
+	return !smp_load_acquire(&timer->node.location);
 }
 
 static __always_inline bool is_shut(const struct twheel_timer *timer)
 {
 	/* Pairs with the WRITE_ONCE() in shut(). */
-	return READ_ONCE(timer->node.place) == TWHEEL_SHUT;
+	return READ_ONCE(timer->node.location) == TWHEEL_SHUT;
 }
 
 /* Why a timer may not be added. Out of line, to keep the way short for those that may. */
-static noinline int refusal(const struct twheel_timer *timer)
+static noinline int add_error(const struct twheel_timer *timer)
 {
 	return is_shut(timer) ? -ESHUTDOWN : -EBUSY;
 }
@@ -364,14 +364,14 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 
 	twheel_debug_assert_init(timer);
 	if (!may_add(timer))
-		return refusal(timer);
+		return add_error(timer);
 	twheel_debug_activate(timer);
 	if (unlikely(!twheel_base_refill())) {
 		arm_elsewhere(timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 		return 0;
 	}
 	base = twheel_base_enter(&flags);
-	arm(base, timer, min(expires, TWHEEL_EXPIRES_MAX), false);
+	arm_timer(base, timer, min(expires, TWHEEL_EXPIRES_MAX), false);
 	base->counts.adds++;
 	twheel_base_leave(base, flags);
 	return 0;
@@ -395,7 +395,7 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 		return;
 	}
 	base = twheel_base_enter_bhoff();
-	arm(base, timer, expires, false);
+	arm_timer(base, timer, expires, false);
 	base->counts.adds++;
 	twheel_base_leave_bhoff(base);
 }
@@ -410,8 +410,8 @@ static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 exp
 	if (cpu_online(other->cpu)) {
 		twheel_debug_activate(timer);
 		timer->node.deadline = expires;
-		if (tracing(false))
-			tell(other, timer, 0, false, true);
+		if (tracing_arm(false))
+			trace_arm(other, timer, 0, false, true);
 		twheel_base_queue_remote(other, timer);
 		ret = 0;
 	}
@@ -459,7 +459,7 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 
 	twheel_debug_assert_init(timer);
 	if (!may_add(timer))
-		return refusal(timer);
+		return add_error(timer);
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
 	/* It is not pending, so it will not begin to run. */
@@ -474,7 +474,7 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 		ret = arm_on(twheel_base_of(cpu), timer, expires);
 	} else {
 		twheel_debug_activate(timer);
-		arm(base, timer, expires, false);
+		arm_timer(base, timer, expires, false);
 	}
 	if (!ret)
 		base->counts.adds++;
@@ -483,7 +483,7 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 }
 EXPORT_SYMBOL_GPL(twheel_add_on);
 
-/* As rearm(), for a timer that was on another CPU's wheel last. Leaves @base. */
+/* As rearm_timer(), for a timer that was on another CPU's wheel last. Leaves @base. */
 static noinline int rearm_remote(struct twheel_base *base, struct twheel_timer *timer,
 				 u64 expires, unsigned long flags)
 {
@@ -492,22 +492,22 @@ static noinline int rearm_remote(struct twheel_base *base, struct twheel_timer *
 	twheel_base_leave(base, flags);
 	if (is_shut(timer))
 		return -ESHUTDOWN;
-	pending = take(timer);
+	pending = dequeue_timer(timer);
 	base = twheel_base_enter(&flags);
 	if (!pending)
 		twheel_debug_activate(timer);
-	arm(base, timer, expires, pending);
+	arm_timer(base, timer, expires, pending);
 	count_armed(base, pending);
 	twheel_base_leave(base, flags);
 	return pending;
 }
 
 /*
- * As rearm(), for a timer that is not pending, that is another CPU's, or that is traced, and
+ * As rearm_timer(), for a timer that is not pending, that is another CPU's, or that is traced, and
  * for all with PREEMPT_RT. Leaves @base.
  */
-static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *timer, u64 expires,
-			      unsigned long flags)
+static noinline int rearm_slow(struct twheel_base *base, struct twheel_timer *timer, u64 expires,
+			       unsigned long flags)
 {
 	int ret = 0;
 
@@ -517,9 +517,10 @@ static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *tim
 		ret = 1;
 		if (twheel_may_defer(&timer->node, expires)) {
 			timer->node.deadline = expires;
-			if (tracing(true))
-				tell(base, timer, timer->node.after + base->wheel.tick_ns,
-				     true, false);
+			if (tracing_arm(true))
+				trace_arm(base, timer,
+					  timer->node.defer_after + base->wheel.tick_ns,
+					  true, false);
 			goto out_count;
 		}
 		twheel_dequeue(&base->wheel, &timer->node);
@@ -529,7 +530,7 @@ static noinline int rearm_any(struct twheel_base *base, struct twheel_timer *tim
 	} else {
 		twheel_debug_activate(timer);
 	}
-	arm(base, timer, expires, ret);
+	arm_timer(base, timer, expires, ret);
 out_count:
 	count_armed(base, ret);
 out_leave:
@@ -537,14 +538,14 @@ out_leave:
 	return ret;
 }
 
-/* As rearm(), on an isolated CPU. */
+/* As rearm_timer(), on an isolated CPU. */
 static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
 {
 	int pending;
 
 	if (is_shut(timer))
 		return -ESHUTDOWN;
-	pending = take(timer);
+	pending = dequeue_timer(timer);
 	if (!pending)
 		twheel_debug_activate(timer);
 	arm_elsewhere(timer, expires, pending);
@@ -552,7 +553,7 @@ static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
 }
 
 /* Arms a timer for which it is not enough to store a deadline, as a rule. */
-static noinline int rearm(struct twheel_timer *timer, u64 expires)
+static noinline int rearm_timer(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -561,10 +562,10 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
 	if (unlikely(!twheel_base_refill()))
 		return rearm_elsewhere(timer, expires);
 	base = twheel_base_enter(&flags);
-	/* In the first two cases defer() has not tried, so that is still to be done. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true) ||
+	/* In the first two cases try_defer() has not tried, so that is still to be done. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing_arm(true) ||
 	    unlikely(!twheel_base_owns(base, timer) || !twheel_pending(timer)))
-		return rearm_any(base, timer, expires, flags);
+		return rearm_slow(base, timer, expires, flags);
 	timer->node.deadline = expires;
 	twheel_base_program(base, timer, expires,
 			    twheel_requeue(&base->wheel, &timer->node, expires));
@@ -579,13 +580,13 @@ static noinline int rearm(struct twheel_timer *timer, u64 expires)
  * store, so it is as if nothing had been done, and the long way sorts it out. So it does
  * when it is traced: here the timer could be gone before it is told of.
  */
-static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
+static __always_inline bool try_defer(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
 	bool deferred = false;
 	u64 ticks;
 
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing(true))
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing_arm(true))
 		return false;
 	twheel_base_assert_context();
 	preempt_disable();
@@ -621,9 +622,9 @@ static __always_inline bool defer(struct twheel_timer *timer, u64 expires)
 int twheel_rearm(struct twheel_timer *timer, u64 expires)
 {
 	twheel_debug_assert_init(timer);
-	if (likely(defer(timer, expires)))
+	if (likely(try_defer(timer, expires)))
 		return 1;
-	return rearm(timer, expires);
+	return rearm_timer(timer, expires);
 }
 EXPORT_SYMBOL_GPL(twheel_rearm);
 
@@ -640,8 +641,8 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 	struct twheel_base *base;
 	bool deferred;
 
-	if (tracing(true))
-		return rearm(timer, expires);
+	if (tracing_arm(true))
+		return rearm_timer(timer, expires);
 	base = twheel_base_enter_bhoff();
 	deferred = twheel_base_owns(base, timer) && twheel_may_defer(&timer->node, expires);
 	if (likely(deferred)) {
@@ -649,7 +650,7 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 		base->counts.rearms++;
 	}
 	twheel_base_leave_bhoff(base);
-	return deferred ? 1 : rearm(timer, expires);
+	return deferred ? 1 : rearm_timer(timer, expires);
 }
 
 /*
@@ -658,7 +659,7 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
  * but then twheel_cancel_not_running() has seen that it is not running, and without an entry it
  * does not begin.
  */
-static void cancelled_remote(struct twheel_timer *timer, unsigned int cpu, bool pending)
+static void account_remote_cancel(struct twheel_timer *timer, unsigned int cpu, bool pending)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -678,15 +679,15 @@ static noinline int cancel_remote(struct twheel_timer *timer)
 {
 	/* Pairs with the WRITE_ONCE()s of @owner. */
 	unsigned int cpu = READ_ONCE(timer->node.owner);
-	int pending = take(timer);
+	int pending = dequeue_timer(timer);
 
-	cancelled_remote(timer, cpu, pending);
+	account_remote_cancel(timer, cpu, pending);
 	return pending;
 }
 
 /* Cancels a timer that is, or was last, on this CPU's wheel. @traced is a constant. */
-static __always_inline int cancel_here(struct twheel_base *base, struct twheel_timer *timer,
-				       bool traced)
+static __always_inline int cancel_local(struct twheel_base *base, struct twheel_timer *timer,
+					bool traced)
 {
 	if (traced)
 		trace_twheel_timer_cancel(timer, base->cpu, twheel_pending(timer), false);
@@ -698,7 +699,7 @@ static __always_inline int cancel_here(struct twheel_base *base, struct twheel_t
 	return 1;
 }
 
-static __always_inline int cancel(struct twheel_timer *timer, bool traced)
+static __always_inline int cancel_timer(struct twheel_timer *timer, bool traced)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -709,14 +710,14 @@ static __always_inline int cancel(struct twheel_timer *timer, bool traced)
 		twheel_base_leave(base, flags);
 		return cancel_remote(timer);
 	}
-	ret = cancel_here(base, timer, traced);
+	ret = cancel_local(base, timer, traced);
 	twheel_base_leave(base, flags);
 	return ret;
 }
 
-static noinline int cancel_traced(struct twheel_timer *timer)
+static noinline int cancel_timer_traced(struct twheel_timer *timer)
 {
-	return cancel(timer, true);
+	return cancel_timer(timer, true);
 }
 
 /**
@@ -736,8 +737,8 @@ int twheel_cancel(struct twheel_timer *timer)
 {
 	twheel_debug_assert_init(timer);
 	if (trace_twheel_timer_cancel_enabled())
-		return cancel_traced(timer);
-	return cancel(timer, false);
+		return cancel_timer_traced(timer);
+	return cancel_timer(timer, false);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);
 
@@ -754,13 +755,13 @@ int twheel_cancel_bhoff(struct twheel_timer *timer)
 	int ret;
 
 	if (trace_twheel_timer_cancel_enabled())
-		return cancel_traced(timer);
+		return cancel_timer_traced(timer);
 	base = twheel_base_enter_bhoff();
 	if (unlikely(!twheel_base_owns(base, timer))) {
 		twheel_base_leave_bhoff(base);
 		return cancel_remote(timer);
 	}
-	ret = cancel_here(base, timer, false);
+	ret = cancel_local(base, timer, false);
 	twheel_base_leave_bhoff(base);
 	return ret;
 }
@@ -771,13 +772,13 @@ static bool is_running(const struct twheel *wheel, const struct twheel_node *nod
 				   container_of(node, const struct twheel_timer, node));
 }
 
-static int stop_remote(struct twheel_timer *timer)
+static int cancel_remote_not_running(struct twheel_timer *timer)
 {
 	struct twheel_base *base = twheel_base_owner(timer);
 	int ret = twheel_dequeue_not_running(&base->wheel, &timer->node, is_running);
 
 	if (ret >= 0)
-		cancelled_remote(timer, base->cpu, ret);
+		account_remote_cancel(timer, base->cpu, ret);
 	return ret;
 }
 
@@ -804,11 +805,11 @@ int twheel_cancel_not_running(struct twheel_timer *timer)
 	base = twheel_base_enter(&flags);
 	if (!twheel_base_owns(base, timer)) {
 		twheel_base_leave(base, flags);
-		return stop_remote(timer);
+		return cancel_remote_not_running(timer);
 	}
 	/* It does not begin, or go on, until this has left the base. */
 	if (!twheel_base_running(base, timer))
-		ret = cancel_here(base, timer, true);
+		ret = cancel_local(base, timer, true);
 	twheel_base_leave(base, flags);
 	return ret;
 }

@@ -139,13 +139,13 @@ static struct twheel_chunk *chunk_of(struct twheel_node **cell)
 }
 
 /* A chunk by its number in the page. */
-static struct twheel_chunk *chunk_nr(struct twheel_page *page, unsigned int nr)
+static struct twheel_chunk *page_chunk(struct twheel_page *page, unsigned int nr)
 {
 	return (struct twheel_chunk *)page + nr;
 }
 
 /* Is there no cell at @cell: does it point behind a chunk, or nowhere? */
-static bool no_cell(struct twheel_node **cell)
+static bool needs_chunk(struct twheel_node **cell)
 {
 	return !((unsigned long)cell & (TWHEEL_CHUNK_BYTES - 1));
 }
@@ -177,9 +177,9 @@ static struct twheel_chunk *chunk_at(unsigned long link)
 }
 
 /* The first chunk of the slot that is being worked off is nobody's to drop. */
-static bool worked_off(const struct twheel *wheel, const struct twheel_chunk *chunk)
+static bool is_expiring_chunk(const struct twheel *wheel, const struct twheel_chunk *chunk)
 {
-	return wheel->work.head == (unsigned long)chunk;
+	return wheel->expiring.head == (unsigned long)chunk;
 }
 
 static unsigned long last_link(struct twheel_slot *slot)
@@ -187,7 +187,7 @@ static unsigned long last_link(struct twheel_slot *slot)
 	return (unsigned long)slot | TWHEEL_LAST;
 }
 
-static unsigned long number_of(const struct twheel *wheel, const struct twheel_slot *slot)
+static unsigned long slot_number(const struct twheel *wheel, const struct twheel_slot *slot)
 {
 	return slot - wheel->slot[0];
 }
@@ -195,7 +195,7 @@ static unsigned long number_of(const struct twheel *wheel, const struct twheel_s
 static void set_occupied(struct twheel *wheel, unsigned long number)
 {
 	wheel->occupied[number / TWHEEL_SLOTS] |= 1ULL << number % TWHEEL_SLOTS;
-	wheel->levels |= 1U << number / TWHEEL_SLOTS;
+	wheel->occupied_levels |= 1U << number / TWHEEL_SLOTS;
 }
 
 static void clear_occupied(struct twheel *wheel, unsigned long number)
@@ -204,7 +204,7 @@ static void clear_occupied(struct twheel *wheel, unsigned long number)
 
 	wheel->occupied[level] &= ~(1ULL << number % TWHEEL_SLOTS);
 	if (!wheel->occupied[level])
-		wheel->levels &= ~(1U << level);
+		wheel->occupied_levels &= ~(1U << level);
 }
 
 static void set_now(struct twheel *wheel, u64 now)
@@ -230,15 +230,15 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	memset(wheel, 0, sizeof(*wheel));
 	raw_spin_lock_init(&wheel->lock);
 	wheel->shift = shift;
-	wheel->most_removed = TWHEEL_PENDING_CLEAR;
+	wheel->max_pending_clear = TWHEEL_PENDING_CLEAR;
 	wheel->tick_ns = 1ULL << shift;
 	for (bit = shift; bit < 64; bit++) {
-		wheel->digit[bit].level = (bit - shift) / TWHEEL_BITS;
-		wheel->digit[bit].shift = shift + wheel->digit[bit].level * TWHEEL_BITS;
+		wheel->msb_map[bit].level = (bit - shift) / TWHEEL_BITS;
+		wheel->msb_map[bit].shift = shift + wheel->msb_map[bit].level * TWHEEL_BITS;
 	}
 	wheel->owner = owner;
 	set_now(wheel, now);
-	wheel->work.head = last_link(&wheel->work);
+	wheel->expiring.head = last_link(&wheel->expiring);
 	for (i = 0; i < TWHEEL_LEVELS * TWHEEL_SLOTS; i++) {
 		slot = &wheel->slot[i / TWHEEL_SLOTS][i % TWHEEL_SLOTS];
 		slot->head = last_link(slot);
@@ -246,14 +246,14 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 }
 
 /* The first page with free chunks. */
-static struct twheel_page **first_page(struct twheel *wheel)
+static struct twheel_page **free_pages_head(struct twheel *wheel)
 {
-	return wheel->barred ? &wheel->barred_page : &wheel->page;
+	return wheel->withheld ? &wheel->withheld_page : &wheel->page;
 }
 
-static void add_page(struct twheel *wheel, struct twheel_page *page)
+static void queue_page(struct twheel *wheel, struct twheel_page *page)
 {
-	struct twheel_page **first = first_page(wheel);
+	struct twheel_page **first = free_pages_head(wheel);
 
 	page->next = NULL;
 	if (*first)
@@ -276,7 +276,7 @@ void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 	page->wheel = wheel;
 	page->charged = charged;
 	page->free = TWHEEL_PAGE_FREE;
-	add_page(wheel, page);
+	queue_page(wheel, page);
 	wheel->stats.chunks += TWHEEL_PAGE_CHUNKS;
 	wheel->stats.free += TWHEEL_PAGE_CHUNKS;
 }
@@ -284,16 +284,16 @@ void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 /**
  * twheel_withhold_chunks - shall who needs a chunk get none, though there are some?
  * @wheel:	the wheel; by its owner
- * @barred:	whether
+ * @withheld:	whether
  *
  * What is filed meanwhile gets into chunks that have room, or into the spill lists.
  */
-void twheel_withhold_chunks(struct twheel *wheel, bool barred)
+void twheel_withhold_chunks(struct twheel *wheel, bool withhold)
 {
-	if (wheel->barred == barred)
+	if (wheel->withheld == withhold)
 		return;
-	wheel->barred = barred;
-	swap(wheel->page, wheel->barred_page);
+	wheel->withheld = withhold;
+	swap(wheel->page, wheel->withheld_page);
 }
 
 /**
@@ -308,25 +308,25 @@ noinline void twheel_free_first_chunk(struct twheel *wheel, struct twheel_chunk 
 	struct twheel_page *page = twheel_page_of(chunk);
 
 	page->free = twheel_chunk_bit(chunk);
-	add_page(wheel, page);
+	queue_page(wheel, page);
 }
 
-static struct twheel_node **spill_of(struct twheel *wheel, const struct twheel_slot *slot)
+static struct twheel_node **spill_list_of(struct twheel *wheel, const struct twheel_slot *slot)
 {
-	return &wheel->spill[number_of(wheel, slot)];
+	return &wheel->spill[slot_number(wheel, slot)];
 }
 
 /* A slot loses its last chunk, which is empty; it may have others. */
-static noinline void drop_last(struct twheel *wheel, struct twheel_chunk *chunk)
+static noinline void drop_last_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_slot *slot = (struct twheel_slot *)(chunk->link & ~TWHEEL_LAST);
 
-	slot->fill = NULL;
+	slot->tail = NULL;
 	if (chunk->pprev != &slot->head)
-		slot->fill = container_of(chunk->pprev, struct twheel_chunk,
+		slot->tail = container_of(chunk->pprev, struct twheel_chunk,
 					  link)->cell + TWHEEL_CHUNK_CELLS;
-	else if (!READ_ONCE(*spill_of(wheel, slot)))
-		clear_occupied(wheel, number_of(wheel, slot));
+	else if (!READ_ONCE(*spill_list_of(wheel, slot)))
+		clear_occupied(wheel, slot_number(wheel, slot));
 }
 
 /* Takes the empty @chunk out of its chain. */
@@ -338,7 +338,7 @@ static __always_inline void drop_chunk(struct twheel *wheel, struct twheel_chunk
 	if (likely(twheel_link_is_chunk(link)))
 		((struct twheel_chunk *)link)->pprev = chunk->pprev;
 	else
-		drop_last(wheel, chunk);
+		drop_last_chunk(wheel, chunk);
 	chunk->pprev = NULL;
 	twheel_chunk_free(wheel, chunk);
 	wheel->stats.free++;
@@ -371,8 +371,8 @@ noinline bool twheel_reclaim(struct twheel *wheel)
 	 */
 	for (emptied &= page ? ~page->free : 0; emptied; emptied &= emptied - 1) {
 		twheel_step();
-		chunk = chunk_nr(page, __ffs64(emptied));
-		if (chunk_empty(chunk) && !worked_off(wheel, chunk))
+		chunk = page_chunk(page, __ffs64(emptied));
+		if (chunk_empty(chunk) && !is_expiring_chunk(wheel, chunk))
 			drop_chunk(wheel, chunk);
 	}
 	/* Pairs with the WRITE_ONCE() in report_emptied(). */
@@ -384,7 +384,7 @@ static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot
 {
 	struct twheel_page *page = wheel->page;
 	u64 free = page->free;
-	struct twheel_chunk *chunk = chunk_nr(page, __ffs64(free));
+	struct twheel_chunk *chunk = page_chunk(page, __ffs64(free));
 	unsigned long *link;
 
 	/* Most likely the next one, for when this is full. */
@@ -396,40 +396,40 @@ static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot
 	wheel->stats.free--;
 
 	/* A slot that has chunks is occupied already. */
-	if (slot->fill) {
-		link = &chunk_of(slot->fill - 1)->link;
+	if (slot->tail) {
+		link = &chunk_of(slot->tail - 1)->link;
 	} else {
 		link = &slot->head;
-		set_occupied(wheel, number_of(wheel, slot));
+		set_occupied(wheel, slot_number(wheel, slot));
 	}
 	chunk->link = last_link(slot);
 	chunk->pprev = link;
 	*link = (unsigned long)chunk;
-	slot->fill = chunk->cell;
+	slot->tail = chunk->cell;
 }
 
 /* Links a node into a spill list. The lock is held. */
-static void spill(struct twheel_node **list, struct twheel_node *node)
+static void spill_add(struct twheel_node **list, struct twheel_node *node)
 {
 	struct twheel_node *next = *list;
 
 	node->next = next;
 	if (next)
-		WRITE_ONCE(next->place, (unsigned long)&node->next | TWHEEL_SPILLED);
+		WRITE_ONCE(next->location, (unsigned long)&node->next | TWHEEL_SPILLED);
 	WRITE_ONCE(*list, node);
 	/* Pairs with the smp_load_acquire() in twheel_dequeue_remote(). */
-	smp_store_release(&node->place, (unsigned long)list | TWHEEL_SPILLED);
+	smp_store_release(&node->location, (unsigned long)list | TWHEEL_SPILLED);
 }
 
 /* Takes a node out of its spill list. The lock is held. */
-static void unspill(struct twheel_node *node)
+static void spill_del(struct twheel_node *node)
 {
-	struct twheel_node **pprev = (struct twheel_node **)(node->place & ~TWHEEL_SPILLED);
+	struct twheel_node **pprev = (struct twheel_node **)(node->location & ~TWHEEL_SPILLED);
 	struct twheel_node *next = node->next;
 
 	WRITE_ONCE(*pprev, next);
 	if (next)
-		WRITE_ONCE(next->place, (unsigned long)pprev | TWHEEL_SPILLED);
+		WRITE_ONCE(next->location, (unsigned long)pprev | TWHEEL_SPILLED);
 }
 
 static noinline void spill_to_slot(struct twheel *wheel, struct twheel_slot *slot,
@@ -438,30 +438,30 @@ static noinline void spill_to_slot(struct twheel *wheel, struct twheel_slot *slo
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	spill(spill_of(wheel, slot), node);
+	spill_add(spill_list_of(wheel, slot), node);
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
-	set_occupied(wheel, number_of(wheel, slot));
+	set_occupied(wheel, slot_number(wheel, slot));
 	wheel->stats.spilled++;
 }
 
 /* Enters a node in the next cell of a slot, which comes at @time. */
-static __always_inline void fill(struct twheel *wheel, struct twheel_slot *slot,
-				 struct twheel_node *node, u64 time)
+static __always_inline void slot_append(struct twheel *wheel, struct twheel_slot *slot,
+					struct twheel_node *node, u64 time)
 {
-	struct twheel_node **cell = slot->fill;
+	struct twheel_node **cell = slot->tail;
 
-	slot->fill = cell + 1;
+	slot->tail = cell + 1;
 	/* Pairs with the READ_ONCE() in twheel_may_defer(), which a softirq may interrupt. */
-	WRITE_ONCE(node->after, time - wheel->tick_ns);
+	WRITE_ONCE(node->defer_after, time - wheel->tick_ns);
 	/* Who finds it looks into the page's first chunk. Pairs as what follows. */
-	smp_store_release(&node->place, (unsigned long)cell | TWHEEL_IN_CELL);
+	smp_store_release(&node->location, (unsigned long)cell | TWHEEL_IN_CELL);
 	/* From here on others may take it. Pairs with twheel_dequeue_remote(). */
 	smp_store_release(cell, node);
 }
 
-/* As fill_another(), if other CPUs have emptied chunks, or if there is no free one. */
-static noinline u64 fill_another_slowly(struct twheel *wheel, struct twheel_slot *slot,
-					struct twheel_node *node, u64 time)
+/* As slot_append_new_chunk(), if other CPUs have emptied chunks, or if there is no free one. */
+static noinline u64 slot_append_slow(struct twheel *wheel, struct twheel_slot *slot,
+				     struct twheel_node *node, u64 time)
 {
 	/* More is freed than will be taken. Pairs with the WRITE_ONCE() in report_emptied(). */
 	if (READ_ONCE(wheel->emptied))
@@ -471,19 +471,19 @@ static noinline u64 fill_another_slowly(struct twheel *wheel, struct twheel_slot
 		return time;
 	}
 	slot_extend(wheel, slot);
-	fill(wheel, slot, node, time);
+	slot_append(wheel, slot, node, time);
 	return time;
 }
 
-/* As fill(), for a slot that has no next cell. */
-static noinline u64 fill_another(struct twheel *wheel, struct twheel_slot *slot,
-				 struct twheel_node *node, u64 time)
+/* As slot_append(), for a slot that has no next cell. */
+static noinline u64 slot_append_new_chunk(struct twheel *wheel, struct twheel_slot *slot,
+					  struct twheel_node *node, u64 time)
 {
 	/* Pairs with the WRITE_ONCE() in report_emptied(). */
 	if (unlikely(READ_ONCE(wheel->emptied) || !wheel->page))
-		return fill_another_slowly(wheel, slot, node, time);
+		return slot_append_slow(wheel, slot, node, time);
 	slot_extend(wheel, slot);
-	fill(wheel, slot, node, time);
+	slot_append(wheel, slot, node, time);
 	return time;
 }
 
@@ -491,19 +491,19 @@ static noinline u64 fill_another(struct twheel *wheel, struct twheel_slot *slot,
  * Files a node, for the first time or again, to come up at @earliest or later. Times are in
  * nanoseconds here: nothing needs to be shifted to ticks, and back.
  */
-static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node, u64 deadline,
-				 u64 earliest)
+static __always_inline u64 __enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline,
+				     u64 earliest)
 {
 	u64 due = max(deadline + wheel->tick_ns - 1, earliest);
-	struct twheel_digit digit = wheel->digit[__fls(due ^ wheel->now_ns)];
+	struct twheel_digit digit = wheel->msb_map[__fls(due ^ wheel->now_ns)];
 	struct twheel_slot *slot;
 
 	due >>= digit.shift;
 	slot = &wheel->slot[digit.level][due & DIGIT_MASK];
 	due <<= digit.shift;
-	if (unlikely(no_cell(slot->fill)))
-		return fill_another(wheel, slot, node, due);
-	fill(wheel, slot, node, due);
+	if (unlikely(needs_chunk(slot->tail)))
+		return slot_append_new_chunk(wheel, slot, node, due);
+	slot_append(wheel, slot, node, due);
 	return due;
 }
 
@@ -520,8 +520,8 @@ static __always_inline u64 enter(struct twheel *wheel, struct twheel_node *node,
  */
 u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
-	wheel->stats.filed++;
-	return enter(wheel, node, deadline, wheel->earliest);
+	wheel->stats.enqueued++;
+	return __enqueue(wheel, node, deadline, wheel->earliest);
 }
 
 /**
@@ -534,7 +534,7 @@ u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	return enter(wheel, node, READ_ONCE(node->deadline), wheel->now_ns + wheel->tick_ns);
+	return __enqueue(wheel, node, READ_ONCE(node->deadline), wheel->now_ns + wheel->tick_ns);
 }
 
 /**
@@ -547,7 +547,7 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 u64 twheel_enqueue_from_remote(struct twheel *wheel, struct twheel_node *node)
 {
 	wheel->stats.cascades++;
-	return enter(wheel, node, READ_ONCE(node->deadline), wheel->earliest);
+	return __enqueue(wheel, node, READ_ONCE(node->deadline), wheel->earliest);
 }
 
 /**
@@ -564,29 +564,29 @@ u64 twheel_enqueue_from_remote(struct twheel *wheel, struct twheel_node *node)
  */
 void twheel_flush_dequeued(struct twheel *wheel)
 {
-	unsigned int removed = wheel->nr_removed, dropped = 0, i;
+	unsigned int nr = wheel->nr_pending_clear, dropped = 0, i;
 	struct twheel_chunk *chunk;
 
-	if (!removed)
+	if (!nr)
 		return;
 	/* Pairs with the READ_ONCE() in cells_empty(). */
-	for (i = 0; i < removed; i++)
-		WRITE_ONCE(*wheel->removed[i], NULL);
-	/* Pairs with the cmpxchg() in take_from(). */
+	for (i = 0; i < nr; i++)
+		WRITE_ONCE(*wheel->pending_clear[i], NULL);
+	/* Pairs with the cmpxchg() in dequeue_from_cell(). */
 	smp_mb();
-	for (i = 0; i < removed; i++) {
+	for (i = 0; i < nr; i++) {
 		twheel_step();
-		chunk = chunk_of(wheel->removed[i]);
-		if (likely(!chunk_empty(chunk)) || worked_off(wheel, chunk))
+		chunk = chunk_of(wheel->pending_clear[i]);
+		if (likely(!chunk_empty(chunk)) || is_expiring_chunk(wheel, chunk))
 			continue;
 		/* Noted in place of what is done with. The neighbours are fetched all together. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
-		wheel->removed[dropped++] = chunk->cell;
+		wheel->pending_clear[dropped++] = chunk->cell;
 	}
-	wheel->nr_removed = 0;
+	wheel->nr_pending_clear = 0;
 	for (i = 0; i < dropped; i++) {
-		chunk = container_of(wheel->removed[i], struct twheel_chunk, cell[0]);
+		chunk = container_of(wheel->pending_clear[i], struct twheel_chunk, cell[0]);
 		/* It is here once for each of its cells that was cleared. */
 		if (chunk->pprev)
 			drop_chunk(wheel, chunk);
@@ -594,7 +594,7 @@ void twheel_flush_dequeued(struct twheel *wheel)
 }
 
 /* May a page leave, if @keep chunks are to be free without it? */
-static bool may_leave(const struct twheel *wheel, unsigned long keep)
+static bool may_release(const struct twheel *wheel, unsigned long keep)
 {
 	return twheel_nr_free(&wheel->stats) >= keep + TWHEEL_PAGE_CHUNKS;
 }
@@ -613,7 +613,7 @@ static bool may_leave(const struct twheel *wheel, unsigned long keep)
  */
 bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 {
-	unsigned int most = TWHEEL_STEPS - TWHEEL_PENDING_CLEAR;
+	unsigned int left = TWHEEL_STEPS - TWHEEL_PENDING_CLEAR;
 	struct twheel_page **first, *page;
 	unsigned long flags;
 
@@ -623,18 +623,18 @@ bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 		return true;
 	}
 	twheel_flush_dequeued(wheel);
-	first = first_page(wheel);
+	first = free_pages_head(wheel);
 	/* Against report_emptied(). */
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	for (; most && ret->looks; most--, ret->looks--) {
+	for (; left && ret->nr_to_scan; left--, ret->nr_to_scan--) {
 		page = *first;
-		if (!page || !may_leave(wheel, ret->keep))
+		if (!page || !may_release(wheel, ret->keep))
 			break;
 		twheel_step();
 		*first = page->next;
 		if (page->free != TWHEEL_PAGE_FREE || page->emptied ||
-		    (!page->charged && !may_leave(wheel, ret->keep + ret->reserve))) {
-			add_page(wheel, page);
+		    (!page->charged && !may_release(wheel, ret->keep + ret->reserve))) {
+			queue_page(wheel, page);
 			continue;
 		}
 		wheel->stats.chunks -= TWHEEL_PAGE_CHUNKS;
@@ -643,7 +643,7 @@ bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 		ret->pages = page;
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
-	return !most && ret->looks;
+	return !left && ret->nr_to_scan;
 }
 
 /**
@@ -656,9 +656,9 @@ void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	unspill(node);
+	spill_del(node);
 	/* Pairs with the READ_ONCE() in twheel_pending(). */
-	WRITE_ONCE(node->place, 0);
+	WRITE_ONCE(node->location, 0);
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
@@ -672,19 +672,19 @@ void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
  */
 u64 twheel_requeue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
-	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
-	unsigned long place = READ_ONCE(node->place);
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	unsigned long location = READ_ONCE(node->location);
 
-	if (likely(place & TWHEEL_IN_CELL))
-		twheel_defer_clear(wheel, place);
+	if (likely(location & TWHEEL_IN_CELL))
+		twheel_defer_clear(wheel, location);
 	else
 		twheel_dequeue_spilled(wheel, node);
-	return enter(wheel, node, deadline, wheel->earliest);
+	return __enqueue(wheel, node, deadline, wheel->earliest);
 }
 
-static bool working(const struct twheel *wheel)
+static bool has_expiring(const struct twheel *wheel)
 {
-	return chunk_at(wheel->work.head) || READ_ONCE(wheel->work_spill);
+	return chunk_at(wheel->expiring.head) || READ_ONCE(wheel->expiring_spill);
 }
 
 /**
@@ -698,11 +698,11 @@ u64 twheel_next_expiry(const struct twheel *wheel)
 {
 	unsigned int level, shift;
 
-	if (working(wheel))
+	if (has_expiring(wheel))
 		return wheel->now;
-	if (!wheel->levels)
+	if (!wheel->occupied_levels)
 		return TWHEEL_NEVER;
-	level = __ffs(wheel->levels);
+	level = __ffs(wheel->occupied_levels);
 	shift = level * TWHEEL_BITS;
 	return (wheel->now >> shift >> TWHEEL_BITS << TWHEEL_BITS |
 		__ffs64(wheel->occupied[level])) << shift;
@@ -723,7 +723,8 @@ void twheel_forward(struct twheel *wheel, u64 tick)
 }
 
 /* Moves all of a spill list to another one, which is empty. */
-static void take_spilled(struct twheel *wheel, struct twheel_node **from, struct twheel_node **to)
+static void move_spill_list(struct twheel *wheel, struct twheel_node **from,
+			    struct twheel_node **to)
 {
 	struct twheel_node *first;
 	unsigned long flags;
@@ -733,29 +734,29 @@ static void take_spilled(struct twheel *wheel, struct twheel_node **from, struct
 	WRITE_ONCE(*from, NULL);
 	WRITE_ONCE(*to, first);
 	if (first)
-		WRITE_ONCE(first->place, (unsigned long)to | TWHEEL_SPILLED);
+		WRITE_ONCE(first->location, (unsigned long)to | TWHEEL_SPILLED);
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
-/* Moves time to the next occupied slot, at @tick, and its content to @work. */
-static void take_slot(struct twheel *wheel, u64 tick)
+/* Moves time to the next occupied slot, at @tick, and its content to @expiring. */
+static void begin_slot(struct twheel *wheel, u64 tick)
 {
 	u64 time = tick << wheel->shift;
-	struct twheel_digit digit = wheel->digit[__fls(time ^ wheel->now_ns)];
+	struct twheel_digit digit = wheel->msb_map[__fls(time ^ wheel->now_ns)];
 	struct twheel_slot *slot = &wheel->slot[digit.level][time >> digit.shift & DIGIT_MASK];
 	struct twheel_chunk *first = chunk_at(slot->head);
 
 	set_now(wheel, tick);
-	wheel->work_last = time + (1ULL << digit.shift) - wheel->tick_ns;
-	clear_occupied(wheel, number_of(wheel, slot));
+	wheel->expiring_last = time + (1ULL << digit.shift) - wheel->tick_ns;
+	clear_occupied(wheel, slot_number(wheel, slot));
 	/* Also if there is nothing: it takes the lock, see twheel_dequeue_not_running(). */
-	take_spilled(wheel, spill_of(wheel, slot), &wheel->work_spill);
+	move_spill_list(wheel, spill_list_of(wheel, slot), &wheel->expiring_spill);
 	if (!first)
 		return;
-	wheel->work.head = slot->head;
-	chunk_of(slot->fill - 1)->link = last_link(&wheel->work);
+	wheel->expiring.head = slot->head;
+	chunk_of(slot->tail - 1)->link = last_link(&wheel->expiring);
 	slot->head = last_link(slot);
-	slot->fill = NULL;
+	slot->tail = NULL;
 }
 
 /**
@@ -775,15 +776,15 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
 
 	/* From here on a cell names a node that is there, or none. */
 	twheel_flush_dequeued(wheel);
-	wheel->most_removed = 1;
-	if (working(wheel))
+	wheel->max_pending_clear = 1;
+	if (has_expiring(wheel))
 		return true;
 	next = twheel_next_expiry(wheel);
 	if (next <= tick) {
-		take_slot(wheel, next);
+		begin_slot(wheel, next);
 		return true;
 	}
-	wheel->most_removed = TWHEEL_PENDING_CLEAR;
+	wheel->max_pending_clear = TWHEEL_PENDING_CLEAR;
 	twheel_forward(wheel, tick);
 	return false;
 }
@@ -806,8 +807,8 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 	raw_spin_lock_irqsave(&wheel->lock, flags);
 	node = *list;
 	if (node) {
-		unspill(node);
-		WRITE_ONCE(node->place, TWHEEL_HELD);
+		spill_del(node);
+		WRITE_ONCE(node->location, TWHEEL_HELD);
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	return node;
@@ -823,12 +824,12 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
  */
 struct twheel_node *twheel_unqueue_remote(struct twheel *wheel)
 {
-	struct twheel_node *node = twheel_unspill(wheel, &wheel->received);
+	struct twheel_node *node = twheel_unspill(wheel, &wheel->remote_batch);
 
 	if (node)
 		return node;
-	take_spilled(wheel, &wheel->inbox, &wheel->received);
-	return twheel_unspill(wheel, &wheel->received);
+	move_spill_list(wheel, &wheel->remote_list, &wheel->remote_batch);
+	return twheel_unspill(wheel, &wheel->remote_batch);
 }
 
 /**
@@ -845,9 +846,9 @@ void twheel_reset(struct twheel *wheel, u64 now)
 }
 
 /* The lock is held. Pairs with the READ_ONCE() of who shows it. */
-static void add_taken(struct twheel *wheel, unsigned long nr)
+static void count_remote_dequeued(struct twheel *wheel, unsigned long nr)
 {
-	WRITE_ONCE(wheel->taken, wheel->taken + nr);
+	WRITE_ONCE(wheel->remote_dequeued, wheel->remote_dequeued + nr);
 }
 
 /* Tells the owner that a chunk of its was found to be empty. The lock is held. */
@@ -863,7 +864,8 @@ static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 }
 
 /* Takes a node out of its cell, unless the owner has just done so. The lock is held. */
-static int take_from(struct twheel *wheel, struct twheel_node **cell, struct twheel_node *node)
+static int dequeue_from_cell(struct twheel *wheel, struct twheel_node **cell,
+			     struct twheel_node *node)
 {
 	struct twheel_chunk *chunk = chunk_of(cell);
 
@@ -873,28 +875,28 @@ static int take_from(struct twheel *wheel, struct twheel_node **cell, struct twh
 	 */
 	if (cmpxchg(cell, node, NULL) != node)
 		return -EAGAIN;
-	WRITE_ONCE(node->place, 0);
-	add_taken(wheel, 1);
+	WRITE_ONCE(node->location, 0);
+	count_remote_dequeued(wheel, 1);
 	if (chunk_empty(chunk))
 		report_emptied(wheel, chunk);
 	return 1;
 }
 
 /* Takes a node out of its spill list, if it is in one of this wheel's. The lock is held. */
-static int take_spilled_from(struct twheel *wheel, struct twheel_node *node)
+static int dequeue_from_spill(struct twheel *wheel, struct twheel_node *node)
 {
 	/* A dead CPU's nodes get another owner while they are held. */
-	if (!(READ_ONCE(node->place) & TWHEEL_SPILLED) || READ_ONCE(node->owner) != wheel->owner)
+	if (!(READ_ONCE(node->location) & TWHEEL_SPILLED) || READ_ONCE(node->owner) != wheel->owner)
 		return -EAGAIN;
-	unspill(node);
-	WRITE_ONCE(node->place, 0);
-	add_taken(wheel, 1);
+	spill_del(node);
+	WRITE_ONCE(node->location, 0);
+	count_remote_dequeued(wheel, 1);
 	return 1;
 }
 
-static struct twheel_node **cell_at(unsigned long place)
+static struct twheel_node **cell_at(unsigned long location)
 {
-	return (struct twheel_node **)(place - TWHEEL_IN_CELL);
+	return (struct twheel_node **)(location - TWHEEL_IN_CELL);
 }
 
 static struct twheel *wheel_of(struct twheel_node **cell)
@@ -918,40 +920,42 @@ static struct twheel *wheel_of(struct twheel_node **cell)
  */
 int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node)
 {
-	unsigned long place, flags;
+	unsigned long location, flags;
 	int ret = -EAGAIN;
 
 	/* Keeps the page there: pairs with the grace period that twheel_release_pages() takes. */
 	rcu_read_lock();
-	/* Pairs with the smp_store_release()s of @place. */
-	place = smp_load_acquire(&node->place);
-	if (!(place & TWHEEL_ENTRY)) {
+	/* Pairs with the smp_store_release()s of @location. */
+	location = smp_load_acquire(&node->location);
+	if (!(location & TWHEEL_ENTRY)) {
 		ret = 0;
-	} else if (!(place & TWHEEL_HELD)) {
+	} else if (!(location & TWHEEL_HELD)) {
 		/* The cell may be another node's by now, or the wheel another. */
-		if (place & TWHEEL_IN_CELL)
-			wheel = wheel_of(cell_at(place));
+		if (location & TWHEEL_IN_CELL)
+			wheel = wheel_of(cell_at(location));
 		raw_spin_lock_irqsave(&wheel->lock, flags);
-		ret = place & TWHEEL_IN_CELL ? take_from(wheel, cell_at(place), node) :
-					       take_spilled_from(wheel, node);
+		ret = location & TWHEEL_IN_CELL ?
+		      dequeue_from_cell(wheel, cell_at(location), node) :
+		      dequeue_from_spill(wheel, node);
 		raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	}
 	rcu_read_unlock();
 	return ret;
 }
 
-/* Is a node's entry, at @place, on a wheel? It was when its lock was taken, or is no more. */
-static bool is_on(const struct twheel *wheel, const struct twheel_node *node, unsigned long place)
+/* Is a node's entry, at @location, on a wheel? It was when its lock was taken, or is no more. */
+static bool is_on_wheel(const struct twheel *wheel, const struct twheel_node *node,
+			unsigned long location)
 {
 	return READ_ONCE(node->owner) == wheel->owner &&
-	       !(place & TWHEEL_IN_CELL && wheel_of(cell_at(place)) != wheel);
+	       !(location & TWHEEL_IN_CELL && wheel_of(cell_at(location)) != wheel);
 }
 
 /**
  * twheel_dequeue_not_running - twheel_dequeue_remote(), unless the node's callback is running
  * @wheel:	the wheel that @node.owner names
  * @node:	the node
- * @busy:	tells whether it is, from before twheel_detach() until it is through. Called
+ * @running:	tells whether it is, from before twheel_detach() until it is through. Called
  *		with the wheel's lock held
  *
  * As twheel_dequeue_remote(); and the function that __twheel_expire() calls may file, move and
@@ -960,7 +964,7 @@ static bool is_on(const struct twheel *wheel, const struct twheel_node *node, un
  * While the lock is held the owner does not come to another slot, and what it files does not go
  * into the one that it works off. So one call for this node may begin meanwhile, for an entry
  * that was there already. If that is what is seen here, the owner has emptied its cell. If the
- * call before has filed what is seen, that is over when @busy says so, and as the place is
+ * call before has filed what is seen, that is over when @running says so, and as the place is
  * still the same afterwards, it is what that has left behind.
  *
  * Return:
@@ -970,26 +974,27 @@ static bool is_on(const struct twheel *wheel, const struct twheel_node *node, un
  * * %-EAGAIN	- as twheel_dequeue_remote()
  */
 int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
-			       bool (*busy)(const struct twheel *wheel, const struct twheel_node *node))
+			       bool (*running)(const struct twheel *wheel,
+					       const struct twheel_node *node))
 {
-	unsigned long place, flags;
+	unsigned long location, flags;
 	int ret = -EAGAIN;
 
 	/* As in twheel_dequeue_remote(). */
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&wheel->lock, flags);
-	/* Pairs with the smp_store_release()s of @place. */
-	place = smp_load_acquire(&node->place);
-	if (busy(wheel, node))
+	/* Pairs with the smp_store_release()s of @location. */
+	location = smp_load_acquire(&node->location);
+	if (running(wheel, node))
 		ret = -EBUSY;
-	else if (READ_ONCE(node->place) != place || !is_on(wheel, node, place))
+	else if (READ_ONCE(node->location) != location || !is_on_wheel(wheel, node, location))
 		ret = -EAGAIN;
-	else if (!(place & TWHEEL_ENTRY))
+	else if (!(location & TWHEEL_ENTRY))
 		ret = 0;
-	else if (place & TWHEEL_SPILLED)
-		ret = take_spilled_from(wheel, node);
-	else if (place & TWHEEL_IN_CELL)
-		ret = take_from(wheel, cell_at(place), node);
+	else if (location & TWHEEL_SPILLED)
+		ret = dequeue_from_spill(wheel, node);
+	else if (location & TWHEEL_IN_CELL)
+		ret = dequeue_from_cell(wheel, cell_at(location), node);
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	rcu_read_unlock();
 	return ret;
@@ -1002,6 +1007,6 @@ int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
  */
 void twheel_queue_remote(struct twheel *wheel, struct twheel_node *node)
 {
-	add_taken(wheel, -1UL);
-	spill(&wheel->inbox, node);
+	count_remote_dequeued(wheel, -1UL);
+	spill_add(&wheel->remote_list, node);
 }

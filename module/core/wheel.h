@@ -115,25 +115,25 @@ static_assert(sizeof(struct twheel_page) <= TWHEEL_CHUNK_BYTES);
  * struct twheel_return - what a wheel is to give back, and has
  * @keep:	how many free chunks it shall have left
  * @reserve:	how many more, if it has pages for which nobody is charged
- * @looks:	how many pages are still to be looked at
+ * @nr_to_scan:	how many pages are still to be looked at
  * @pages:	those that it has given back, by @next
  */
 struct twheel_return {
 	unsigned long		keep;
 	unsigned long		reserve;
-	unsigned long		looks;
+	unsigned long		nr_to_scan;
 	struct twheel_page	*pages;
 };
 
 /**
  * struct twheel_slot - the entries that the wheel comes to at one tick, in chunks
  * @head:	the link to the first chunk; see struct twheel_chunk
- * @fill:	the cell for the next entry. When the last chunk is full it points
+ * @tail:	the cell for the next entry. When the last chunk is full it points
  *		behind it, which is where a chunk would begin; NULL without chunks
  */
 struct twheel_slot {
 	unsigned long		head;
-	struct twheel_node	**fill;
+	struct twheel_node	**tail;
 };
 
 /**
@@ -149,8 +149,8 @@ struct twheel_digit {
 
 /**
  * struct twheel_stats - what a wheel has done
- * @filed:	nodes entered, but for those that cascaded or were moved
- * @removed:	nodes removed by the owner, but for those that were moved
+ * @enqueued:	nodes entered, but for those that cascaded or were moved
+ * @pending_clear:	nodes removed by the owner, but for those that were moved
  * @cascades:	entries filed again because their deadline was not yet there
  * @spilled:	entries ever filed without a chunk
  * @chunks:	chunks supplied and not given back
@@ -158,8 +158,8 @@ struct twheel_digit {
  *		being worked off count when all of them are
  */
 struct twheel_stats {
-	unsigned long	filed;
-	unsigned long	removed;
+	unsigned long	enqueued;
+	unsigned long	dequeued;
 	unsigned long	cascades;
 	unsigned long	spilled;
 	unsigned long	chunks;
@@ -169,39 +169,39 @@ struct twheel_stats {
 /**
  * struct twheel - a wheel
  * @now:	the tick up to which all slots have been taken. What is left of the
- *		last one taken is in @work
+ *		last one taken is in @expiring
  * @shift:	a tick is 2^@shift units of struct twheel_node::deadline
  * @owner:	the wheel's number
  * @now_ns:	the same in nanoseconds
  * @earliest:	when what is filed now comes up at the earliest, in nanoseconds: the tick after
  *		@now, or, if the wheel is behind, that after its owner has last looked
  * @tick_ns:	length of a tick
- * @digit:	for every bit of a time in nanoseconds
- * @levels:	bit l is set if @occupied[l] is not 0
+ * @msb_map:	for every bit of a time in nanoseconds
+ * @occupied_levels:	bit l is set if @occupied[l] is not 0
  * @page:	the page from which chunks are taken for new entries, and by @next all others
  *		that have free ones; NULL if there is none, or who asks for one shall get none
  * @stats:	counters
  * @occupied:	bit s of word l is set if slot s of level l may hold an entry
- * @work:	the slot that is being worked off
- * @work_last:	the last deadline, in nanoseconds, for which a node belongs in it; 0 from
+ * @expiring:	the slot that is being worked off
+ * @expiring_last:	the last deadline, in nanoseconds, for which a node belongs in it; 0 from
  *		where all of it is taken to be due
- * @later:	nodes that are being filed again
- * @work_spill:	what had spilled of it
- * @received:	a spill list of what was in @inbox
+ * @requeue:	nodes that are being filed again
+ * @expiring_spill:	what had spilled of it
+ * @remote_batch:	a spill list of what was in @remote_list
  * @last_page:	the last of these pages
- * @barred:	who asks for a chunk shall get none
- * @barred_page: stands for @page meanwhile
- * @nr_removed:	length of @removed
- * @most_removed: at this length the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1 while slots
+ * @withheld:	who asks for a chunk shall get none
+ * @withheld_page: stands for @page meanwhile
+ * @nr_pending_clear:	length of @pending_clear
+ * @max_pending_clear: at this length the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1 while slots
  *		are being worked off
- * @removed:	cells whose nodes were removed, and that are still to be cleared
- * @lock:	guards the spill lists, @inbox, @emptied and what hangs off it, and @taken,
+ * @pending_clear:	cells whose nodes were removed, and that are still to be cleared
+ * @lock:	guards the spill lists, @remote_list, @emptied and what hangs off it, and @remote_dequeued,
  *		against other CPUs, and keeps these from taking nodes while some cascade.
  *		Taken with interrupts off, from any context but NMI, by any CPU;
  *		innermost
- * @inbox:	a spill list of nodes that other CPUs want to be filed here
+ * @remote_list:	a spill list of nodes that other CPUs want to be filed here
  * @emptied:	pages with chunks that other CPUs have emptied
- * @taken:	nodes taken away by other CPUs, less those sent by them
+ * @remote_dequeued:	nodes taken away by other CPUs, less those sent by them
  * @slot:	the slots
  * @spill:	of each slot, the entries for which there was no chunk
  */
@@ -209,30 +209,30 @@ struct twheel {
 	u64			now_ns;
 	u64			earliest;
 	u64			tick_ns;
-	struct twheel_digit	digit[64];
+	struct twheel_digit	msb_map[64];
 	u64			now;
 	unsigned int		shift;
 	u16			owner;
-	unsigned int		levels;
+	unsigned int		occupied_levels;
 	struct twheel_page	*page;
 	struct twheel_stats	stats;
 	u64			occupied[TWHEEL_LEVELS];
-	struct twheel_slot	work;
-	u64			work_last;
-	struct twheel_node	*later[TWHEEL_CHUNK_CELLS];
-	struct twheel_node	*work_spill;
-	struct twheel_node	*received;
+	struct twheel_slot	expiring;
+	u64			expiring_last;
+	struct twheel_node	*requeue[TWHEEL_CHUNK_CELLS];
+	struct twheel_node	*expiring_spill;
+	struct twheel_node	*remote_batch;
 	struct twheel_page	*last_page;
-	struct twheel_page	*barred_page;
-	bool			barred;
-	unsigned int		nr_removed;
-	unsigned int		most_removed;
-	struct twheel_node	**removed[TWHEEL_PENDING_CLEAR];
+	struct twheel_page	*withheld_page;
+	bool			withheld;
+	unsigned int		nr_pending_clear;
+	unsigned int		max_pending_clear;
+	struct twheel_node	**pending_clear[TWHEEL_PENDING_CLEAR];
 
 	raw_spinlock_t		lock ____cacheline_aligned;
-	struct twheel_node	*inbox;
+	struct twheel_node	*remote_list;
 	struct twheel_page	*emptied;
-	unsigned long		taken;
+	unsigned long		remote_dequeued;
 
 	struct twheel_slot	slot[TWHEEL_LEVELS][TWHEEL_SLOTS] ____cacheline_aligned;
 	struct twheel_node	*spill[TWHEEL_LEVELS * TWHEEL_SLOTS];
@@ -240,7 +240,7 @@ struct twheel {
 
 void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now);
 void twheel_add_page(struct twheel *wheel, void *memory, bool charged);
-void twheel_withhold_chunks(struct twheel *wheel, bool barred);
+void twheel_withhold_chunks(struct twheel *wheel, bool withhold);
 void twheel_free_first_chunk(struct twheel *wheel, struct twheel_chunk *chunk);
 bool twheel_reclaim(struct twheel *wheel);
 bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret);
@@ -259,7 +259,8 @@ void twheel_reset(struct twheel *wheel, u64 now);
 
 int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node);
 int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
-			       bool (*busy)(const struct twheel *wheel, const struct twheel_node *node));
+			       bool (*running)(const struct twheel *wheel,
+					       const struct twheel_node *node));
 void twheel_queue_remote(struct twheel *wheel, struct twheel_node *node);
 
 static __always_inline struct twheel_page *twheel_page_of(const struct twheel_chunk *chunk)
@@ -298,15 +299,15 @@ static inline unsigned long twheel_nr_free(const struct twheel_stats *stats)
 }
 
 /* Has the cell that is a node's place cleared: see twheel_flush_dequeued(). */
-static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned long place)
+static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned long location)
 {
-	struct twheel_node **cell = (struct twheel_node **)(place - TWHEEL_IN_CELL);
-	unsigned int nr = wheel->nr_removed;
+	struct twheel_node **cell = (struct twheel_node **)(location - TWHEEL_IN_CELL);
+	unsigned int nr = wheel->nr_pending_clear;
 
 	prefetchw(cell);
-	wheel->removed[nr] = cell;
-	wheel->nr_removed = ++nr;
-	if (unlikely(nr >= wheel->most_removed))
+	wheel->pending_clear[nr] = cell;
+	wheel->nr_pending_clear = ++nr;
+	if (unlikely(nr >= wheel->max_pending_clear))
 		twheel_flush_dequeued(wheel);
 }
 
@@ -317,17 +318,17 @@ static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned lo
  */
 static __always_inline void twheel_dequeue(struct twheel *wheel, struct twheel_node *node)
 {
-	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
-	unsigned long place = READ_ONCE(node->place);
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	unsigned long location = READ_ONCE(node->location);
 
-	wheel->stats.removed++;
-	if (unlikely(!(place & TWHEEL_IN_CELL))) {
+	wheel->stats.dequeued++;
+	if (unlikely(!(location & TWHEEL_IN_CELL))) {
 		twheel_dequeue_spilled(wheel, node);
 		return;
 	}
 	/* Pairs with the READ_ONCE() in twheel_pending(). */
-	WRITE_ONCE(node->place, 0);
-	twheel_defer_clear(wheel, place);
+	WRITE_ONCE(node->location, 0);
+	twheel_defer_clear(wheel, location);
 }
 
 /**
@@ -352,7 +353,7 @@ static inline void twheel_set_earliest(struct twheel *wheel, u64 now)
  */
 static inline unsigned int twheel_level(const struct twheel *wheel, u64 time)
 {
-	return wheel->digit[__fls((time ^ wheel->now_ns) | 1)].level;
+	return wheel->msb_map[__fls((time ^ wheel->now_ns) | 1)].level;
 }
 
 /**
@@ -367,9 +368,9 @@ static inline unsigned int twheel_level(const struct twheel *wheel, u64 time)
  */
 static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline)
 {
-	/* Pairs with the WRITE_ONCE()s in spill() and unspill(), for a neighbour. */
-	return READ_ONCE(node->place) & TWHEEL_IN_CELL &&
-	       (s64)deadline > (s64)READ_ONCE(node->after);
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	return READ_ONCE(node->location) & TWHEEL_IN_CELL &&
+	       (s64)deadline > (s64)READ_ONCE(node->defer_after);
 }
 
 /**
@@ -382,7 +383,7 @@ static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline
 static inline void twheel_detach(struct twheel_node *node)
 {
 	/* Pairs with the smp_load_acquire()s in wheel.c, and the one in may_add(). */
-	smp_store_release(&node->place, 0);
+	smp_store_release(&node->location, 0);
 }
 
 #endif /* _TWHEEL_CORE_WHEEL_H */

@@ -21,7 +21,7 @@
  */
 static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chunk)
 {
-	const struct twheel_chunk *after;
+	const struct twheel_chunk *ahead;
 	unsigned long link = chunk->link;
 	unsigned int i;
 
@@ -30,11 +30,11 @@ static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chu
 	link = ((const struct twheel_chunk *)link)->link;
 	if (unlikely(!twheel_link_is_chunk(link)))
 		return;
-	after = (const struct twheel_chunk *)link;
-	prefetchw((void *)after->link);
+	ahead = (const struct twheel_chunk *)link;
+	prefetchw((void *)ahead->link);
 #pragma GCC unroll 6
 	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
-		prefetchw(READ_ONCE(after->cell[i]));
+		prefetchw(READ_ONCE(ahead->cell[i]));
 }
 
 /**
@@ -48,7 +48,7 @@ static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chu
  */
 static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
 {
-	unsigned long link = wheel->work.head;
+	unsigned long link = wheel->expiring.head;
 
 	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
@@ -61,7 +61,7 @@ static __always_inline unsigned long twheel_chunk_done(struct twheel *wheel,
 
 	twheel_chunk_free(wheel, chunk);
 	link = chunk->link;
-	wheel->work.head = link;
+	wheel->expiring.head = link;
 	return link;
 }
 
@@ -85,7 +85,7 @@ static inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *c
 static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node **cell)
 {
 #ifdef CONFIG_SMP
-	/* Pairs with the cmpxchg() in take_from(). */
+	/* Pairs with the cmpxchg() in dequeue_from_cell(). */
 	return xchg(cell, NULL);
 #else
 	/* xchg() is a locked instruction even here. */
@@ -122,7 +122,7 @@ twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 /*
  * Takes out of a chunk what is not due. For that it takes the lock, under which others
  * take nodes, once, instead of an exchange for each cell. Returns how many nodes are in
- * @later now, to be filed again, and whether there are @more.
+ * @requeue now, to be filed again, and whether there are @more.
  */
 static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel,
 							    struct twheel_chunk *chunk, u64 due,
@@ -144,7 +144,7 @@ static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel
 			continue;
 		}
 		WRITE_ONCE(chunk->cell[i], NULL);
-		wheel->later[nr++] = node;
+		wheel->requeue[nr++] = node;
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	return nr;
@@ -168,7 +168,7 @@ static inline u64 twheel_due_until(const struct twheel *wheel, u64 now)
 /**
  * __twheel_expire - hand out what is due of a slot
  * @wheel:	the wheel; by its owner
- * @most:	chunks to work off at most
+ * @max_chunks:	chunks to work off at most
  * @due:	from twheel_due_until()
  * @expire:	called for every node that is due, and must call twheel_detach(). It may
  *		file, remove and free nodes. @late is by how many nanoseconds
@@ -179,28 +179,28 @@ static inline u64 twheel_due_until(const struct twheel *wheel, u64 now)
  * Works off what twheel_advance() has come to. What is not due is filed again.
  * Compiled as a part of its caller, for the speed of it.
  *
- * Return: the number of chunks worked off; less than @most if the slot has no more.
+ * Return: the number of chunks worked off; less than @max_chunks if the slot has no more.
  */
 static __always_inline unsigned int
-__twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
+__twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
 		void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 		u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
-	unsigned long link = wheel->work.head;
+	unsigned long link = wheel->expiring.head;
 	struct twheel_chunk *chunk;
-	unsigned int i, nr, left = most;
+	unsigned int i, nr, left = max_chunks;
 	bool more;
 
 	/* The chunk is freed when all is done to it, and counted when all of them are. */
-	for (; left && wheel->work_last > due && twheel_link_is_chunk(link); left--) {
+	for (; left && wheel->expiring_last > due && twheel_link_is_chunk(link); left--) {
 		chunk = (struct twheel_chunk *)link;
 		twheel_chunk_prefetch(chunk);
 		nr = twheel_chunk_take_early(wheel, chunk, due, &more);
 		/* If it is all due, so is most of the rest. */
 		if (!nr)
-			wheel->work_last = 0;
+			wheel->expiring_last = 0;
 		for (i = 0; i < nr; i++)
-			cascade(wheel, wheel->later[i]);
+			cascade(wheel, wheel->requeue[i]);
 		if (more)
 			twheel_chunk_expire(wheel, chunk, due, expire, arg, cascade);
 		link = twheel_chunk_done(wheel, chunk);
@@ -211,8 +211,8 @@ __twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
 		twheel_chunk_expire(wheel, chunk, due, expire, arg, cascade);
 		link = twheel_chunk_done(wheel, chunk);
 	}
-	wheel->stats.free += most - left;
-	return most - left;
+	wheel->stats.free += max_chunks - left;
+	return max_chunks - left;
 }
 
 /**
@@ -228,11 +228,11 @@ static inline void
 twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
 		       u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
-	const bool barred = wheel->barred;
+	const bool withheld = wheel->withheld;
 
 	twheel_withhold_chunks(wheel, true);
 	cascade(wheel, node);
-	twheel_withhold_chunks(wheel, barred);
+	twheel_withhold_chunks(wheel, withheld);
 }
 
 /**
@@ -250,7 +250,7 @@ __twheel_expire_spilled(struct twheel *wheel, u64 due,
 			void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
 			u64 (*cascade)(struct twheel *wheel, struct twheel_node *node))
 {
-	struct twheel_node *node = twheel_unspill(wheel, &wheel->work_spill);
+	struct twheel_node *node = twheel_unspill(wheel, &wheel->expiring_spill);
 
 	if (!node)
 		return false;
@@ -264,7 +264,7 @@ __twheel_expire_spilled(struct twheel *wheel, u64 due,
 /**
  * twheel_expire - __twheel_expire() with twheel_cascade()
  * @wheel:	as there
- * @most:	as there
+ * @max_chunks:	as there
  * @due:	as there
  * @expire:	as there
  * @arg:	as there
@@ -272,10 +272,10 @@ __twheel_expire_spilled(struct twheel *wheel, u64 due,
  * Return: as there.
  */
 static __always_inline unsigned int
-twheel_expire(struct twheel *wheel, unsigned int most, u64 due,
+twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
 	      void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg)
 {
-	return __twheel_expire(wheel, most, due, expire, arg, twheel_cascade);
+	return __twheel_expire(wheel, max_chunks, due, expire, arg, twheel_cascade);
 }
 
 /**

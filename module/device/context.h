@@ -205,7 +205,7 @@ struct twheel_expired {
 
 static_assert(offsetof(struct twheel_expired, deadline) ==
 	      offsetof(struct twheel_node, deadline));
-static_assert(offsetof(struct twheel_expired, fired) == offsetof(struct twheel_node, place));
+static_assert(offsetof(struct twheel_expired, fired) == offsetof(struct twheel_node, location));
 static_assert(sizeof(struct twheel_expired) <= offsetof(struct twheel_node, owner));
 
 /**

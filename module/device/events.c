@@ -104,7 +104,7 @@ void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	unlink_event(ctx, ut);
 	/* The engine has to find that the timer is not armed. */
-	ut->node.place = 0;
+	ut->node.location = 0;
 }
 
 /**

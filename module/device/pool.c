@@ -64,7 +64,7 @@ static void block_stop(struct twheel_block *block)
 		/* These are not armed, and where that would show there is something else. */
 		if (twheel_state_of(ut) == TWHEEL_EXPIRED ||
 		    twheel_state_of(ut) == TWHEEL_POSTPONED)
-			ut->node.place = 0;
+			ut->node.location = 0;
 		twheel_cancel_sync(&ut->timer);
 	}
 }

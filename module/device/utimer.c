@@ -42,7 +42,7 @@ void twheel_postponed_remove(struct twheel_utimer *ut)
 {
 	list_del(&ut->node.link);
 	/* Where the link was the engine has to find that the timer is not armed. */
-	ut->node.place = 0;
+	ut->node.location = 0;
 	twheel_set_state(ut, TWHEEL_FREE);
 }
 

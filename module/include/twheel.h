@@ -37,7 +37,7 @@
  *		that would wait for itself is reported
  *
  * While the timer is not armed, @node.link is the caller's, to keep timers that
- * have expired in a list; @node.place must be 0 again before anything else is done to
+ * have expired in a list; @node.location must be 0 again before anything else is done to
  * the timer.
  */
 struct twheel_timer {
@@ -150,8 +150,8 @@ int twheel_shutdown_sync(struct twheel_timer *timer);
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
-	/* Pairs with the stores of @place in wheel.[ch]. */
-	return READ_ONCE(timer->node.place) & TWHEEL_ENTRY;
+	/* Pairs with the stores of @location in wheel.[ch]. */
+	return READ_ONCE(timer->node.location) & TWHEEL_ENTRY;
 }
 
 /**

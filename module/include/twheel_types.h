@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-/* What the low bits of struct twheel_node::place say. */
+/* What the low bits of struct twheel_node::location say. */
 #define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
 #define TWHEEL_SPILLED		2UL	/* the rest is the pointer that points to it */
 #define TWHEEL_HELD		4UL	/* out of a spill list, to be filed at once */
@@ -21,13 +21,13 @@
  * struct twheel_node - the wheel's part of a timer
  * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
  *		be changed without telling the wheel
- * @place:	0 if the node has no entry; else what the low bits say. Written by the
+ * @location:	0 if the node has no entry; else what the low bits say. Written by the
  *		wheel's owner, and by who takes the node away; read by any CPU.
  *		%TWHEEL_SHUT is the caller's: the wheel takes it for no entry
- * @after:	the node's cell serves deadlines after this, in nanoseconds
+ * @defer_after:	the node's cell serves deadlines after this, in nanoseconds
  * @next:	the next of a spill list, or of the owner's list of nodes without entry
  * @link:	the owner's, while the node has no entry. When it is in no list any
- *		more, @place must be set to 0
+ *		more, @location must be set to 0
  * @owner:	the number of the wheel that the node is, or was last, filed on
  * @state:	not used by the wheel
  * @generation:	not used by the wheel
@@ -36,9 +36,9 @@ struct twheel_node {
 	u64				deadline;
 	union {
 		struct {
-			unsigned long		place;
+			unsigned long		location;
 			union {
-				u64			after;
+				u64			defer_after;
 				struct twheel_node	*next;
 			};
 		};

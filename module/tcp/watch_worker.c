@@ -141,7 +141,7 @@ static void leave_list(struct twheel_watch_worker *due, struct twheel_watch *wat
 
 	lockdep_assert_held(&due->lock);
 	list_del(&node->link);
-	node->place = 0;
+	node->location = 0;
 	due->nr--;
 }
 

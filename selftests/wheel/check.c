@@ -21,7 +21,7 @@ static void check_node(const struct twheel *wheel, const struct twheel_node *nod
 	if (place->work)
 		return;
 	CHECK(place->tick > wheel->now);
-	CHECK(node->after == (place->tick - 1) << wheel->shift);
+	CHECK(node->defer_after == (place->tick - 1) << wheel->shift);
 	/* Or its time had passed when it was filed. */
 	CHECK(twheel_may_defer(node, node->deadline) ||
 	      place->tick <= wheel->earliest >> wheel->shift);
@@ -43,8 +43,8 @@ static bool removed(const struct twheel *wheel, struct twheel_node *const *cell)
 {
 	unsigned int i;
 
-	for (i = 0; i < wheel->nr_removed; i++)
-		if (wheel->removed[i] == cell)
+	for (i = 0; i < wheel->nr_pending_clear; i++)
+		if (wheel->pending_clear[i] == cell)
 			return true;
 	return false;
 }
@@ -59,7 +59,7 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 	for (; !(*link & 1); link = &chunk->link) {
 		chunk = (struct twheel_chunk *)*link;
 		CHECK((unsigned long)chunk % TWHEEL_CHUNK_BYTES == 0);
-		CHECK(chunk->pprev == link || link == &wheel->work.head);
+		CHECK(chunk->pprev == link || link == &wheel->expiring.head);
 		CHECK(!(twheel_page_of(chunk)->free & twheel_chunk_bit(chunk)));
 		for (used = stale = i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			const struct twheel_node *node = chunk->cell[i];
@@ -70,13 +70,13 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 				stale++;
 				continue;
 			}
-			CHECK(node->place == ((unsigned long)&chunk->cell[i] | TWHEEL_IN_CELL));
+			CHECK(node->location == ((unsigned long)&chunk->cell[i] | TWHEEL_IN_CELL));
 			CHECK(node->owner == wheel->owner);
 			check_node(wheel, node, place);
 			used++;
 		}
 		if (!used) {
-			CHECK(stale || link == &wheel->work.head || reported(wheel, chunk));
+			CHECK(stale || link == &wheel->expiring.head || reported(wheel, chunk));
 			count->emptied++;
 		}
 		count->nodes += used;
@@ -87,18 +87,18 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 	if (place->work)
 		return;
 	if (!last) {
-		CHECK(!slot->fill);
+		CHECK(!slot->tail);
 		return;
 	}
-	CHECK(slot->fill > last->cell && slot->fill <= last->cell + TWHEEL_CHUNK_CELLS);
-	for (i = slot->fill - last->cell; i < TWHEEL_CHUNK_CELLS; i++)
+	CHECK(slot->tail > last->cell && slot->tail <= last->cell + TWHEEL_CHUNK_CELLS);
+	for (i = slot->tail - last->cell; i < TWHEEL_CHUNK_CELLS; i++)
 		CHECK(!last->cell[i]);
 }
 
 static void check_spill(struct twheel_node *const *list, struct count *count)
 {
 	for (; *list; list = &(*list)->next) {
-		CHECK((*list)->place == ((unsigned long)list | TWHEEL_SPILLED));
+		CHECK((*list)->location == ((unsigned long)list | TWHEEL_SPILLED));
 		count->nodes++;
 	}
 }
@@ -108,7 +108,7 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 	unsigned int shift = level * TWHEEL_BITS, i;
 	u64 above = wheel->now >> shift >> TWHEEL_BITS;
 
-	CHECK(!!wheel->occupied[level] == !!(wheel->levels & 1U << level));
+	CHECK(!!wheel->occupied[level] == !!(wheel->occupied_levels & 1U << level));
 	for (i = 0; i < TWHEEL_SLOTS; i++) {
 		const struct twheel_slot *slot = &wheel->slot[level][i];
 		struct place place = { .tick = (above << TWHEEL_BITS | i) << shift };
@@ -147,10 +147,10 @@ static unsigned long check_page(const struct twheel *wheel, const struct twheel_
 /* Returns how many chunks of all pages are free. */
 static unsigned long check_pages(const struct twheel *wheel)
 {
-	const struct twheel_page *page = wheel->barred ? wheel->barred_page : wheel->page;
+	const struct twheel_page *page = wheel->withheld ? wheel->withheld_page : wheel->page;
 	unsigned long free = 0, nr;
 
-	CHECK(!(wheel->barred ? wheel->page : wheel->barred_page));
+	CHECK(!(wheel->withheld ? wheel->page : wheel->withheld_page));
 	for (; page; page = page->next) {
 		nr = check_page(wheel, page);
 		CHECK(nr);
@@ -167,10 +167,10 @@ void check_wheel(const struct twheel *wheel, unsigned long entries)
 	unsigned long free;
 	unsigned int i;
 
-	check_chain(wheel, &wheel->work, &work, &count);
-	check_spill(&wheel->work_spill, &count);
-	check_spill(&wheel->inbox, &count);
-	check_spill(&wheel->received, &count);
+	check_chain(wheel, &wheel->expiring, &work, &count);
+	check_spill(&wheel->expiring_spill, &count);
+	check_spill(&wheel->remote_list, &count);
+	check_spill(&wheel->remote_batch, &count);
 	for (i = 0; i < TWHEEL_LEVELS; i++)
 		check_level(wheel, i, &count);
 	CHECK(count.nodes == entries);

@@ -17,7 +17,7 @@ static void withhold_page(struct model *m, struct twheel_page *page)
 void model_withhold(struct model *m)
 {
 	struct twheel *wheel = m->wheel;
-	bool barred = wheel->barred;
+	bool withheld = wheel->withheld;
 
 	/* A chunk that is neither free nor in use must not be looked at for a report. */
 	while (wheel->emptied)
@@ -25,7 +25,7 @@ void model_withhold(struct model *m)
 	twheel_withhold_chunks(wheel, false);
 	for (; wheel->page; wheel->page = wheel->page->next)
 		withhold_page(m, wheel->page);
-	twheel_withhold_chunks(wheel, barred);
+	twheel_withhold_chunks(wheel, withheld);
 	wheel->stats.chunks -= wheel->stats.free;
 	wheel->stats.free = 0;
 }
@@ -114,7 +114,7 @@ static void forget_page(struct model *m, const struct twheel_page *page)
  */
 void model_give_back(struct model *m, unsigned long keep, unsigned long reserve)
 {
-	struct twheel_return ret = { .keep = keep, .reserve = reserve, .looks = m->nr_pages };
+	struct twheel_return ret = { .keep = keep, .reserve = reserve, .nr_to_scan = m->nr_pages };
 	/* What is reclaimed only becomes free. */
 	unsigned long chunks = m->wheel->stats.chunks, left;
 	struct twheel_page *page;
@@ -175,12 +175,12 @@ static void enter(struct model *m, struct timer *t, u64 deadline,
 	filed(m, t);
 	CHECK(file(m->wheel, &t->node, deadline) >> m->wheel->shift ==
 	      slot_tick(m, t->earliest));
-	CHECK(t->node.place);
+	CHECK(t->node.location);
 }
 
 void model_arm(struct model *m, struct timer *t, u64 deadline)
 {
-	CHECK(!t->node.place);
+	CHECK(!t->node.location);
 	enter(m, t, deadline, twheel_enqueue);
 	t->armed = true;
 	m->armed++;
@@ -188,7 +188,7 @@ void model_arm(struct model *m, struct timer *t, u64 deadline)
 
 static void disarmed(struct model *m, struct timer *t)
 {
-	CHECK(t->armed && !t->node.place);
+	CHECK(t->armed && !t->node.location);
 	t->armed = false;
 	t->sent = false;
 	m->armed--;
@@ -218,7 +218,7 @@ void model_send(struct model *m, struct timer *t, u64 deadline)
 	m->armed++;
 }
 
-/* The owner looks into the inbox. Returns what it has filed, or NULL. */
+/* The owner looks into the remote list. Returns what it has filed, or NULL. */
 struct timer *model_receive(struct model *m)
 {
 	struct twheel_node *node = twheel_unqueue_remote(m->wheel);
@@ -238,7 +238,7 @@ struct timer *model_receive(struct model *m)
 /* The tick at which the wheel comes to a timer in a cell. */
 static u64 entry_tick(const struct model *m, const struct timer *t)
 {
-	return due_tick(m->wheel, t->node.after + 1);
+	return due_tick(m->wheel, t->node.defer_after + 1);
 }
 
 /* As the engine does it: store the deadline if that is enough. */
@@ -345,7 +345,7 @@ void model_advance(struct model *m, u64 tick)
 
 static void model_evicted(struct model *m, struct twheel_node *node)
 {
-	m->wheel->stats.removed++;
+	m->wheel->stats.dequeued++;
 	model_left(m, container_of(node, struct timer, node));
 }
 
@@ -367,7 +367,7 @@ void model_empty(struct model *m)
 			}
 			twheel_chunk_put(m->wheel, chunk);
 		}
-		node = twheel_unspill(m->wheel, &m->wheel->work_spill);
+		node = twheel_unspill(m->wheel, &m->wheel->expiring_spill);
 		if (!node)
 			node = twheel_unqueue_remote(m->wheel);
 		if (node)
@@ -382,6 +382,6 @@ void model_check(const struct model *m)
 	CHECK(twheel_next_expiry(m->wheel) <= model_next(m));
 	/* An empty chunk that is being worked off has yet to be. */
 	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
-	    !m->wheel->nr_removed && !twheel_chunk_get(m->wheel))
+	    !m->wheel->nr_pending_clear && !twheel_chunk_get(m->wheel))
 		CHECK(twheel_next_expiry(m->wheel) == TWHEEL_NEVER);
 }

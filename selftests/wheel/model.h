@@ -16,7 +16,7 @@
  * @earliest:	the first tick at which the wheel may hand it out, and the last
  * @passed:	its deadline had passed when it was filed, while the wheel was behind
  * @armed:	the wheel must hold it
- * @sent:	it is in the inbox: @earliest is not known yet
+ * @sent:	it is in the remote list: @earliest is not known yet
  */
 struct timer {
 	struct twheel_node node;

@@ -153,7 +153,7 @@ static void free_what_is_over(void)
 
 static void owner_give_back(unsigned long keep)
 {
-	struct twheel_return ret = { .keep = keep, .looks = 1 + draw_below(8) };
+	struct twheel_return ret = { .keep = keep, .nr_to_scan = 1 + draw_below(8) };
 
 	while (twheel_release_pages(&wheel, &ret))
 		;
@@ -174,7 +174,7 @@ static u64 draw_deadline(void)
 
 static bool pending(const struct shared *t)
 {
-	return READ_ONCE(t->node.place);
+	return READ_ONCE(t->node.location);
 }
 
 /* How many armings have not ended. The node is not pending, or nobody changes that. */
@@ -495,7 +495,7 @@ static void *take_second(void *arg __attribute__((unused)))
 /* All that the wheel can give back: the other may just be emptying the page. */
 static struct twheel_page *give_back_two(void)
 {
-	struct twheel_return ret = { .looks = 1 };
+	struct twheel_return ret = { .nr_to_scan = 1 };
 
 	while (twheel_release_pages(&two.wheel, &ret))
 		;

@@ -301,7 +301,7 @@ static void test_memory(unsigned int loops __unused)
 static void test_steps(unsigned int loops __unused)
 {
 	const unsigned int nr = 20000;
-	struct twheel_return ret = { .looks = nr };
+	struct twheel_return ret = { .nr_to_scan = nr };
 	unsigned long most = 0, used;
 	struct model m;
 	unsigned int i;
@@ -387,7 +387,7 @@ static void test_order(unsigned int loops)
 		for (i = 0; i < nr; i++) {
 			t = &m.timers[i];
 			model_arm(&m, t, TICK_MAX);
-			place = t->node.place;
+			place = t->node.location;
 			falls += last / TWHEEL_PAGE_BYTES == place / TWHEEL_PAGE_BYTES &&
 				 last > place;
 			last = place;
@@ -511,7 +511,7 @@ static void remove_meanwhile(void)
 /* Takes the node out of its cell, as its slot has come up. */
 static void come_up_meanwhile(void)
 {
-	struct twheel_node **cell = (void *)(stopped.node.place - TWHEEL_IN_CELL);
+	struct twheel_node **cell = (void *)(stopped.node.location - TWHEEL_IN_CELL);
 
 	CHECK(twheel_cell_empty(cell) == &stopped.node);
 }
@@ -524,7 +524,7 @@ static void leave(void *arg __unused, struct twheel_node *node, u64 late __unuse
 /* With few levels a node that has been moved may be where it was. */
 static bool has_moved(unsigned long place)
 {
-	return stopped.node.place != place;
+	return stopped.node.location != place;
 }
 
 /* It is in a cell, or in a spill list if there are no chunks. */
@@ -533,9 +533,9 @@ static void stop_filed(void)
 	unsigned long place;
 
 	file_meanwhile();
-	place = stopped.node.place;
+	place = stopped.node.location;
 	CHECK(try_stop(true, NULL) == -EBUSY && !has_moved(place));
-	CHECK(try_stop(false, NULL) == 1 && !stopped.node.place);
+	CHECK(try_stop(false, NULL) == 1 && !stopped.node.location);
 	CHECK(try_stop(false, NULL) == 0);
 }
 
@@ -553,18 +553,18 @@ static void test_stop(unsigned int loops __unused)
 	twheel_add_page(&stopped.wheel, page, false);
 	stop_filed();
 	CHECK(try_stop(false, file_meanwhile) == -EAGAIN);
-	place = stopped.node.place;
+	place = stopped.node.location;
 	CHECK(place);
 	CHECK(try_stop(false, move_meanwhile) == -EAGAIN && has_moved(place));
-	CHECK(stopped.node.place);
-	CHECK(try_stop(false, remove_meanwhile) == -EAGAIN && !stopped.node.place);
+	CHECK(stopped.node.location);
+	CHECK(try_stop(false, remove_meanwhile) == -EAGAIN && !stopped.node.location);
 	file_meanwhile();
 	/* It comes up. To come to another slot the owner takes the lock. */
 	locks = 0;
 	while (!twheel_chunk_get(&stopped.wheel))
 		CHECK(twheel_advance(&stopped.wheel, TICK_MAX));
 	CHECK(locks);
-	CHECK(try_stop(false, come_up_meanwhile) == -EAGAIN && stopped.node.place);
+	CHECK(try_stop(false, come_up_meanwhile) == -EAGAIN && stopped.node.location);
 	twheel_detach(&stopped.node);
 	CHECK(try_stop(false, NULL) == 0);
 	twheel_expire(&stopped.wheel, 1, TICK_MAX, leave, NULL);
@@ -576,12 +576,12 @@ static void test_shut(unsigned int loops __unused)
 {
 	memset(&stopped, 0, sizeof(stopped));
 	twheel_init(&stopped.wheel, 0, 0, 0);
-	stopped.node.place = TWHEEL_SHUT;
+	stopped.node.location = TWHEEL_SHUT;
 	CHECK(!twheel_may_defer(&stopped.node, TICK_MAX));
 	CHECK(twheel_dequeue_remote(&stopped.wheel, &stopped.node) == 0);
 	CHECK(try_stop(false, NULL) == 0);
 	CHECK(try_stop(true, NULL) == -EBUSY);
-	CHECK(stopped.node.place == TWHEEL_SHUT);
+	CHECK(stopped.node.location == TWHEEL_SHUT);
 }
 
 struct test {

@@ -84,7 +84,7 @@ static noipa int twheel_add(struct timer *timer, u64 expires)
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
 		supply(base);
 	expires = expires < EXPIRES_MAX ? expires : EXPIRES_MAX;
-	if (unlikely(timer->node.place))
+	if (unlikely(timer->node.location))
 		return -EBUSY;
 	WRITE_ONCE(timer->node.owner, base->wheel.owner);
 	WRITE_ONCE(timer->node.deadline, expires);
@@ -116,7 +116,7 @@ static noipa int twheel_cancel(struct timer *timer)
 
 	if (unlikely(timer->node.owner != base->wheel.owner))
 		return -EAGAIN;
-	if (!timer->node.place)
+	if (!timer->node.location)
 		return 0;
 	twheel_dequeue(&base->wheel, &timer->node);
 	return 1;
@@ -233,7 +233,7 @@ static void wheel_expire(uint32_t last)
 
 static bool wheel_pending(const struct object *object)
 {
-	return ((const struct timer *)object->timer)->node.place;
+	return ((const struct timer *)object->timer)->node.location;
 }
 
 static size_t wheel_memory(void)
