@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: /sys/kernel/debug/twheel: for people; a program asks by ioctl
+ * twheel: /sys/kernel/debug/twheel: for people; programs use an ioctl
  *
- *	totals		a line "key: value" for each number, over all CPUs
- *	cpus		a line for each CPU that was ever used, under a heading
+ *	totals		a line "key: value" for each counter, summed over all CPUs
+ *	cpus		a line for each CPU that was ever used, below a heading
  *	levels		a line for each level of a CPU's wheel that is occupied
  *	lateness	expiries by the time from deadline to callback, in powers of two
- *	watch		a line "kind key: value" for each number about watched connections
+ *	watch		a line "kind key: value" for each counter of watched connections
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -24,9 +24,9 @@
 static struct dentry *root;
 
 /**
- * struct column - a number of a CPU's wheel, and what it is called
+ * struct column - a counter of a CPU's wheel, and its name
  * @name:	its name
- * @offset:	where it stands in struct twheel_snapshot
+ * @offset:	its offset in struct twheel_snapshot
  * @is_long:	it is an unsigned long, not a u64
  */
 struct column {
@@ -39,7 +39,7 @@ struct column {
 #define STAT(name, member) \
 	{ name, offsetof(struct twheel_snapshot, wheel.member), true }
 
-/* Columns from which a share is worked out. */
+/* Columns from which a ratio is calculated. */
 enum { CANCELS = 2, EXPIRIES = 5 };
 
 static const struct column columns[] = {
@@ -64,7 +64,7 @@ static u64 column_value(const struct twheel_snapshot *snapshot, const struct col
 	return column->is_long ? *(const unsigned long *)p : *(const u64 *)p;
 }
 
-/* Of a thousand timers that came to an end, how many had not expired? */
+/* How many in a thousand timers that ended had not expired. */
 static u64 cancelled_permille(u64 cancels, u64 expiries)
 {
 	return div64_u64(cancels * 1000, cancels + expiries ?: 1);
@@ -72,15 +72,15 @@ static u64 cancelled_permille(u64 cancels, u64 expiries)
 
 /**
  * struct view - a file being read
- * @m:		what is printed goes there
- * @sum:	numbers over all CPUs
+ * @m:		where to print
+ * @sum:	counters summed over all CPUs
  */
 struct view {
 	struct seq_file	*m;
 	u64		*sum;
 };
 
-/* Shows each CPU to @visit. */
+/* Calls @visit for each CPU. */
 static int visit_cpus(struct view *view, void (*visit)(struct view *view, unsigned int cpu,
 						       const struct twheel_snapshot *snapshot))
 {
@@ -215,7 +215,7 @@ static int watch_show(struct seq_file *m, void *unused)
 DEFINE_SHOW_ATTRIBUTE(watch);
 
 /**
- * twheel_debugfs_init - make the files; without debugfs, do nothing
+ * twheel_debugfs_init - create the files; without debugfs, do nothing
  */
 void twheel_debugfs_init(void)
 {
@@ -228,7 +228,7 @@ void twheel_debugfs_init(void)
 }
 
 /**
- * twheel_debugfs_exit - remove the files, and wait for who reads them
+ * twheel_debugfs_exit - remove the files, and wait for their readers
  */
 void twheel_debugfs_exit(void)
 {

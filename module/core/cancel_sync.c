@@ -2,7 +2,7 @@
 /*
  * twheel: cancelling a timer and waiting for its callback
  *
- * The head of expiry.c has what the callback and this agree on.
+ * The comment at the head of expiry.c shows how this and the callbacks synchronise.
  */
 #include <linux/export.h>
 #include <linux/lockdep.h>
@@ -14,7 +14,7 @@
 #include "twheel.h"
 
 #ifdef CONFIG_PREEMPT_RT
-/* Expiry lets go of this lock between callbacks when somebody waits. */
+/* Expiry releases this lock between callbacks if anybody is waiting. */
 static void wait_for_callback(struct twheel_base *base)
 {
 	atomic_inc(&base->waiters);
@@ -33,19 +33,19 @@ static void wait_for_callback(struct twheel_base *base)
  * twheel_cancel_sync - disarm a timer and wait for its callback
  * @timer:	the timer
  *
- * When this returns the timer is not armed and its callback not running. A callback
- * that arms its own timer is waited for and then cancelled. The caller must not hold a
- * lock that the callback takes:
+ * When this returns, the timer is not armed and its callback is not running. A callback
+ * that arms its own timer is waited for, and the timer is then cancelled. The caller must
+ * not hold a lock that the callback takes:
  *
  *	CPU 0				CPU 1
  *	spin_lock_bh(&lock)		the timer expires
  *	twheel_cancel_sync()		callback: spin_lock(&lock)
  *	   waits for the callback	   waits for the lock
  *
- * lockdep tells who does so. Not to be called by the timer's own callback.
+ * lockdep reports this. Must not be called by the timer's own callback.
  *
  * Context: process or softirq. Serialised with other calls for @timer, but not with those of the
- * timer's own callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
+ * timer's own callback, unless that initialises it again. With PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its callback has not been called for this
  *		  arming

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the timer core is set up, and taken down
+ * twheel: initialisation and teardown of the timer core
  */
 #include <linux/delay.h>
 #include <linux/log2.h>
@@ -29,10 +29,10 @@ MODULE_PARM_DESC(tick_ns, "length of a tick in nanoseconds, 16384 to 1073741824,
 static unsigned int tick_shift;
 
 /**
- * twheel_tick_shift - the length of a tick
+ * twheel_tick_shift - get the length of a tick
  *
  * Context: any.
- * Return: the power of two that a tick has nanoseconds.
+ * Return: n, for a tick of 2^n nanoseconds.
  */
 unsigned int twheel_tick_shift(void)
 {
@@ -53,7 +53,7 @@ static struct twheel_base *base_create(unsigned int cpu)
 #endif
 	base->cpu = cpu;
 	base->programmed = TWHEEL_NEVER;
-	/* As of the kernel's own timers, which nohz_full= keeps off a CPU. */
+	/* The CPUs that nohz_full= keeps the kernel's own timers off. */
 	base->isolated = !housekeeping_test_cpu(cpu, HK_TYPE_TIMER) ||
 			 twheel_inject_isolated(cpu);
 	INIT_CSD(&base->csd, twheel_expiry_notified, base);
@@ -70,7 +70,7 @@ static void base_destroy(struct twheel_base *base)
 
 	if (!base)
 		return;
-	/* Whose timer was cancelled meanwhile. */
+	/* Calls whose timer was cancelled before they arrived. */
 	while (atomic_read(&base->csd_in_flight))
 		usleep_range(100, 1000);
 	hrtimer_cancel(&base->hrtimer);
@@ -142,7 +142,7 @@ err_bases:
 }
 
 /**
- * twheel_core_exit - take the wheels down; no timer is armed any more
+ * twheel_core_exit - tear down the wheels; no timer may be armed any more
  */
 void twheel_core_exit(void)
 {
@@ -150,6 +150,6 @@ void twheel_core_exit(void)
 	twheel_pages_stop();
 	destroy_bases();
 	twheel_pages_exit();
-	/* The last instructions of the last twheel_expiry_notified(). */
+	/* Wait for the last instructions of the last twheel_expiry_notified(). */
 	synchronize_rcu();
 }

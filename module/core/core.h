@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the timer core is set up, and taken down
+ * twheel: initialisation and teardown of the timer core
  */
 #ifndef _TWHEEL_CORE_CORE_H
 #define _TWHEEL_CORE_CORE_H

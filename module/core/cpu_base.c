@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: where each CPU's base is
+ * twheel: pointers to each CPU's base
  */
 #include "cpu_base.h"
 

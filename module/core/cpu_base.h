@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: one CPU's wheel and what drives it: how timer.c, expiry.c and hotplug.c get
- * at it
+ * twheel: one CPU's wheel and what drives it, as the files of the timer core use it
  */
 #ifndef _TWHEEL_CORE_CPU_BASE_H
 #define _TWHEEL_CORE_CPU_BASE_H
@@ -20,47 +19,47 @@
 #include "twheel.h"
 #include "wheel.h"
 
-/* Chunks worked off, or moved, in one go, at most. */
+/* Chunks expired, or moved, in one go, at most. */
 #define TWHEEL_BATCH		32U
 
-/* With fewer free chunks than this, a page is added: each entry may need one. */
+/* When fewer chunks than this are free, a page is added: each entry may need a chunk. */
 #define TWHEEL_CHUNKS_LOW	(TWHEEL_BATCH * TWHEEL_CHUNK_CELLS)
 
-/* So many a task leaves to the softirqs: see pages.c. */
+/* Tasks leave this many to the softirqs: see pages.c. */
 #define TWHEEL_CHUNKS_LOW_TASK	(TWHEEL_CHUNKS_LOW + TWHEEL_PAGE_CHUNKS + 1)
 
 /**
  * struct twheel_base - one CPU's wheel and what drives it
  * @cpu:	the CPU; constant
- * @in_expiry:	the hrtimer's function is at work: it will program the hrtimer, so
+ * @in_expiry:	the hrtimer's function is running: it will program the hrtimer, so
  *		nobody else has to
- * @running:	the timer whose callback is being called, or was called last by the
- *		hrtimer's function, which is still at work; or NULL. Read by any CPU
+ * @running:	the timer whose callback is running, or which was called last by the
+ *		hrtimer's function, which is still running; or NULL. Read by any CPU
  * @programmed:	the time that the hrtimer is set to, in nanoseconds, or %TWHEEL_NEVER
- * @rest_until: when expiry goes on with what is overdue, in nanoseconds, as it has taken long
- * @batch:	chunks worked off in one go: fewer, as long as callbacks take long
- * @behind:	how many nanoseconds it is past the time until which timers are due, plus one
+ * @rest_until:	when to go on with what is overdue, in nanoseconds, after expiry took too long
+ * @batch:	chunks to expire in one go: fewer while callbacks take long
+ * @behind:	nanoseconds from the time up to which timers are due until now, plus one
  * @counts:	statistics
- * @hrtimer:	calls up the wheel at its next occupied slot. Started on its CPU
- *		only, but for the callbacks of a CPU that is going down
- * @lock:	guards all of this but @running, and @wheel, and the timers that name
- *		this CPU as their owner, against other tasks and softirqs of this CPU
+ * @hrtimer:	fires at the next occupied slot of the wheel. Started on its own CPU
+ *		only, except for the callbacks of a CPU that is going offline
+ * @lock:	guards @wheel, everything else here except @running, and the timers whose
+ *		owner is this CPU, against other tasks and softirqs of this CPU
  *		(PREEMPT_RT only). Taken in process and softirq context with softirqs
- *		off; never held for a callback. Outside of @wheel.lock
- * @waiters:	how many twheel_cancel_sync() wait for a callback (PREEMPT_RT only)
- * @expiry_lock: held while callbacks are called, so that who waits for one lends
- *		it his priority (PREEMPT_RT only). Taken outside of @lock
+ *		disabled; never held across a callback. Outside of @wheel.lock
+ * @waiters:	how many twheel_cancel_sync() are waiting for a callback (PREEMPT_RT only)
+ * @expiry_lock: held while callbacks run, so that a task that waits for one lends
+ *		it its priority (PREEMPT_RT only). Taken outside of @lock
  * @wheel:	the timers
- * @isolated:	the CPU is to be left alone: timers that it arms go to another one's wheel.
+ * @isolated:	the CPU is to be left alone: timers that it arms go to another CPU's wheel.
  *		Constant
- * @remote_pending:	something was sent to the inbox, and the hrtimer's function has not looked
- *		into it since; it will by the next tick. Set and cleared under @wheel.lock;
- *		the CPU itself reads it without, and sets it again
- * @csd_in_flight:	how many calls by @csd are on their way, or not yet over
- * @csd:	has the CPU see to @remote_pending; called under @wheel.lock
+ * @remote_pending: timers have been added to the wheel's remote list, and the hrtimer's function
+ *		has not checked it since; it will by the next tick. Set and cleared under
+ *		@wheel.lock; the CPU itself also reads and sets it without the lock
+ * @csd_in_flight: how many calls by @csd are on their way or still running
+ * @csd:	makes the CPU check @remote_pending; sent under @wheel.lock
  *
- * Without PREEMPT_RT all of this but @running and @wheel.lock's is the CPU's own:
- * see twheel_base_enter().
+ * Without PREEMPT_RT, all of this except @running and what @wheel.lock guards belongs to the
+ * CPU alone: see twheel_base_enter().
  */
 struct twheel_base {
 	unsigned int		cpu;
@@ -92,14 +91,14 @@ static inline struct twheel_base *twheel_base_of(unsigned int cpu)
 	return per_cpu(twheel_bases, cpu);
 }
 
-/* The base that a timer belongs to; another CPU may just be burying it. */
+/* The base that a timer belongs to; another CPU may be migrating the timer right now. */
 static inline struct twheel_base *twheel_base_owner(const struct twheel_timer *timer)
 {
 	/* Pairs with the WRITE_ONCE()s of @owner. */
 	return twheel_base_of(READ_ONCE(timer->node.owner));
 }
 
-/* Is a timer this CPU's: on its wheel, or last there? */
+/* Is a timer on this CPU's wheel, or was it last? */
 static __always_inline bool twheel_base_owns(const struct twheel_base *base,
 					     const struct twheel_timer *timer)
 {
@@ -107,13 +106,13 @@ static __always_inline bool twheel_base_owns(const struct twheel_base *base,
 	return READ_ONCE(timer->node.owner) == base->cpu;
 }
 
-/* The tick that it is now. */
+/* The current tick. */
 static inline u64 twheel_base_now(const struct twheel_base *base)
 {
 	return ktime_get_ns() >> base->wheel.shift;
 }
 
-/* Is the timer's callback being called, or about to be? */
+/* Is the timer's callback running, or about to run? */
 static inline bool twheel_base_running(const struct twheel_base *base,
 				       const struct twheel_timer *timer)
 {
@@ -122,8 +121,8 @@ static inline bool twheel_base_running(const struct twheel_base *base,
 }
 
 /*
- * Has lockdep warn of a call from a hard interrupt, which may have come in the middle of another
- * one's work on the wheel.
+ * Makes lockdep warn about a call from a hard interrupt, which may have interrupted another
+ * operation on the wheel.
  */
 static __always_inline void twheel_base_assert_context(void)
 {
@@ -131,12 +130,14 @@ static __always_inline void twheel_base_assert_context(void)
 }
 
 /*
- * twheel_base_enter() and _leave() enclose what is done to this CPU's base outside of
- * the hrtimer's function, and _lock() and _unlock() what that does to it. A softirq does
- * not come while interrupts are off, and runs to its end before any task goes on: so to
- * keep interrupts off is all that it takes, and cheaper than to keep off softirqs. Who
- * keeps these off already has nothing to do: _enter_bhoff() and _leave_bhoff(). With
- * PREEMPT_RT a softirq is a thread that others interrupt, so there it takes a lock.
+ * twheel_base_enter() and _leave() enclose any operation on this CPU's base outside of the
+ * hrtimer's function, and _lock() and _unlock() the operations of that function. No softirq
+ * runs while interrupts are off, and a softirq runs to completion before any task continues:
+ * so it is enough to disable interrupts, and cheaper than to disable softirqs. Callers with
+ * softirqs already disabled have nothing to do: _enter_bhoff() and _leave_bhoff(). With
+ * PREEMPT_RT, a softirq is a thread that can be preempted, so a lock is taken. It is not a
+ * local_lock_t because other CPUs take it, too: in twheel_base_wait_running(), and in the
+ * hrtimer's function if the hrtimer has moved there.
  */
 #ifdef CONFIG_PREEMPT_RT
 static inline void twheel_base_lock(struct twheel_base *base)
@@ -218,22 +219,22 @@ static inline void twheel_base_wait_running(struct twheel_base *base)
 #endif
 
 /*
- * Gives this CPU's wheel a page of chunks when few are left, or %TWHEEL_FREE_ASK is set. Returns
- * whether timers are to be filed on it: an isolated CPU's never has any.
+ * Gives this CPU's wheel a page of chunks when few are left, or if %TWHEEL_FREE_ASK is set. Returns
+ * false if timers must be enqueued on another wheel: an isolated CPU's never has any chunks.
  */
 static __always_inline bool twheel_base_refill(void)
 {
 	struct twheel_base *base = raw_cpu_read(twheel_bases);
 
-	/* A hint: the CPU may be another in a moment, and nothing depends on it. */
+	/* A hint: the task may migrate at any moment, and nothing depends on it. */
 	if (unlikely((long)data_race(base->wheel.stats.free) < (long)TWHEEL_CHUNKS_LOW_TASK))
 		return twheel_pages_refill();
 	return true;
 }
 
 /*
- * A timer has been filed on this CPU's wheel, which is going to come to it at @time. Sees to it
- * that it does. Returns when that is.
+ * A timer has been enqueued on this CPU's wheel, which reaches it at @time. Makes sure that the
+ * hrtimer fires by then. Returns when the wheel reaches the timer.
  */
 static __always_inline u64 twheel_base_program(struct twheel_base *base, struct twheel_timer *timer,
 					       u64 expires, u64 time)
@@ -244,7 +245,7 @@ static __always_inline u64 twheel_base_program(struct twheel_base *base, struct 
 }
 
 /*
- * Files a timer that has no entry, on this CPU's wheel. Returns when the wheel comes to
+ * Enqueues a timer that has no entry on this CPU's wheel. Returns when the wheel reaches
  * it.
  */
 static __always_inline u64 twheel_base_enqueue(struct twheel_base *base,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: has a debugging kernel keep account of all timers
+ * twheel: lets a debugging kernel keep track of all timers
  *
  * It then reports a timer that is armed without having been initialised, one that is initialised
- * or freed while it is armed, and one on the stack that was not said to be there. In the cases
- * in which it can, it mends what would bring the machine down: that is what the functions in
+ * or freed while it is armed, and one on the stack that was not initialised as such. Where it
+ * can, it repairs what would bring the machine down: this is what the functions in
  * twheel_debug_descr are for.
  */
 #include <linux/debugobjects.h>
@@ -21,7 +21,7 @@ static void *debug_hint(void *addr)
 	return timer->function;
 }
 
-/* TWHEEL_TIMER_INITIALIZER() cannot tell anybody of the timer. */
+/* TWHEEL_TIMER_INITIALIZER() cannot announce the timer. */
 static bool is_static(void *addr)
 {
 	struct twheel_timer *timer = addr;
@@ -29,7 +29,7 @@ static bool is_static(void *addr)
 	return timer->node.deadline == TWHEEL_EXPIRES_STATIC && timer->function;
 }
 
-/* An armed timer is initialised. */
+/* An armed timer is being initialised. */
 static bool fixup_init(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -48,7 +48,7 @@ static void make_harmless(struct twheel_timer *timer)
 	twheel_timer_init(timer, do_nothing);
 }
 
-/* A timer is armed that was not initialised, or that is armed. */
+/* A timer is being armed that has not been initialised, or that is already armed. */
 static bool fixup_activate(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_NOTAVAILABLE)
@@ -57,7 +57,7 @@ static bool fixup_activate(void *addr, enum debug_obj_state state)
 	return true;
 }
 
-/* An armed timer is freed. */
+/* An armed timer is being freed. */
 static bool fixup_free(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -67,7 +67,7 @@ static bool fixup_free(void *addr, enum debug_obj_state state)
 	return true;
 }
 
-/* A timer is cancelled that was not initialised. */
+/* A timer is being cancelled that has not been initialised. */
 static bool fixup_assert_init(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_NOTAVAILABLE)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what a kernel with CONFIG_DEBUG_OBJECTS_TIMERS is told about timers
+ * twheel: what a kernel with CONFIG_DEBUG_OBJECTS_TIMERS learns about timers
  *
- * Each of these is called by whoever does to the timer what its name says, before it does so.
- * Only when a timer is taken off another CPU's wheel it is known afterwards whether it was
- * armed: twheel_debug_deactivate() comes then, and before anybody can arm the timer again.
+ * Each of these is called by the code that does to the timer what the name says, beforehand.
+ * The exception is a timer that is taken off another CPU's wheel, as only afterwards is it known
+ * whether it was armed: then twheel_debug_deactivate() is called after the fact, but before
+ * anybody can arm the timer again.
  */
 #ifndef _TWHEEL_CORE_DEBUG_TIMERS_H
 #define _TWHEEL_CORE_DEBUG_TIMERS_H

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: expiry: the hrtimer of a CPU's wheel, the callbacks, and who waits for them
+ * twheel: expiry: the hrtimer of a CPU's wheel, the callbacks, and how to wait for them
  *
  * twheel_expiry_tick() takes the nodes out of a chunk's cells one by one, and calls the
- * functions of those that are due, with nothing locked. A timer whose callback is about
- * to be called, is running or has run is not pending: twheel_cancel() then returns 0.
- * While it runs the timer is the callback's, which may arm and cancel it without a lock; so
- * twheel_cancel_sync() leaves it alone, and waits until @running names another timer. Only
+ * functions of those that are due, with no lock held. A timer whose callback is about to
+ * run, is running or has run is not pending: twheel_cancel() then returns 0. While the
+ * callback runs, the timer belongs to it, and it may arm and cancel the timer without a lock; so
+ * twheel_cancel_sync() leaves the timer alone, and waits until @running names another one. Only
  * the address is compared, so a callback may free its timer:
  *
  *	expiry					twheel_dequeue_not_running(), twheel.lock held
  *	the cell is emptied
- *	running = timer				place is 0: not pending any more
- *	timer->place = 0 (release)		(acquire) running == timer: wait
- *	callback: place = what it likes		(acquire) place, running == timer: wait
+ *	running = timer				location is 0: not pending any more
+ *	timer->location = 0 (release)		(acquire) running == timer: wait
+ *	callback: location = anything		(acquire) location, running == timer: wait
  *	running = the next one (release)	(acquire) running is another: it is over,
- *						and place what it has left behind
+ *						and location is what it left behind
  *
- * Whether expiry is traced is asked once for each portion, and the code for a portion is
- * there twice: it costs a timer nothing that it could be.
+ * Whether expiry is traced is checked once per batch, and the code for a batch exists
+ * twice: so timers do not pay for the possibility.
  *
- * It looks at no more than @budget entries, and has the hrtimer call again at once for those
- * that are left. But should callbacks take so long that MAX_RUN_NS are over first, it rests for
- * as long as it has worked, or for MAX_REST_NS, and who else wants the CPU has it.
+ * The hrtimer's function processes no more than @budget entries, and has the hrtimer fire again at
+ * once for the rest. But if callbacks take so long that MAX_RUN_NS pass first, it rests for as long
+ * as it has run, but no longer than MAX_REST_NS, and leaves the CPU to others.
  *
- * What other CPUs have sent
- * -------------------------
+ * Timers queued by other CPUs
+ * ---------------------------
  *
- * A timer in the inbox is filed by twheel_expiry_tick(), before it looks for what is due.
- * Nothing that is armed is due before the next tick, so it is enough if that looks. Who
- * sends the first one since the last look calls the CPU, which sets its hrtimer if that
- * would come later; so there is no more than one call a tick, however much is sent. What is sent
- * while a lot of it is filed comes after that lot:
+ * A timer on the remote list is enqueued by twheel_expiry_tick(), before it checks what is
+ * due. Nothing that is armed is due before the next tick, so it is enough if that checks the list.
+ * The CPU that queues the first timer since the last check calls the wheel's CPU, which sets its
+ * hrtimer to the next tick if it would fire later; so there is at most one call per tick, however
+ * much is queued. What is queued while a batch is being enqueued comes after that batch:
  *
  *	another CPU, twheel.lock held		the wheel's CPU
- *	into the inbox				twheel_expiry_notified():
- *	sent? no: sent = true, call		   lock: sent? hrtimer to the next tick
+ *	add to remote_list			twheel_expiry_notified():
+ *	remote_pending? no: set it, call	   lock: remote_pending? hrtimer to the next tick
  *						twheel_expiry_tick():
- *						   lock: sent = false
- *						   empty the inbox
+ *						   lock: remote_pending = false
+ *						   empty remote_list
  *
- * A call that is still on its way when another one is wanted will do for both: it looks at
- * @remote_pending when it can be sent again. What twheel_expiry_program() sets the hrtimer to, over
- * the head of a call that comes in the middle, it sets anew. On a CPU that goes nothing is
- * set any more: hotplug.c does what @remote_pending asks for, or moves the inbox.
+ * A call that is still on its way when another one is wanted does for both: it only reads
+ * @remote_pending once it can be sent again. If a call arrives in the middle of
+ * twheel_expiry_program(), which then overwrites what it has set, that sets the hrtimer again.
+ * On a CPU that is going offline nothing is set any more: hotplug.c does what @remote_pending asks
+ * for, or moves the remote list.
  */
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -62,15 +63,15 @@ module_param(budget, uint, 0444);
 MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
 
 /*
- * Nanoseconds after which it rests, whatever is left of the budget: callbacks may have to wait for
- * locks.
+ * Nanoseconds after which expiry rests, whatever is left of the budget: callbacks may have to wait
+ * for locks.
  */
 #define MAX_RUN_NS	(2 * NSEC_PER_MSEC)
 
-/* So long it rests at the most: it may be the machine that has stood still. */
+/* The longest that it rests: perhaps it was the machine that stood still. */
 #define MAX_REST_NS	(2 * MAX_RUN_NS)
 
-/* The next portion is smaller if one takes longer than this, in nanoseconds. */
+/* The next batch is smaller if one takes longer than this, in nanoseconds. */
 #define LONG_BATCH_NS	(MAX_RUN_NS / 4)
 
 static bool periodic;
@@ -112,7 +113,7 @@ static void program_hrtimer(struct twheel_base *base, u64 next)
  * twheel_expiry_program - set the hrtimer to the next occupied slot
  * @base:	this CPU's base
  *
- * Context: between twheel_base_enter() and twheel_base_leave(), or by the hrtimer's
+ * Context: between twheel_base_enter() and twheel_base_leave(), or in the hrtimer's
  * function.
  */
 void twheel_expiry_program(struct twheel_base *base)
@@ -121,30 +122,30 @@ void twheel_expiry_program(struct twheel_base *base)
 	bool remote_pending = READ_ONCE(base->remote_pending);
 
 	program_hrtimer(base, remote_pending ? min(next, base->wheel.now + 1) : next);
-	/* If the call has come since, this has undone what it has set. */
+	/* If the call has arrived meanwhile, this has overwritten what it set. */
 	if (unlikely(!remote_pending && READ_ONCE(base->remote_pending)))
 		program_hrtimer(base, min(next, base->wheel.now + 1));
 }
 
 /**
- * twheel_expiry_notify - have another CPU look into its inbox by the next tick
- * @base:	the other CPU's base. Its lock is held, and the CPU stays online
+ * twheel_expiry_notify - make another CPU check its remote list by the next tick
+ * @base:	the other CPU's base. Its wheel's lock is held, and the CPU stays online
  *
  * Context: any but NMI.
  */
 void twheel_expiry_notify(struct twheel_base *base)
 {
 	atomic_inc(&base->csd_in_flight);
-	/* It fails if it is on its way already. */
+	/* Fails if a call is on its way already. */
 	if (smp_call_function_single_async(base->cpu, &base->csd))
 		atomic_dec(&base->csd_in_flight);
 }
 
 /**
- * twheel_expiry_notified - set the hrtimer to the next tick, for another CPU's sake
+ * twheel_expiry_notified - set the hrtimer to the next tick, on behalf of another CPU
  * @arg:	this CPU's base
  *
- * Context: hard interrupt, in the middle of anything that is done to the base.
+ * Context: hard interrupt, in the middle of any operation on the base.
  */
 void twheel_expiry_notified(void *arg)
 {
@@ -155,21 +156,21 @@ void twheel_expiry_notified(void *arg)
 	raw_spin_lock(&base->wheel.lock);
 	remote_pending = base->remote_pending;
 	raw_spin_unlock(&base->wheel.lock);
-	/* It is programmed, or about to be, or the tick's function will do it. */
+	/* Otherwise the hrtimer is programmed, or about to be, or its function will do it. */
 	if (remote_pending && cpu_online(base->cpu) && next < READ_ONCE(base->programmed))
 		hrtimer_start(&base->hrtimer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_SOFT);
 	/* Pairs with the atomic_read() in base_destroy(). */
 	atomic_dec(&base->csd_in_flight);
 }
 
-/* Stands for a timer whose callback has been called, and is over. */
+/* Stands for a timer whose callback was called and is over. */
 #define CALLBACK_DONE	((struct twheel_timer *)1)
 
 #ifdef CONFIG_PREEMPT_RT
 /*
  * On PREEMPT_RT the waiter may have preempted the callback, and would spin for
- * ever. It blocks on a lock that expiry holds, and lets go of between callbacks
- * when somebody waits.
+ * ever. Instead, it blocks on a lock that expiry holds, and releases between callbacks
+ * if anybody is waiting.
  */
 static void callbacks_begin(struct twheel_base *base)
 	__acquires(&base->expiry_lock)
@@ -198,11 +199,11 @@ static void callbacks_end(struct twheel_base *base) { }
 static void yield_to_waiters(struct twheel_base *base) { }
 #endif
 
-/* @base, where the call is to be traced, is a constant NULL where it is not. */
+/* @base is NULL, as a constant, if the call is not traced. */
 static __always_inline void call_timer(struct twheel_timer *timer, const struct twheel_base *base,
 				       u64 deadline)
 {
-	/* Constant as long as the timer is initialised: nothing else may lie there. */
+	/* Constant while the timer is initialised: the field must not be reused. */
 	void (*function)(struct twheel_timer *timer) = timer->function;
 #ifdef CONFIG_LOCKDEP
 	/* A copy, because the callback may free the timer. */
@@ -221,7 +222,7 @@ static __always_inline void call_timer(struct twheel_timer *timer, const struct 
 #endif
 }
 
-/* Calls back a timer that has just come out of the wheel. @traced is a constant. */
+/* Calls the function of a timer that has just come out of the wheel. @traced is a constant. */
 static __always_inline void expire_one(struct twheel_base *base, struct twheel_node *node,
 				       u64 late, bool traced)
 {
@@ -229,7 +230,7 @@ static __always_inline void expire_one(struct twheel_base *base, struct twheel_n
 	u64 deadline = traced ? node->deadline : 0;
 
 	base->counts.late[__fls(late + base->behind)]++;
-	/* Pairs with twheel_base_running(): the callback before is over. */
+	/* Pairs with twheel_base_running(): the previous callback is over. */
 	smp_store_release(&base->running, timer);
 	twheel_debug_deactivate(timer);
 	twheel_detach(node);
@@ -251,7 +252,7 @@ static __always_inline void expire_timer_traced(void *arg, struct twheel_node *n
 	expire_one(arg, node, late, true);
 }
 
-/* @fn is twheel_cascade() or what does the same. */
+/* @fn is twheel_cascade(), or does the same. */
 static __always_inline u64 enqueue_traced(struct twheel *wheel, struct twheel_node *node,
 					  u64 (*fn)(struct twheel *wheel, struct twheel_node *node))
 {
@@ -306,8 +307,8 @@ static noinline unsigned int expire_batch_traced(struct twheel_base *base, unsig
 }
 
 /*
- * Works off some chunks, of one slot, for @max_entries entries. Returns how many entries it looked at;
- * 0 if nothing is due at @now.
+ * Expires some chunks, of one slot, for up to @max_entries entries. Returns how many entries it
+ * processed; 0 if nothing is due at @now.
  */
 static unsigned int expire_from_slot(struct twheel_base *base, unsigned int max_entries, u64 now)
 {
@@ -318,7 +319,7 @@ static unsigned int expire_from_slot(struct twheel_base *base, unsigned int max_
 	if (!twheel_advance(&base->wheel, now >> base->wheel.shift))
 		return 0;
 	due = twheel_due_until(&base->wheel, now);
-	/* One more, so that a sum with it has a logarithm. */
+	/* +1: __fls() is undefined for 0. */
 	base->behind = now + 1 - due;
 	n = tracing_enabled() ? expire_batch_traced(base, chunks, due) :
 				expire_batch(base, chunks, due);
@@ -337,8 +338,8 @@ static void refill_wheel(struct twheel_base *base)
 }
 
 /*
- * Files what was sent: no more than @max_entries, so that expiry has its share, and not for longer than
- * MAX_RUN_NS. Returns how many.
+ * Enqueues what other CPUs have queued: no more than @max_entries, to leave expiry its share, and
+ * not for longer than MAX_RUN_NS. Returns how many.
  */
 static unsigned int enqueue_remote(struct twheel_base *base, unsigned int max_entries, u64 begin)
 {
@@ -351,7 +352,7 @@ static unsigned int enqueue_remote(struct twheel_base *base, unsigned int max_en
 	raw_spin_lock_irqsave(&base->wheel.lock, flags);
 	WRITE_ONCE(base->remote_pending, false);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
-	/* As finely as it can be, but so that what is due at this tick will come up at it. */
+	/* On levels as fine as possible, but so that what is due at this tick expires in it. */
 	twheel_flush_dequeued(&base->wheel);
 	twheel_forward(&base->wheel, twheel_base_now(base) - 1);
 	for (n = 0; n < max_entries; n++) {
@@ -365,18 +366,18 @@ static unsigned int enqueue_remote(struct twheel_base *base, unsigned int max_en
 				       trace_twheel_timer_cascade_enabled() ?
 				       enqueue_from_remote_traced : twheel_enqueue_from_remote);
 	}
-	/* There may be more. Who sends meanwhile may call in vain. */
+	/* There may be more. A CPU that queues a timer meanwhile may call in vain. */
 	WRITE_ONCE(base->remote_pending, true);
 	return n;
 }
 
-/* The callbacks are over: programs the hrtimer, to come again @at_once if there is reason. */
+/* The callbacks are over: programs the hrtimer, to fire again @at_once if there is reason. */
 static void finish_expiry(struct twheel_base *base, bool at_once)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->wheel.lock, flags);
-	/* Who has seen a callback run and sends its timer does so before this, or not. */
+	/* A CPU that sees a callback running and queues its timer does so before this, or never. */
 	smp_store_release(&base->running, NULL);
 	raw_spin_unlock_irqrestore(&base->wheel.lock, flags);
 	base->in_expiry = false;
@@ -387,8 +388,8 @@ static void finish_expiry(struct twheel_base *base, bool at_once)
 }
 
 /*
- * Works off portions, until nothing is due, or until MAX_RUN_NS after @begin, and then it is to
- * rest. Returns how many entries it looked at, no more than @max_entries or a portion.
+ * Expires batches until nothing is due, or until MAX_RUN_NS after @begin, when it has to rest.
+ * Returns how many entries it processed: at most @max_entries, rounded up to a whole chunk.
  */
 static unsigned int expire_due(struct twheel_base *base, unsigned int max_entries, u64 begin)
 {
@@ -403,8 +404,8 @@ static unsigned int expire_due(struct twheel_base *base, unsigned int max_entrie
 		done += n;
 		if (base->running) {
 			/*
-			 * Who waits for the last callback does not wait for what cascades after
-			 * it. Pairs with twheel_base_running().
+			 * Whoever waits for the last callback should not wait for what cascades
+			 * after it. Pairs with twheel_base_running().
 			 */
 			smp_store_release(&base->running, CALLBACK_DONE);
 		}
@@ -414,7 +415,7 @@ static unsigned int expire_due(struct twheel_base *base, unsigned int max_entrie
 							   min(2 * base->batch, TWHEEL_BATCH);
 	} while (done < max_entries && now - begin < MAX_RUN_NS);
 	twheel_set_earliest(&base->wheel, now);
-	/* Should there be more that is due. */
+	/* In case more is due. */
 	if (now - begin >= MAX_RUN_NS)
 		base->rest_until = now + min(now - begin, MAX_REST_NS);
 	return done;
@@ -424,7 +425,7 @@ static unsigned int expire_due(struct twheel_base *base, unsigned int max_entrie
  * twheel_expiry_tick - the hrtimer's function
  * @hrtimer:	the hrtimer of a base
  *
- * Context: softirq, on the base's CPU or, while that goes down, on the one that has
+ * Context: softirq, on the base's CPU or, while that goes offline, on the one that has
  * inherited its hrtimers.
  * Return: HRTIMER_NORESTART: it has programmed the hrtimer itself.
  */

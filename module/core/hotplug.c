@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the timers of a CPU that is gone
+ * twheel: the timers of a CPU that has gone offline
  *
- * When a CPU goes, the hrtimer code moves its hrtimers to another one. There the wheel's
- * hrtimer works by proxy for the wheel, which nobody else touches: nothing of the CPU
- * runs any more.
+ * When a CPU goes offline, the hrtimer code moves its hrtimers to another one. There the
+ * wheel's hrtimer acts as a proxy for the wheel, which nobody else touches: nothing runs on
+ * the CPU any more.
  *
- * If somebody has taken the CPU off, its timers are moved then: it may stay away. For a
- * suspend all CPUs but one go, and come back soon, so the timers stay where they are.
- * While they are away, the proxy goes on. Its work ends before anything runs on a CPU
+ * If the CPU was taken offline by hand, its timers are moved at once: it may stay away. For a
+ * suspend, all CPUs but one go offline, and come back soon, so the timers stay where they are.
+ * While the CPUs are away, the proxy continues. It stops before anything runs on a CPU
  * that comes back, so a wheel never has two owners:
  *
- *	cpu_dead()	after the CPU has gone, on another: the proxy is at work
- *	cpu_prepare()	before the CPU comes, on another: the proxy's work is over
+ *	cpu_dead()		after the CPU has gone, on another: the proxy is at work
+ *	cpu_prepare()		before the CPU comes up, on another: the proxy has stopped
  *	cpu_came_online()	on the CPU: it sets its hrtimer itself
  *
- * What runs on the CPU before cpu_came_online() may arm a timer, and that sets the hrtimer,
- * too. The timers of a CPU that does not come back are moved when the system has
+ * Code that runs on the CPU before cpu_came_online() may arm a timer, and that sets the hrtimer,
+ * too. The timers of a CPU that does not come back are moved after the system has
  * resumed, by handle_pm_event().
  */
 #include <linux/bottom_half.h>
@@ -36,7 +36,7 @@
 
 static enum cpuhp_state dead_state, online_state;
 
-/* Files a dead CPU's timer here; or where this CPU's timers go, if it is isolated. */
+/* Enqueues a dead CPU's timer here; or, if this CPU is isolated, where its own timers go. */
 static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
 			  struct twheel_node *node)
 {
@@ -53,7 +53,7 @@ static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
 	twheel_base_enqueue(live, timer, node->deadline);
 }
 
-/* Moves some of a dead CPU's timers here. Returns whether there may be more. */
+/* Moves some of a dead CPU's timers here. Returns true if there may be more. */
 static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 {
 	struct twheel *wheel = &dead->wheel;
@@ -78,7 +78,7 @@ static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 	return twheel_advance(wheel, TWHEEL_NEVER - 1);
 }
 
-/* Moves all timers of a CPU that is gone here. Its hrtimer has been cancelled. */
+/* Moves all timers of a CPU that is offline here. Its hrtimer has been cancelled. */
 static void migrate_timers(struct twheel_base *dead)
 {
 	struct twheel_base *live;
@@ -99,11 +99,11 @@ static void migrate_timers(struct twheel_base *dead)
 	twheel_reset(&dead->wheel, twheel_base_now(dead));
 	twheel_pages_drain(&dead->wheel);
 	dead->programmed = TWHEEL_NEVER;
-	/* Nothing is sent to a CPU that is gone, unless a callback runs by proxy. */
+	/* Nothing is queued to a CPU that is offline, unless a callback runs by proxy. */
 	WRITE_ONCE(dead->remote_pending, false);
 }
 
-/* Has the hrtimer of a CPU that is gone work for it on this one. It has been cancelled. */
+/* Restarts the hrtimer of a CPU that is offline on this one. It has been cancelled. */
 static void expire_by_proxy(struct twheel_base *dead)
 {
 	local_bh_disable();
@@ -115,7 +115,7 @@ static void expire_by_proxy(struct twheel_base *dead)
 
 /*
  * Called on a live CPU when @cpu is gone, or has not come up after cpu_prepare(). Until
- * here the hrtimer has expired its timers elsewhere, unless it was cancelled there.
+ * now the hrtimer has expired its timers elsewhere, unless it was cancelled there.
  */
 static int cpu_dead(unsigned int cpu)
 {
@@ -152,7 +152,7 @@ static int cpu_came_online(unsigned int cpu)
 	return 0;
 }
 
-/* Moves the timers of the CPUs that a suspend, or what was tried of it, has not brought back. */
+/* Moves the timers of CPUs that did not come back from a suspend, or from a failed attempt. */
 static int handle_pm_event(struct notifier_block *notifier, unsigned long event, void *unused)
 {
 	struct twheel_base *base;
@@ -175,7 +175,7 @@ static int handle_pm_event(struct notifier_block *notifier, unsigned long event,
 static struct notifier_block resume_notifier = { .notifier_call = handle_pm_event };
 
 /**
- * twheel_hotplug_init - from now on, move the timers of CPUs that go
+ * twheel_hotplug_init - start moving the timers of CPUs that go offline
  *
  * Return: 0, or an errno.
  */
@@ -206,7 +206,7 @@ err_dead:
 }
 
 /**
- * twheel_hotplug_exit - no more of that; no timer is armed any more
+ * twheel_hotplug_exit - stop moving timers; no timer may be armed any more
  */
 void twheel_hotplug_exit(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the timers of a CPU that is gone
+ * twheel: the timers of a CPU that has gone offline
  */
 #ifndef _TWHEEL_CORE_HOTPLUG_H
 #define _TWHEEL_CORE_HOTPLUG_H

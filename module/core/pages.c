@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the memory of the wheels: pages of chunks, got and given back
+ * twheel: the memory of the wheels: how they get pages of chunks, and give them back
  *
- * A wheel is given a page when few chunks are free, by whoever arms or expires a timer,
- * with no wait. If there is none the wheel goes on without (see wheel.c), so arming never
- * fails.
+ * When a wheel runs low on free chunks, it is given a page by whoever arms or expires a timer,
+ * without waiting. If no page is available, the wheel does without (see wheel.c), so arming
+ * never fails.
  *
  * Who pays
  * --------
  *
- * A task that arms a timer is charged for the page that it brings. A softirq or a worker that
- * arms a context's timer anew has him charged who has opened the context. Nobody is charged
- * for what softirqs need as timers move down the levels. But tasks bring a page as soon as
- * there are fewer than TWHEEL_CHUNKS_LOW_TASK, so that softirqs, which need chunks for what
- * cascades and leave them free again, find some.
+ * A task that arms a timer is charged for the page that it adds. When a softirq or a worker
+ * re-arms a timer of a context, the task that opened the context is charged. Nobody is charged
+ * for what softirqs need as timers move down the levels. But tasks already add a page when
+ * fewer than TWHEEL_CHUNKS_LOW_TASK chunks are free, so that softirqs, which need chunks for what
+ * cascades and free them again afterwards, find some.
  *
- * Who cannot pay gets no chunk at all, or he would use those of others: what he arms goes into
- * chunks that have room, or is spilled, and remains so until it comes up. He is not asked to
- * pay for RETRY_TIME then, and after that he has to pay for a page before he gets any chunk,
- * however many there are. While such a one comes, %TWHEEL_FREE_ASK has all come here before
- * they arm, and look who they are. He is forgotten when he has paid, or when none has come for
- * FORGET_TIME; and when another one gets his place, as the CPU remembers only a few. Who is not
- * remembered may be such a one then: for FORGET_TIME, he has to show that he could pay, by a
- * page that goes back at once.
+ * A payer, that is a cgroup, that cannot be charged gets no chunks at all, or it would use up
+ * those of others: what it arms goes into chunks with room or is spilled, and stays so until it
+ * expires. It is not charged again for RETRY_TIME, and after that it must pay for a page before
+ * it gets any chunk, however many are free. While such payers keep coming, %TWHEEL_FREE_ASK
+ * makes everybody come here before arming a timer, to be identified. A payer is forgotten once it
+ * has paid, or once none has come for FORGET_TIME; or when another one takes its place, as a CPU
+ * remembers only a few. From then on an unknown payer may be one of those that failed: for
+ * FORGET_TIME, each has to prove that it could pay, with a page that is freed at once.
  *
- * What goes back
- * --------------
+ * What is given back
+ * ------------------
  *
- * Pages of which no chunk is in use. Those for which nobody is charged are kept, as long as
- * they have no more than RESERVE chunks. trim_wheels() comes every TRIM_INTERVAL while there is
- * much, or something changes, and what it finds free twice in a row goes back; so a program
- * that needs as much again within this time does not get it from the page allocator each
- * time. When the kernel is short of memory, the shrinker asks for all.
+ * Pages without chunks in use are given back. Those that nobody is charged for are kept, as long
+ * as they have no more than RESERVE chunks. trim_wheels() runs every TRIM_INTERVAL while there
+ * are many chunks or anything changes, and what it finds free twice in a row is given back; so a
+ * program that needs as much again within this time does not go to the page allocator each
+ * time. When the kernel is short of memory, the shrinker asks for everything.
  *
- * A wheel is its CPU's alone. So both only ask: a work on that CPU takes pages out of the
- * wheel, in small portions, and they are freed after a grace period of RCU (see wheel.c).
+ * A wheel belongs to its CPU alone. So both only make requests: a work item on that CPU takes
+ * pages out of the wheel, in small batches, and they are freed after an RCU grace period (see
+ * wheel.c).
  */
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
@@ -58,27 +59,27 @@
 
 #define TRIM_INTERVAL	(4 * HZ)
 
-/* So long nothing is asked of who could not pay. */
+/* How long a payer is not charged again after a failure. */
 #define RETRY_TIME	(HZ / 10)
 
-/* Since who could not pay has come last. */
+/* How long failed payers are remembered after the last time that one of them came. */
 #define FORGET_TIME	(10 * HZ)
 
-/* How many a CPU remembers: in so many rows, as a power of two, of so many each. */
+/* How many a CPU remembers: the number of rows, as a power of two, and the entries of each. */
 #define FAILED_ROW_BITS	3
 #define FAILED_PER_ROW	4
 
-/* More than the number of free chunks at which a task brings a page. */
+/* Greater than the number of free chunks below which a task adds a page. */
 #define RESERVE		(2 * TWHEEL_CHUNKS_LOW)
 
 /**
  * struct page_request - asks a CPU for pages
  * @work:	runs on the CPU
  * @cpu:	the CPU
- * @keep:	how many free chunks it may keep. Written by who asks, read by @work
- * @reserve:	how many more, if nobody is charged for them. Likewise
- * @last_free:	how many chunks were free when trim_wheels() came last; its own
- * @last_chunks:	how many there were. Likewise
+ * @keep:	how many free chunks it may keep. Written by the requester, read by @work
+ * @reserve:	how many more, if nobody is charged for them. As @keep
+ * @last_free:	how many chunks were free when trim_wheels() last ran; used by it only
+ * @last_chunks: how many there were. As @last_free
  */
 struct page_request {
 	struct work_struct	work;
@@ -92,9 +93,9 @@ struct page_request {
 static DEFINE_PER_CPU(struct page_request, requests);
 
 /**
- * struct failed_payer - who could not pay for a page of chunks
- * @group:	his cgroup; NULL: nobody
- * @retry:	when to ask him again, in jiffies
+ * struct failed_payer - a payer that could not be charged for a page of chunks
+ * @group:	its cgroup; NULL: the entry is unused
+ * @retry:	when to charge it again, in jiffies
  */
 struct failed_payer {
 	const void	*group;
@@ -102,11 +103,11 @@ struct failed_payer {
 };
 
 /**
- * struct failed_payers - those of a CPU; its base's owner's
- * @forget:	when none of them will have come for long, in jiffies
- * @evicted_until:	until when who is not known has to show that he could pay, in jiffies, as one has
- *		lost his place to another; 0: he need not
- * @entry:		themselves, each in the row that a hash of the group tells
+ * struct failed_payers - those of a CPU; for the owner of its base only
+ * @forget:	when to forget them, if none comes before that, in jiffies
+ * @evicted_until: until when, in jiffies, unknown payers have to prove that they could pay,
+ *		because one has lost its entry to another; 0: they need not
+ * @entry:	the payers, each in the row that the hash of its group selects
  */
 struct failed_payers {
 	unsigned long		forget;
@@ -122,7 +123,7 @@ static void trim_wheels(struct work_struct *unused);
 static DECLARE_DELAYED_WORK(trim_work, trim_wheels);
 
 /**
- * twheel_pages_trim_later - chunks may be free soon: look after a while
+ * twheel_pages_trim_later - chunks may soon be free: check after a while
  *
  * Context: any.
  */
@@ -133,8 +134,8 @@ void twheel_pages_trim_later(void)
 }
 
 /*
- * Who is charged, to be compared with: his cgroup. It may be gone by the next time. NULL: nobody,
- * as this is the kernel's own work.
+ * The cgroup to be charged (without CONFIG_MEMCG, the task), for comparison only: it may be gone
+ * by the next time. NULL if nobody is charged, because this is work of the kernel's own.
  */
 static const void *current_payer(void)
 {
@@ -155,7 +156,7 @@ static const void *current_payer(void)
 	return group;
 }
 
-/* The poor who may be in the same row as a group. By the base's owner. */
+/* The row of failed payers that may include a group. By the base's owner. */
 static struct failed_payer *failed_row(const struct twheel_base *base, const void *group)
 {
 	struct failed_payer *all = per_cpu(failed_payers, base->cpu).entry;
@@ -163,7 +164,7 @@ static struct failed_payer *failed_row(const struct twheel_base *base, const voi
 	return &all[FAILED_PER_ROW * hash_ptr(group, FAILED_ROW_BITS)];
 }
 
-/* What is remembered of a group, or NULL. By the base's owner. */
+/* The entry of a group, or NULL. By the base's owner. */
 static struct failed_payer *find_failed(const struct twheel_base *base, const void *group)
 {
 	struct failed_payer *row = failed_row(base, group);
@@ -175,7 +176,7 @@ static struct failed_payer *find_failed(const struct twheel_base *base, const vo
 	return NULL;
 }
 
-/* The place for a group that is not remembered: one that is free, or the one asked longest ago. */
+/* An entry for a group that has none: an unused one, or that of the oldest failure. */
 static struct failed_payer *pick_entry(const struct twheel_base *base, const void *group)
 {
 	struct failed_payer *row = failed_row(base, group), *entry = row;
@@ -187,14 +188,14 @@ static struct failed_payer *pick_entry(const struct twheel_base *base, const voi
 	return entry;
 }
 
-/* Who could not pay has come: until when he is remembered. By the base's owner. */
+/* A failed payer has come: remember them all for longer. By the base's owner. */
 static void keep_failed(struct twheel_base *base)
 {
 	per_cpu(failed_payers, base->cpu).forget = jiffies + FORGET_TIME;
 	base->wheel.stats.free |= TWHEEL_FREE_ASK;
 }
 
-/* Forgets the poor when none has come for long. By the base's owner. */
+/* Forgets the failed payers when none has come for long. By the base's owner. */
 static void forget_failed(struct twheel_base *base)
 {
 	struct failed_payers *failed = per_cpu_ptr(&failed_payers, base->cpu);
@@ -206,14 +207,14 @@ static void forget_failed(struct twheel_base *base)
 	base->wheel.stats.free &= ~TWHEEL_FREE_ASK;
 }
 
-/* Are there too few chunks? @group is NULL if nobody pays. By the base's owner. */
+/* Are there too few free chunks? @group is NULL if nobody pays. By the base's owner. */
 static bool chunks_low(const struct twheel_base *base, const void *group)
 {
 	return twheel_nr_free(&base->wheel.stats) <
 	       (group ? TWHEEL_CHUNKS_LOW_TASK : TWHEEL_CHUNKS_LOW);
 }
 
-/* Has somebody lost his place not long ago? By the base's owner. */
+/* Has a payer recently lost its entry to another? By the base's owner. */
 static bool evicted_recently(const struct twheel_base *base)
 {
 	struct failed_payers *failed = per_cpu_ptr(&failed_payers, base->cpu);
@@ -224,8 +225,9 @@ static bool evicted_recently(const struct twheel_base *base)
 }
 
 /*
- * Is who is here to bring a page, as there are too few chunks, as he could not the last time, or as
- * that is not known any more? And may he take a chunk, otherwise? By the base's owner.
+ * Should the current payer add a page: because chunks are low, or because its last charge failed,
+ * or may have failed but is no longer remembered? Also decides whether it may otherwise take a
+ * chunk. By the base's owner.
  */
 static bool wants_page(struct twheel_base *base, const void *group)
 {
@@ -244,7 +246,7 @@ static bool wants_page(struct twheel_base *base, const void *group)
 	return !withhold;
 }
 
-/* Who is here could not pay. By the base's owner. */
+/* The current payer could not be charged. By the base's owner. */
 static void add_failed(struct twheel_base *base, const void *group)
 {
 	struct failed_payer *failed = find_failed(base, group) ?: pick_entry(base, group);
@@ -258,8 +260,8 @@ static void add_failed(struct twheel_base *base, const void *group)
 }
 
 /*
- * Who is here can pay. Does he have to, as he could not the last time, or as there are too few
- * chunks? By the base's owner.
+ * The current payer can be charged. Must it pay, because its last charge failed, or because chunks
+ * are low? Forgets the failure. By the base's owner.
  */
 static bool must_pay(struct twheel_base *base, const void *group)
 {
@@ -280,8 +282,8 @@ static void free_chunk_page(void *page)
 /**
  * twheel_pages_refill - give this CPU's wheel a page of chunks, if it wants one
  *
- * An isolated CPU's gets none: so each timer that it arms comes by here, and those that
- * others arm do not pay for the question.
+ * The wheel of an isolated CPU gets none: so each timer that such a CPU arms takes this path, and
+ * timers armed elsewhere do not pay for the check.
  *
  * Context: process or softirq; does not sleep.
  * Return: false if the CPU is isolated.
@@ -304,7 +306,7 @@ bool twheel_pages_refill(void)
 	if (!wanted || twheel_inject_no_page())
 		return true;
 	page = alloc_page(group ? gfp | __GFP_ACCOUNT : gfp);
-	/* Pages are not what it looks for by itself. */
+	/* kmemleak does not track pages by itself. */
 	if (page)
 		kmemleak_alloc(page_address(page), PAGE_SIZE, 1, GFP_NOWAIT | __GFP_NOWARN);
 	base = twheel_base_enter(&flags);
@@ -322,10 +324,10 @@ bool twheel_pages_refill(void)
 }
 
 /**
- * twheel_payer_begin - have another charged for the chunks of what is armed next
- * @payer:	who is to be charged; NULL for who would be anyway
+ * twheel_payer_begin - charge somebody else for the chunks of what is armed next
+ * @payer:	the cgroup to charge; NULL for the one that would be charged anyway
  *
- * Context: any. Does not nest: what runs in between does not call this.
+ * Context: any. Does not nest: what runs in between must not call this.
  * Return: for twheel_payer_end().
  */
 struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer)
@@ -334,11 +336,11 @@ struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer)
 }
 
 /**
- * twheel_payer_end - it is as before
- * @old:	as twheel_payer_begin() has returned it
+ * twheel_payer_end - charge the previous payer again
+ * @old:	what twheel_payer_begin() returned
  *
- * If the payer has got no chunk, that does not concern what cascades after this in the same
- * softirq, which would not ask.
+ * If the other payer was denied chunks, this must not affect what cascades later in the same
+ * softirq, which would not check.
  *
  * Context: as for twheel_payer_begin().
  */
@@ -350,24 +352,24 @@ void twheel_payer_end(struct mem_cgroup *old)
 
 static unsigned long nr_free_chunks(unsigned int cpu)
 {
-	/* Its owner goes on counting: a number of this moment, or of the next. */
+	/* Its owner keeps counting: this value is current, or about to be. */
 	return data_race(twheel_nr_free(&twheel_base_of(cpu)->wheel.stats));
 }
 
 static unsigned long nr_chunks(unsigned int cpu)
 {
-	/* Likewise. */
+	/* As above. */
 	return data_race(twheel_base_of(cpu)->wheel.stats.chunks);
 }
 
-/* Have others emptied chunks of a CPU's that are free when it looks at them? */
+/* Have other CPUs emptied chunks of a CPU that are free once it reclaims them? */
 static bool has_emptied(unsigned int cpu)
 {
 	/* Pairs with the WRITE_ONCE()s of @emptied. */
 	return READ_ONCE(twheel_base_of(cpu)->wheel.emptied);
 }
 
-/* How many pages a CPU may give back, about. */
+/* Roughly how many pages a CPU can give back. */
 static unsigned long nr_spare_pages(unsigned int cpu)
 {
 	return nr_free_chunks(cpu) / TWHEEL_PAGE_CHUNKS + has_emptied(cpu);
@@ -388,14 +390,14 @@ static void free_page_list_rcu(struct rcu_head *rcu)
 	free_page_list(container_of(rcu, struct twheel_page, rcu));
 }
 
-/* Frees pages that were given back together. */
+/* Frees pages that were released together, after a grace period. */
 static void defer_free_pages(struct twheel_page *pages)
 {
 	if (pages)
 		call_rcu(&pages->rcu, free_page_list_rcu);
 }
 
-/* On the CPU that is asked, unless that has gone: then its wheel has no pages. */
+/* Runs on the requested CPU, unless that has gone offline: then its wheel has no pages. */
 static void handle_request(struct work_struct *work)
 {
 	struct page_request *request = container_of(work, struct page_request, work);
@@ -419,17 +421,17 @@ static void handle_request(struct work_struct *work)
 	}
 }
 
-/* Asks for what is free beyond so many chunks. Returns whether that was not asked yet. */
+/* Requests what is free beyond so many chunks. Returns false if already requested. */
 static bool request_pages(struct page_request *request, unsigned long keep, unsigned long reserve)
 {
 	/* Pair with the READ_ONCE()s in handle_request(). */
 	WRITE_ONCE(request->keep, keep);
 	WRITE_ONCE(request->reserve, reserve);
-	/* If the CPU goes meanwhile, the work finds itself elsewhere. */
+	/* If the CPU goes offline first, the work finds itself on another one. */
 	return queue_work_on(request->cpu, pages_queue, &request->work);
 }
 
-/* Looks at a CPU. Returns whether to look again. */
+/* Checks a CPU. Returns true if it should be checked again. */
 static bool trim_cpu(struct page_request *request)
 {
 	unsigned long free = nr_free_chunks(request->cpu), chunks = nr_chunks(request->cpu);
@@ -465,7 +467,7 @@ static unsigned long shrinker_count(struct shrinker *unused, struct shrink_contr
 	return pages ?: SHRINK_EMPTY;
 }
 
-/* May be called with the locks of whoever needs memory, so it waits for nothing. */
+/* May be called with the locks of whoever needs memory held, so it does not wait. */
 static unsigned long shrinker_scan(struct shrinker *unused, struct shrink_control *control)
 {
 	unsigned long spare, pages = 0;
@@ -480,10 +482,10 @@ static unsigned long shrinker_scan(struct shrinker *unused, struct shrink_contro
 }
 
 /**
- * twheel_pages_drain - give back all pages of a wheel that has no timers
- * @wheel:	the wheel, of a CPU that has gone, or of a module that goes
+ * twheel_pages_drain - give back all pages of a wheel without timers
+ * @wheel:	the wheel, of a CPU that has gone offline, or at module unload
  *
- * Context: process; nobody else uses the wheel but to take timers that it has not.
+ * Context: process; nobody else uses the wheel, except to take timers that it does not have.
  */
 void twheel_pages_drain(struct twheel *wheel)
 {
@@ -500,7 +502,7 @@ void twheel_pages_drain(struct twheel *wheel)
 }
 
 /**
- * twheel_pages_init - from now on, pages go back when they are not needed
+ * twheel_pages_init - start giving back pages that are not needed
  *
  * Return: 0, or -ENOMEM.
  */
@@ -529,7 +531,7 @@ int twheel_pages_init(void)
 }
 
 /**
- * twheel_pages_stop - no more of that; no timer is armed any more
+ * twheel_pages_stop - stop giving back pages; no timer may be armed any more
  */
 void twheel_pages_stop(void)
 {
@@ -539,7 +541,7 @@ void twheel_pages_stop(void)
 }
 
 /**
- * twheel_pages_exit - wait until all that was given back is freed
+ * twheel_pages_exit - wait until everything that was given back is freed
  */
 void twheel_pages_exit(void)
 {

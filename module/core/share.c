@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: shares of the softirqs; see share.h
+ * twheel: shares of softirq time; see share.h
  */
 #include <linux/percpu.h>
 
 #include "share.h"
 #include "twheel.h"
 
-/* Timers that an owner has softirqs arm anew in a tick. */
+/* Timers of one owner that softirqs may re-arm per tick. */
 #define OWNER_SHARE	64
 
-/* Timers that a CPU's softirqs arm anew in a tick, for all owners. */
+/* Timers that the softirqs of one CPU may re-arm per tick, for all owners. */
 #define CPU_SHARE	256
 
 /*
- * What was taken on a CPU. Used with softirqs off. Where that does not keep others off, as with
- * PREEMPT_RT, a few more may be taken.
+ * What has been taken on a CPU. Used with softirqs disabled. Where that does not exclude others, as
+ * on PREEMPT_RT, a few more may be taken.
  */
 static DEFINE_PER_CPU(struct twheel_share, cpu_share);
 
@@ -25,12 +25,12 @@ static u64 tick_of(u64 now)
 }
 
 /**
- * twheel_share_left - may a softirq arm a timer anew?
- * @share:	what was taken of the owner's share
+ * twheel_share_left - may a softirq re-arm a timer?
+ * @share:	what has been taken of the owner's share
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
- * Context: softirq, with what guards @share held.
- * Return: whether something is left of it, and of this CPU's.
+ * Context: softirq, with the lock that guards @share held.
+ * Return: true if there is some left, both of the owner's share and of this CPU's.
  */
 bool twheel_share_left(const struct twheel_share *share, u64 now)
 {
@@ -41,11 +41,11 @@ bool twheel_share_left(const struct twheel_share *share, u64 now)
 }
 
 /**
- * twheel_share_take - a softirq arms a timer anew
- * @share:	the owner's share, of which something is left
+ * twheel_share_take - account for a timer that a softirq re-arms
+ * @share:	the owner's share, which is not used up
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
- * Context: softirq, with what guards @share held.
+ * Context: softirq, with the lock that guards @share held.
  */
 void twheel_share_take(struct twheel_share *share, u64 now)
 {

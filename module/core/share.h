@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: shares of the softirqs
+ * twheel: shares of softirq time
  *
- * Each expiry is paid for by the call that has armed the timer. What no call pays for is to arm it
- * anew, as a softirq does with what goes on by itself: with a timer whose activity the kernel
- * finds in a touch array or in a socket, with one of a rule's, and with a periodic one whose
- * events go to a ring. So who has such timers, a context or a network namespace, has a share: so
- * many are armed anew in a tick, and so many on each CPU for all together. What is beyond that is
- * left to a worker, which competes for the processor with everybody else, and so keeps nobody from
- * it. Only the timers of who has no share left are late then.
+ * Each expiry is paid for by the call that armed the timer. Nobody pays when a softirq re-arms a
+ * timer by itself: one for which the kernel finds activity in a touch array or in a socket, one
+ * that belongs to a rule, or a periodic one whose events go to a ring. So each owner of such
+ * timers, a context or a network namespace, has a share: a number of timers that are re-armed per
+ * tick; and each CPU has a number for all owners together. Anything beyond that is left to a
+ * worker, which competes for the CPU with everybody else, and so cannot monopolise it. Only the
+ * timers of owners that have used up their share are late then.
  */
 #ifndef _TWHEEL_CORE_SHARE_H
 #define _TWHEEL_CORE_SHARE_H
@@ -16,11 +16,11 @@
 #include <linux/types.h>
 
 /**
- * struct twheel_share - what was taken of a share
- * @tick:	the tick in which something was
- * @taken:	how many timers softirqs have armed anew in it
+ * struct twheel_share - what has been taken of a share
+ * @tick:	the tick in which something was taken last
+ * @taken:	how many timers softirqs have re-armed in that tick
  *
- * Guarded by its owner. Begins with zeros.
+ * Guarded by its owner. Initially all zeros.
  */
 struct twheel_share {
 	u64	tick;

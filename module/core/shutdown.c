@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: timers that are never to be armed again
+ * twheel: timers that must never be armed again
  *
- * Such a timer's place is %TWHEEL_SHUT. What arms a timer looks at its place anyway, to see
- * whether it is armed already, and finds out by the same comparison.
+ * The location of such a timer is %TWHEEL_SHUT. Code that arms a timer reads its location anyway,
+ * to check whether it is already armed, and notices with the same comparison.
  */
 #include <linux/export.h>
 
 #include "twheel.h"
 
-/* The timer is not pending, and expiry is done with its place. Other calls are kept off. */
+/* The timer is not pending, and expiry is done with its location. Other calls are excluded. */
 static void mark_shut(struct twheel_timer *timer)
 {
 	/* Pairs with the READ_ONCE()s in timer.c. */
@@ -20,10 +20,10 @@ static void mark_shut(struct twheel_timer *timer)
  * twheel_shutdown - disarm a timer for good
  * @timer:	the timer
  *
- * From here on nothing arms the timer, until twheel_timer_init() is called for it anew:
- * twheel_add(), twheel_add_on() and twheel_rearm() return an error, and all other calls find a
- * timer that is not armed. A callback that is running goes on: before the timer is freed, call
- * twheel_shutdown_sync() without the lock that this is called with.
+ * From here on nothing arms the timer, until twheel_timer_init() is called for it again:
+ * twheel_add(), twheel_add_on() and twheel_rearm() return an error, and all other calls see a
+ * timer that is not armed. A running callback continues: before the timer is freed, call
+ * twheel_shutdown_sync(), without the lock that this is called under.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
@@ -42,17 +42,16 @@ EXPORT_SYMBOL_GPL(twheel_shutdown);
  * twheel_shutdown_sync - disarm a timer for good and wait for its callback
  * @timer:	the timer
  *
- * When this returns the timer is not armed, its callback not running, and nothing arms it
- * again: see twheel_shutdown(). The timer may be freed, unless others may still call
- * something for it. Its callback must not take a lock that the caller holds, as for
- * twheel_cancel_sync().
+ * When this returns, the timer is not armed, its callback is not running, and nothing arms the
+ * timer again: see twheel_shutdown(). The timer may be freed, unless others may still use it.
+ * Its callback must not take a lock that the caller holds, as for twheel_cancel_sync().
  *
  * To end a timer that others arm under the lock of its object, call twheel_shutdown() under that
- * lock, and then this without it.
+ * lock, and then this function without it.
  *
- * Context: process or softirq. Not to be called by the timer's own callback. Serialised with
- * other calls for @timer, unless it is shut down already; but not with those of the timer's own
- * callback, unless that initialises it anew. With PREEMPT_RT, preemptible.
+ * Context: process or softirq. Must not be called by the timer's own callback. Serialised with
+ * other calls for @timer, unless it is already shut down; but not with those of the timer's own
+ * callback, unless that initialises it again. With PREEMPT_RT, preemptible.
  * Return: as twheel_cancel_sync().
  */
 int twheel_shutdown_sync(struct twheel_timer *timer)

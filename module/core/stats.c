@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: what has happened on a CPU's wheel, and how it is occupied, level by level
+ * twheel: a CPU wheel's counters, and how the wheel is occupied, level by level
  *
- * The chains are the owner's alone, so the look is taken by a task on the owner's CPU, with
- * softirqs off: then nothing changes them meanwhile but other CPUs, which only empty
- * cells. Slots are looked at one at a time, and none for longer than a walk along
- * MAX_SLOT_CHUNKS chunks takes.
+ * Only the owner may access the chains, so they are read by a task on the owner's CPU, with
+ * softirqs disabled: meanwhile nothing changes them, except that other CPUs empty cells.
+ * Slots are read one at a time, and none for longer than a walk along MAX_SLOT_CHUNKS
+ * chunks takes.
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
@@ -17,9 +17,9 @@
 #include "wheel.h"
 
 /**
- * twheel_stats_snapshot - read a base's numbers
+ * twheel_stats_snapshot - read a base's counters
  * @cpu:	a possible CPU
- * @snapshot:	where to write them. Their sums are exact if nothing happens meanwhile
+ * @snapshot:	where to store them. Their sums are exact if nothing happens meanwhile
  *
  * Context: any.
  */
@@ -28,9 +28,9 @@ void twheel_stats_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 	struct twheel_base *base = twheel_base_of(cpu);
 	unsigned int i;
 
-	/* The owner goes on counting: numbers of this moment, or of the next. */
+	/* The owner keeps counting: these values are current, or about to be. */
 	data_race(snapshot->counts = base->counts);
-	/* Likewise. */
+	/* As above. */
 	data_race(snapshot->wheel = base->wheel.stats);
 	snapshot->wheel.free = twheel_nr_free(&snapshot->wheel);
 	snapshot->expiries = 0;
@@ -40,7 +40,7 @@ void twheel_stats_snapshot(unsigned int cpu, struct twheel_snapshot *snapshot)
 			    READ_ONCE(base->wheel.remote_dequeued) - snapshot->expiries;
 }
 
-/* Some 24 thousand timers. */
+/* About 24 thousand timers. */
 #define MAX_SLOT_CHUNKS	4096
 
 static void count_chunk(const struct twheel_chunk *chunk, struct twheel_level *level)
@@ -68,12 +68,12 @@ static void count_slot(const struct twheel *wheel, unsigned int l, unsigned int 
 		count_chunk((const struct twheel_chunk *)link, level);
 		link = ((const struct twheel_chunk *)link)->link;
 	}
-	/* Pairs with the WRITE_ONCE()s of the spill lists. Those are not walked. */
+	/* Pairs with the WRITE_ONCE()s of the spill lists, which are not walked. */
 	if (!(link & TWHEEL_LAST) || READ_ONCE(wheel->spill[l * TWHEEL_SLOTS + s]))
 		level->more = true;
 }
 
-/* On the CPU whose wheel it is. Of the last removals, no cell shall name what is gone. */
+/* Runs on the wheel's CPU. Flushes, so that no cell still names a node that was removed. */
 static long read_levels(void *arg)
 {
 	struct twheel_base *base = twheel_base_of(raw_smp_processor_id());
@@ -95,14 +95,14 @@ static long read_levels(void *arg)
 }
 
 /**
- * twheel_stats_levels - look at the levels of a CPU's wheel
+ * twheel_stats_levels - read how the levels of a CPU's wheel are occupied
  * @cpu:	a possible CPU
  * @levels:	where to add up what is there: %TWHEEL_LEVELS of them
  *
- * Slots come up, and timers move, while this goes on: it is a picture of the order of
- * things, not a sum.
+ * Slots expire, and timers move, meanwhile: the result shows the order of magnitude,
+ * and is not an exact sum.
  *
- * Context: process; sleeps until the CPU has had time for it.
+ * Context: process; sleeps until the task has run on the CPU.
  * Return: 0, or -ENODEV if the CPU is offline. It has no timers then.
  */
 int twheel_stats_levels(unsigned int cpu, struct twheel_level *levels)

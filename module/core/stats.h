@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what has happened on a CPU's wheel, and how it is occupied
+ * twheel: a CPU wheel's counters, and how the wheel is occupied
  */
 #ifndef _TWHEEL_CORE_STATS_H
 #define _TWHEEL_CORE_STATS_H
@@ -9,7 +9,7 @@
 
 #include "wheel.h"
 
-/* Lateness is counted by powers of two of nanoseconds, as far as a u64 goes. */
+/* Lateness is counted by powers of two of nanoseconds, over the range of a u64. */
 #define TWHEEL_LATE_BUCKETS	64
 
 /**
@@ -17,8 +17,8 @@
  * @adds:	timers armed that were not pending
  * @cancels:	pending timers cancelled
  * @remote_cancels: those of them that were on another CPU's wheel
- * @rearms:	pending timers armed anew
- * @ticks:	calls of the hrtimer
+ * @rearms:	pending timers re-armed
+ * @ticks:	calls of the hrtimer's function
  * @empty_ticks:	those in which no timer expired
  * @late:	expiries by nanoseconds after the deadline: bucket b counts those of
  *		less than 2^(b+1) ns
@@ -34,7 +34,7 @@ struct twheel_counts {
 };
 
 /**
- * struct twheel_snapshot - a copy of a base's numbers
+ * struct twheel_snapshot - a copy of a base's counters
  * @counts:	see struct twheel_counts
  * @wheel:	see struct twheel_stats
  * @expiries:	callbacks called
@@ -48,8 +48,8 @@ struct twheel_snapshot {
 };
 
 /**
- * struct twheel_level - what is filed on a level of a wheel
- * @slots:	slots with something in them
+ * struct twheel_level - what is on one level of a wheel
+ * @slots:	slots that are not empty
  * @chunks:	chunks in these
  * @timers:	timers in these
  * @more:	there are more chunks and timers than were counted

@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the engine: arming, re-arming and cancelling the timers of all CPUs' wheels
- *
- * cpu_base.h is one CPU's wheel and what keeps others off it, expiry.c the hrtimer and the
- * callbacks, hotplug.c moves a dead CPU's timers, core.c sets it all up.
+ * twheel: timers: arming, re-arming and cancelling them, on the wheels of all CPUs
  *
  * Where a timer lives
  * -------------------
  *
- * twheel_timer::node.owner names the CPU whose wheel the timer is on, or was last.
+ * twheel_timer::node.owner names the CPU whose wheel the timer is on, or was on last.
  * A timer is armed on the wheel of the CPU that arms it. On its own CPU everything
  * is done with plain loads and stores, between twheel_base_enter() and _leave(), which
- * keep the CPU's softirqs away; callbacks and cascading run in a softirq. A timer that
- * is pushed on by the CPU that armed it does not even need that: see try_defer(). It costs
- * what writing its cache line costs.
+ * keep the CPU's softirqs out; callbacks and cascading run in a softirq. Deferring a
+ * timer on the CPU that armed it does not even need that: see try_defer(). It costs
+ * no more than writing the timer's cache line.
  *
- * Another CPU takes the timer off the owner's wheel first (see wheel.c: the one
- * atomic instruction decides between it and the owner's expiry), and then does what
- * it wants with it on its own. There are four cases in which a timer gets onto a wheel
- * from another CPU:
+ * Another CPU takes the timer off the owner's wheel first (see wheel.c: one atomic
+ * instruction decides between it and the owner's expiry), and then does what it wants
+ * with the timer on its own wheel. There are four cases in which a timer gets onto a
+ * wheel from another CPU:
  *
- *  - the timer's callback is running: it stays where it runs, so that two CPUs never
- *    run the callbacks of one timer at a time. It is sent to the wheel's inbox, which
- *    the hrtimer's function empties when it has called its callbacks;
- *  - a CPU is dead: its timers are moved by the CPU that buries it, to its own wheel;
- *  - twheel_add_on() is told to: the timer is sent to the inbox of the CPU, which is called;
- *  - a CPU is isolated, by nohz_full=: what it arms is sent to the inbox of another
- *    one, which is called. It has a wheel as all have, and on that a timer may be filed
- *    if the CPU is changed in the middle of a call. That does no harm; but for such a
- *    moment, it is empty, and so the way there is the one that a wheel without chunks
- *    takes: see twheel_base_refill().
+ *  - the timer's callback is running: the timer stays where that runs, so that two CPUs
+ *    never run callbacks of one timer at the same time. It goes on the wheel's remote list,
+ *    which the hrtimer's function finds when it is done with its callbacks, and empties
+ *    in its next run;
+ *  - a CPU is dead: the CPU that cleans up after it moves its timers to its own wheel;
+ *  - twheel_add_on() names a CPU: the timer goes on that CPU's remote list, and the CPU is
+ *    called;
+ *  - a CPU is isolated, by nohz_full=: what it arms goes on the remote list of another
+ *    CPU, which is called. An isolated CPU has a wheel like any other, and a timer may be
+ *    enqueued on it if a task migrates in the middle of a call. That does no harm; but
+ *    except for such moments the wheel is empty, so the path to the other CPU is the
+ *    one that a wheel without chunks takes: see twheel_base_refill().
  *
- * All this rests on one rule for the callers: calls for one timer are serialised, as
- * by the lock of the object that it belongs to. It is free for who has such a lock,
- * and who has none cannot know what two calls at once come to. Expiry needs no
+ * All this relies on one rule for callers: calls for one timer are serialised, for example
+ * by the lock of the object that it belongs to. Callers that already hold such a lock pay
+ * nothing; without one, the outcome of two concurrent calls is undefined. Expiry needs no
  * serialising, and neither does twheel_cancel_sync() against the timer's callback.
  */
 #include <linux/cpumask.h>
@@ -50,16 +49,16 @@
 #include "wheel.h"
 
 /**
- * twheel_base_enqueue_first - file a timer that will be the first to come up
+ * twheel_base_enqueue_first - enqueue a timer that is to expire before all others
  * @base:	this CPU's base
- * @timer:	the timer, which has just been filed
+ * @timer:	the timer, which has just been enqueued
  * @expires:	its deadline, in nanoseconds
  *
- * The wheel may have slept for long: it is told the time, so that the timer is filed
- * as finely as it can be. Out of line, to keep the way short for all other timers.
+ * The wheel may have been idle for long: its time is brought up to date, so that the timer
+ * goes on the finest level possible. Out of line, to keep the path short for all other timers.
  *
  * Context: between twheel_base_enter() and twheel_base_leave().
- * Return: the time, in nanoseconds, at which the wheel comes to the timer.
+ * Return: the time, in nanoseconds, at which the wheel reaches the timer.
  */
 noinline u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_timer *timer,
 				       u64 expires)
@@ -79,7 +78,7 @@ static __always_inline bool tracing_arm(bool rearm)
 	return rearm ? trace_twheel_timer_rearm_enabled() : trace_twheel_timer_add_enabled();
 }
 
-/* Out of line, to keep the way short for who does not trace. */
+/* Out of line, to keep the path short while nothing is traced. */
 static noinline void trace_arm(const struct twheel_base *base, const struct twheel_timer *timer,
 			       u64 slot, bool rearm, bool remote)
 {
@@ -90,8 +89,8 @@ static noinline void trace_arm(const struct twheel_base *base, const struct twhe
 }
 
 /*
- * Has another CPU file a timer, if its callback is running there: then that is going
- * to look into the inbox.
+ * Queues a timer to another CPU, if its callback is running there: then that CPU is going
+ * to check its remote list.
  */
 static bool queue_if_running(struct twheel_base *other, struct twheel_timer *timer, bool rearm)
 {
@@ -103,14 +102,14 @@ static bool queue_if_running(struct twheel_base *other, struct twheel_timer *tim
 	if (queued) {
 		twheel_queue_remote(&other->wheel, &timer->node);
 		WRITE_ONCE(other->remote_pending, true);
-		/* The lock keeps it where it is. */
+		/* The lock keeps it on the list. */
 		trace_arm(other, timer, 0, rearm, true);
 	}
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
 	return queued;
 }
 
-/* As arm_timer(), for a timer that was on another CPU's wheel last. */
+/* As arm_timer(), for a timer that was last on another CPU's wheel. */
 static noinline void arm_from_other(struct twheel_base *base, struct twheel_timer *timer,
 				    u64 expires, bool rearm)
 {
@@ -125,13 +124,14 @@ static noinline void arm_from_other(struct twheel_base *base, struct twheel_time
 }
 
 /**
- * twheel_base_target - which CPU is to have an isolated CPU's timer?
+ * twheel_base_target - choose the CPU for a timer that an isolated CPU arms
  * @timer:	the timer
  *
- * The one that it was on last; else one that the kernel has chosen for its own timers.
+ * This is the CPU that it was last on; or else one that the kernel chooses for its own timers.
  *
- * Context: the CPU is not changed, and none goes, until the timer has been given away.
- * Return: the CPU's base; or NULL if there is none but this.
+ * Context: the caller must not migrate, and no CPU may go offline, until the timer has been
+ * queued.
+ * Return: the CPU's base; or NULL if it is this CPU.
  */
 struct twheel_base *twheel_base_target(const struct twheel_timer *timer)
 {
@@ -140,14 +140,14 @@ struct twheel_base *twheel_base_target(const struct twheel_timer *timer)
 
 	if (!cpu_online(cpu) || twheel_base_of(cpu)->isolated)
 		cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
-	/* The kernel does not know of this one. */
+	/* The kernel does not know about CPUs that are isolated by a test. */
 	if (twheel_inject_isolated(cpu))
 		cpu = cpumask_first(cpu_online_mask);
 	return cpu == smp_processor_id() ? NULL : twheel_base_of(cpu);
 }
 
 /**
- * twheel_base_queue_remote - have another CPU file a timer
+ * twheel_base_queue_remote - ask another CPU to enqueue a timer
  * @other:	the CPU's base, from twheel_base_target()
  * @timer:	the timer; it has no entry, and its deadline is set
  *
@@ -169,16 +169,16 @@ void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *ti
 	raw_spin_unlock_irqrestore(&other->wheel.lock, flags);
 }
 
-/* Sends a timer that is not pending to another CPU, if there is one for it. */
+/* Queues a timer that is not pending to another CPU, if there is one for it. */
 static bool queue_elsewhere(struct twheel_timer *timer, bool rearm)
 {
 	struct twheel_base *other = twheel_base_owner(timer);
 
-	/* Where its callback runs it stays, even if that CPU is isolated, or gone. */
+	/* It stays where its callback runs, even if that CPU is isolated, or offline. */
 	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return true;
 	twheel_inject(TWHEEL_POINT_TAKE_OVER);
-	/* No CPU goes while this one is not preempted. */
+	/* No CPU goes offline while this one does not schedule. */
 	preempt_disable();
 	other = twheel_base_target(timer);
 	if (other) {
@@ -190,7 +190,7 @@ static bool queue_elsewhere(struct twheel_timer *timer, bool rearm)
 	return other;
 }
 
-/* Arms a timer that is not pending, or, if this is a re-arm, not any more. */
+/* Arms a timer that is not pending or, when re-arming, no longer is. */
 static __always_inline void arm_timer(struct twheel_base *base, struct twheel_timer *timer,
 				      u64 expires, bool rearm)
 {
@@ -214,7 +214,7 @@ static __always_inline void count_armed(struct twheel_base *base, bool rearm)
 		base->counts.adds++;
 }
 
-/* As arm_timer(), on an isolated CPU, or what was one a moment ago. */
+/* As arm_timer(), for a caller that is on an isolated CPU, or was a moment ago. */
 static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool rearm)
 {
 	struct twheel_base *base;
@@ -223,7 +223,7 @@ static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool
 
 	timer->node.deadline = expires;
 	queued = queue_elsewhere(timer, rearm);
-	/* From here on a timer that was given away may be gone. */
+	/* From here on, a timer that was queued elsewhere may be gone. */
 	base = twheel_base_enter(&flags);
 	if (!queued)
 		arm_timer(base, timer, expires, rearm);
@@ -263,11 +263,11 @@ static void init_timer(struct twheel_timer *timer,
 }
 
 /**
- * twheel_timer_init_key - make a timer ready to be armed
+ * twheel_timer_init_key - initialise a timer
  * @timer:	the timer; not armed
- * @function:	what to call when it is due, in softirq context with no lock held.
+ * @function:	called in softirq context, with no lock held, when the timer is due.
  *		It may arm, cancel or free the timer
- * @name:	names the timer in lockdep's reports
+ * @name:	the timer's name in lockdep's reports
  * @key:	the timer's class, for lockdep
  *
  * Use twheel_timer_init().
@@ -287,8 +287,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_key);
  * twheel_timer_init_on_stack_key - twheel_timer_init_key() for a timer on the stack
  * @timer:	the timer
  * @function:	as for twheel_timer_init_key()
- * @name:	as there
- * @key:	as there
+ * @name:	as for twheel_timer_init_key()
+ * @key:	as for twheel_timer_init_key()
  *
  * Use twheel_timer_init_on_stack().
  *
@@ -304,7 +304,7 @@ void twheel_timer_init_on_stack_key(struct twheel_timer *timer,
 EXPORT_SYMBOL_GPL(twheel_timer_init_on_stack_key);
 
 /**
- * twheel_timer_destroy_on_stack - a timer on the stack is not used any more
+ * twheel_timer_destroy_on_stack - end the use of a timer on the stack
  * @timer:	the timer, from twheel_timer_init_on_stack(), after twheel_cancel_sync() or
  *		twheel_shutdown_sync()
  *
@@ -318,7 +318,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_destroy_on_stack);
 
 /*
  * Is a timer neither armed nor shut down? If its callback is still running,
- * twheel_base_running() finds that out from here on.
+ * twheel_base_running() sees that from here on.
  */
 static __always_inline bool may_add(const struct twheel_timer *timer)
 {
@@ -328,11 +328,11 @@ static __always_inline bool may_add(const struct twheel_timer *timer)
 
 static __always_inline bool is_shut(const struct twheel_timer *timer)
 {
-	/* Pairs with the WRITE_ONCE() in shut(). */
+	/* Pairs with the WRITE_ONCE() in mark_shut(). */
 	return READ_ONCE(timer->node.location) == TWHEEL_SHUT;
 }
 
-/* Why a timer may not be added. Out of line, to keep the way short for those that may. */
+/* Why a timer may not be added. Out of line, to keep the path short for those that may. */
 static noinline int add_error(const struct twheel_timer *timer)
 {
 	return is_shut(timer) ? -ESHUTDOWN : -EBUSY;
@@ -341,20 +341,20 @@ static noinline int add_error(const struct twheel_timer *timer)
 /**
  * twheel_add - arm a timer that is not armed
  * @timer:	the timer
- * @expires:	when, in nanoseconds of CLOCK_MONOTONIC. A time that has passed
- *		comes at the next tick, or, if expiry is behind, after what is overdue by
- *		then; one after %TWHEEL_EXPIRES_MAX is taken as that
+ * @expires:	when it is due, in nanoseconds of CLOCK_MONOTONIC. If that time has passed, the
+ *		timer expires at the next tick or, if expiry is behind, after whatever is overdue
+ *		by then; a time after %TWHEEL_EXPIRES_MAX is taken as that
  *
  * The callback is called at @expires or up to one tick later, plus the delay of
- * the softirq; on the CPU that called this, as long as it is online; on another one, if
- * the kernel was told to keep timers off it (nohz_full=). Timers of the same tick come in
- * any order, and so do all that are due if the softirq is held up by more than 16 ticks.
+ * the softirq; on the CPU that called this, as long as it is online; or on another one, if
+ * the kernel was told to keep timers off this CPU (nohz_full=). Timers of the same tick expire in
+ * any order, and so do all that are due if the softirq is delayed by more than 16 ticks.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
  * Return:
  * * %0		- the timer is armed
- * * %-EBUSY	- it was armed already, and is unchanged
+ * * %-EBUSY	- it was already armed, and is unchanged
  * * %-ESHUTDOWN	- it is shut down, and is unchanged
  */
 int twheel_add(struct twheel_timer *timer, u64 expires)
@@ -379,11 +379,11 @@ int twheel_add(struct twheel_timer *timer, u64 expires)
 EXPORT_SYMBOL_GPL(twheel_add);
 
 /**
- * twheel_add_bhoff - twheel_add(), for who has softirqs off
+ * twheel_add_bhoff - twheel_add() for callers with softirqs disabled
  * @timer:	the timer, which is not armed
- * @expires:	when, not after %TWHEEL_EXPIRES_MAX
+ * @expires:	when it is due, not after %TWHEEL_EXPIRES_MAX
  *
- * Context: process or softirq, with softirqs off. Otherwise as twheel_add().
+ * Context: process or softirq, with softirqs disabled. Otherwise as twheel_add().
  */
 void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 {
@@ -400,12 +400,12 @@ void twheel_add_bhoff(struct twheel_timer *timer, u64 expires)
 	twheel_base_leave_bhoff(base);
 }
 
-/* Arms a timer on another CPU, unless that is not online. */
+/* Arms a timer on another CPU, unless that is offline. */
 static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 expires)
 {
 	int ret = -ENODEV;
 
-	/* No CPU goes while this one is not preempted. */
+	/* No CPU goes offline while this one does not schedule. */
 	preempt_disable();
 	if (cpu_online(other->cpu)) {
 		twheel_debug_activate(timer);
@@ -420,35 +420,36 @@ static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 exp
 }
 
 /**
- * twheel_add_on - arm a timer that is not armed, on a CPU
+ * twheel_add_on - arm a timer that is not armed, on a given CPU
  * @timer:	the timer
- * @expires:	when, as for twheel_add()
+ * @expires:	when it is due, as for twheel_add()
  * @cpu:	the CPU
  *
- * The callback is called on @cpu as long as that is online, even if it is one that the kernel
- * was told to keep timers off (nohz_full=). When it goes, the timer moves to another one. When
- * twheel_rearm() is called elsewhere, it moves there; and when it is called on @cpu, if that is to
- * be kept free of timers, away from there, unless a later deadline only has to be stored. To
- * have it stay, call twheel_cancel() and this instead.
+ * The callback is called on @cpu as long as that is online, even if the kernel was told to keep
+ * timers off it (nohz_full=). When @cpu goes offline, the timer moves to another one. A
+ * twheel_rearm() elsewhere moves the timer to the calling CPU; and one on @cpu, if that is to
+ * be kept free of timers, moves it away, unless only a later deadline has to be stored. To keep
+ * the timer on @cpu, call twheel_cancel() and this instead.
  *
- * When a CPU goes, callbacks of its timers may be called on another one until they have moved. What
- * these get here for their own timer is an error, whatever the CPU; twheel_add() arms it.
+ * While a CPU goes offline, callbacks of its timers may be called on another one until the timers
+ * have moved. If such a callback calls this for its own timer it gets an error, whatever the CPU;
+ * twheel_add() arms the timer.
  *
- * While the timer's callback runs, also if that is what calls this, the timer can only be armed
- * on the CPU where it does: two CPUs never run callbacks of one timer at a time. For a
- * while after the callback has returned it may still seem to run; twheel_cancel_sync() waits
- * until it does not. Timers are told apart by their address: where a callback has freed its own
- * timer, and on the same CPU a new one is initialised before that callback is over, most likely
- * by itself, the new one seems to run until it is.
+ * While the timer's callback is running, even if it is the caller of this, the timer can only be
+ * armed on the CPU where it runs: two CPUs never run callbacks of one timer at the same time. For
+ * a while after the callback has returned it may still appear to run; twheel_cancel_sync() waits
+ * until it does not. Timers are identified by their address: if a callback frees its own timer, and
+ * a new one is initialised at the same address on the same CPU before that callback is over, most
+ * likely by the callback itself, the new timer appears to run until then.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
  * Return:
  * * %0		- the timer is armed
- * * %-EBUSY	- it was armed already, and is unchanged
+ * * %-EBUSY	- it was already armed, and is unchanged
  * * %-ESHUTDOWN	- it is shut down, and is unchanged
- * * %-EINVAL	- there can be no such CPU; nothing has changed
- * * %-ENODEV	- the CPU is not online; nothing has changed
+ * * %-EINVAL	- such a CPU cannot exist; nothing has changed
+ * * %-ENODEV	- the CPU is offline; nothing has changed
  * * %-EAGAIN	- the timer's callback is running on another CPU; nothing has changed
  */
 int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
@@ -462,12 +463,12 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 		return add_error(timer);
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	/* It is not pending, so it will not begin to run. */
+	/* It is not pending, so its callback will not start to run. */
 	owner = twheel_base_owner(timer);
 	if (owner->cpu != cpu && twheel_base_running(owner, timer))
 		return -EAGAIN;
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
-	/* If it is isolated it has no chunks, and does without. */
+	/* If this CPU is isolated, its wheel has no chunks, and does without. */
 	twheel_base_refill();
 	base = twheel_base_enter(&flags);
 	if (base->cpu != cpu) {
@@ -483,7 +484,7 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 }
 EXPORT_SYMBOL_GPL(twheel_add_on);
 
-/* As rearm_timer(), for a timer that was on another CPU's wheel last. Leaves @base. */
+/* As rearm_timer(), for a timer that was last on another CPU's wheel. Leaves @base. */
 static noinline int rearm_remote(struct twheel_base *base, struct twheel_timer *timer,
 				 u64 expires, unsigned long flags)
 {
@@ -503,8 +504,8 @@ static noinline int rearm_remote(struct twheel_base *base, struct twheel_timer *
 }
 
 /*
- * As rearm_timer(), for a timer that is not pending, that is another CPU's, or that is traced, and
- * for all with PREEMPT_RT. Leaves @base.
+ * As rearm_timer(), for a timer that is not pending, belongs to another CPU or is traced, and
+ * for all timers with PREEMPT_RT. Leaves @base.
  */
 static noinline int rearm_slow(struct twheel_base *base, struct twheel_timer *timer, u64 expires,
 			       unsigned long flags)
@@ -552,7 +553,7 @@ static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
 	return pending;
 }
 
-/* Arms a timer for which it is not enough to store a deadline, as a rule. */
+/* Arms a timer for which storing a deadline is, as a rule, not enough. */
 static noinline int rearm_timer(struct twheel_timer *timer, u64 expires)
 {
 	struct twheel_base *base;
@@ -562,7 +563,7 @@ static noinline int rearm_timer(struct twheel_timer *timer, u64 expires)
 	if (unlikely(!twheel_base_refill()))
 		return rearm_elsewhere(timer, expires);
 	base = twheel_base_enter(&flags);
-	/* In the first two cases try_defer() has not tried, so that is still to be done. */
+	/* In the first two cases try_defer() has not tried, so that remains to be done. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || tracing_arm(true) ||
 	    unlikely(!twheel_base_owns(base, timer) || !twheel_pending(timer)))
 		return rearm_slow(base, timer, expires, flags);
@@ -575,10 +576,10 @@ static noinline int rearm_timer(struct twheel_timer *timer, u64 expires)
 }
 
 /*
- * Stores a deadline, if that is enough. There is no need to keep off softirqs for it:
- * if the hrtimer came in between, the wheel may have looked at the timer before the
- * store, so it is as if nothing had been done, and the long way sorts it out. So it does
- * when it is traced: here the timer could be gone before it is told of.
+ * Stores a deadline, if that is enough. Softirqs need not be disabled for this: if the hrtimer
+ * fires in between, the wheel may have read the deadline before the store. Then it is as if
+ * nothing had been done, and the slow path sorts it out. The slow path also handles timers that
+ * are traced: here, the timer could be gone before it is traced.
  */
 static __always_inline bool try_defer(struct twheel_timer *timer, u64 expires)
 {
@@ -597,7 +598,7 @@ static __always_inline bool try_defer(struct twheel_timer *timer, u64 expires)
 		/* Orders the store against a softirq of this CPU. */
 		barrier();
 		deferred = likely(READ_ONCE(base->counts.ticks) == ticks);
-		/* A softirq may count in between: the one or the other, on some machines. */
+		/* A softirq may count in between: on some machines, one of the two is then lost. */
 		data_race(base->counts.rearms += deferred);
 	}
 	preempt_enable();
@@ -607,16 +608,16 @@ static __always_inline bool try_defer(struct twheel_timer *timer, u64 expires)
 /**
  * twheel_rearm - arm a timer, whether it is armed or not
  * @timer:	the timer
- * @expires:	when, as for twheel_add()
+ * @expires:	when it is due, as for twheel_add()
  *
- * To a later time than before this only stores the deadline, whatever the distance,
- * if this is the CPU that armed the timer. If it is not, the timer changes CPUs.
+ * Re-arming to a later time only stores the deadline, however far away that is, on the CPU
+ * that armed the timer. On any other CPU, the timer moves to that CPU.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
  * Return:
- * * %1		- the timer was pending: its earlier deadline does not count any more
- * * %0		- it was not. Its callback may be running for an earlier arming
+ * * %1		- the timer was pending: its previous deadline no longer counts
+ * * %0		- it was not. Its callback may be running for the previous arming
  * * %-ESHUTDOWN	- it is shut down, and is unchanged
  */
 int twheel_rearm(struct twheel_timer *timer, u64 expires)
@@ -629,11 +630,11 @@ int twheel_rearm(struct twheel_timer *timer, u64 expires)
 EXPORT_SYMBOL_GPL(twheel_rearm);
 
 /**
- * twheel_rearm_bhoff - twheel_rearm(), for who has softirqs off
+ * twheel_rearm_bhoff - twheel_rearm() for callers with softirqs disabled
  * @timer:	the timer
- * @expires:	when
+ * @expires:	when it is due
  *
- * Context: process or softirq, with softirqs off. Otherwise as twheel_rearm().
+ * Context: process or softirq, with softirqs disabled. Otherwise as twheel_rearm().
  * Return: as twheel_rearm().
  */
 int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
@@ -655,9 +656,9 @@ int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires)
 
 /*
  * A timer was taken off another CPU's wheel, or was not pending. Nobody arms it before this
- * returns: calls for it are serialised. Against twheel_cancel_sync() those of its callback are not,
- * but then twheel_cancel_not_running() has seen that it is not running, and without an entry it
- * does not begin.
+ * returns: calls for it are serialised. Those of its own callback are not serialised with
+ * twheel_cancel_sync(), but in that case twheel_cancel_not_running() has seen that the callback is
+ * not running, and without an entry it does not start.
  */
 static void account_remote_cancel(struct twheel_timer *timer, unsigned int cpu, bool pending)
 {
@@ -685,7 +686,7 @@ static noinline int cancel_remote(struct twheel_timer *timer)
 	return pending;
 }
 
-/* Cancels a timer that is, or was last, on this CPU's wheel. @traced is a constant. */
+/* Cancels a timer that is on this CPU's wheel, or was last. @traced is a constant. */
 static __always_inline int cancel_local(struct twheel_base *base, struct twheel_timer *timer,
 					bool traced)
 {
@@ -724,14 +725,14 @@ static noinline int cancel_timer_traced(struct twheel_timer *timer)
  * twheel_cancel - disarm a timer
  * @timer:	the timer
  *
- * Does not wait for a callback that is running: to free the timer afterwards, use
+ * Does not wait for a running callback: to free the timer afterwards, use
  * twheel_cancel_sync().
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
  * Return:
  * * %1		- the timer was pending: its callback will not be called
- * * %0		- it was not. Its callback may be about to be called, or running
+ * * %0		- it was not. Its callback may be about to run, or running
  */
 int twheel_cancel(struct twheel_timer *timer)
 {
@@ -743,10 +744,10 @@ int twheel_cancel(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_cancel);
 
 /**
- * twheel_cancel_bhoff - twheel_cancel(), for who has softirqs off
+ * twheel_cancel_bhoff - twheel_cancel() for callers with softirqs disabled
  * @timer:	the timer
  *
- * Context: process or softirq, with softirqs off. Otherwise as twheel_cancel().
+ * Context: process or softirq, with softirqs disabled. Otherwise as twheel_cancel().
  * Return: as twheel_cancel().
  */
 int twheel_cancel_bhoff(struct twheel_timer *timer)
@@ -786,7 +787,7 @@ static int cancel_remote_not_running(struct twheel_timer *timer)
  * twheel_cancel_not_running - twheel_cancel(), unless the timer's callback is running
  * @timer:	the timer
  *
- * What the callback does to the timer, it does without a lock.
+ * Whatever the callback does to the timer, it does without a lock.
  *
  * Context: process or softirq. Serialised with other calls for @timer, but not with
  * those of the timer's own callback. With PREEMPT_RT, preemptible.
@@ -794,7 +795,7 @@ static int cancel_remote_not_running(struct twheel_timer *timer)
  * * %1		- the timer was pending
  * * %0		- it was not, and its callback is not running
  * * %-EBUSY	- its callback is running, or about to; nothing has changed
- * * %-EAGAIN	- another CPU has it in its hands, for a moment; nothing has changed
+ * * %-EAGAIN	- another CPU is handling it at this moment; nothing has changed
  */
 int twheel_cancel_not_running(struct twheel_timer *timer)
 {
@@ -807,7 +808,7 @@ int twheel_cancel_not_running(struct twheel_timer *timer)
 		twheel_base_leave(base, flags);
 		return cancel_remote_not_running(timer);
 	}
-	/* It does not begin, or go on, until this has left the base. */
+	/* It does not start, or continue, until this has left the base. */
 	if (!twheel_base_running(base, timer))
 		ret = cancel_local(base, timer, true);
 	twheel_base_leave(base, flags);

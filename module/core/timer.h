@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: timers: what timer.c has for the rest of the module
+ * twheel: timers: what timer.c provides to the rest of the module
  */
 #ifndef _TWHEEL_CORE_TIMER_H
 #define _TWHEEL_CORE_TIMER_H
@@ -10,7 +10,7 @@
 struct twheel_base;
 struct twheel_timer;
 
-/* The in-kernel API for callers that have softirqs off. */
+/* The in-kernel API for callers with softirqs disabled. */
 void twheel_add_bhoff(struct twheel_timer *timer, u64 expires);
 int twheel_rearm_bhoff(struct twheel_timer *timer, u64 expires);
 int twheel_cancel_bhoff(struct twheel_timer *timer);

@@ -2,10 +2,10 @@
 /*
  * twheel: tracepoints of the timer core; Documentation/tracing.rst explains them to users
  *
- * Their names begin with "twheel_" because a tracepoint's name is global to the kernel,
- * which has a timer_init of its own. Times are nanoseconds of CLOCK_MONOTONIC. A timer
- * is read only where nobody else can free it: on its CPU with softirqs kept off, or
- * before it is given away. The events that come later have its address, and no more.
+ * Their names begin with "twheel_" because the names of tracepoints are global to the kernel,
+ * which has a timer_init of its own. Times are in nanoseconds of CLOCK_MONOTONIC. A timer
+ * is only read where nobody else can free it: on its CPU with softirqs kept out, or
+ * before it is queued elsewhere. Later events only use its address.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
@@ -19,7 +19,7 @@
 #include "core/cpu_base.h"
 
 /**
- * twheel_timer_init - a timer is made ready to be armed
+ * twheel_timer_init - a timer has been initialised
  * @timer:	the timer
  */
 TRACE_EVENT(twheel_timer_init,
@@ -60,9 +60,9 @@ DECLARE_EVENT_CLASS(twheel_timer_arm,
  * twheel_timer_add - a timer that was not pending has been armed
  * @base:	whose wheel it is on
  * @timer:	the timer
- * @slot:	when the wheel comes to its entry; 0 if its callback is running on the
- *		base's CPU, which will file it afterwards
- * @remote:	the timer was last on another CPU's wheel than the caller's
+ * @slot:	when the wheel reaches its entry; 0 if the base's CPU has yet to enqueue it,
+ *		because its callback is running there, or because another CPU queued it
+ * @remote:	the timer was last on, or goes to, the wheel of another CPU than the caller's
  */
 DEFINE_EVENT(twheel_timer_arm, twheel_timer_add,
 	     TP_PROTO(const struct twheel_base *base, const struct twheel_timer *timer, u64 slot,
@@ -70,12 +70,12 @@ DEFINE_EVENT(twheel_timer_arm, twheel_timer_add,
 	     TP_ARGS(base, timer, slot, remote));
 
 /**
- * twheel_timer_rearm - a pending timer has been armed anew
+ * twheel_timer_rearm - a pending timer has been re-armed
  * @base:	as for twheel_timer_add
- * @timer:	as there
- * @slot:	as there. If it is the slot that the timer was in, only the deadline has
- *		been stored
- * @remote:	as there
+ * @timer:	as for twheel_timer_add
+ * @slot:	as for twheel_timer_add. If it is the slot that the timer was in, only the
+ *		deadline has been stored
+ * @remote:	as for twheel_timer_add
  */
 DEFINE_EVENT(twheel_timer_arm, twheel_timer_rearm,
 	     TP_PROTO(const struct twheel_base *base, const struct twheel_timer *timer, u64 slot,
@@ -83,7 +83,7 @@ DEFINE_EVENT(twheel_timer_arm, twheel_timer_rearm,
 	     TP_ARGS(base, timer, slot, remote));
 
 /**
- * twheel_timer_cancel - twheel_cancel() has disarmed a timer, or come too late
+ * twheel_timer_cancel - twheel_cancel() has disarmed a timer, or was too late
  * @timer:	the timer
  * @cpu:	the CPU whose wheel it was on
  * @pending:	it was pending
@@ -138,7 +138,7 @@ TRACE_EVENT(twheel_timer_expire_entry,
 /**
  * twheel_timer_expire_exit - a timer's function has returned
  * @base:	as for twheel_timer_expire_entry
- * @timer:	the timer: only an address, of what may have been freed
+ * @timer:	the timer: only an address, as it may have been freed
  * @function:	the function
  */
 TRACE_EVENT(twheel_timer_expire_exit,
@@ -157,12 +157,12 @@ TRACE_EVENT(twheel_timer_expire_exit,
 		      __entry->timer, __entry->function, __entry->now, __entry->cpu));
 
 /**
- * twheel_timer_cascade - a timer whose entry came up before its deadline is filed again
+ * twheel_timer_cascade - a timer whose entry was reached before its deadline is enqueued again
  * @base:	whose wheel it is on
- * @timer:	the timer: only an address, because others can take it by now
+ * @timer:	the timer: only an address, as others may have taken it by now
  * @function:	its function
  * @deadline:	its deadline
- * @slot:	when the wheel comes to the new entry
+ * @slot:	when the wheel reaches the new entry
  */
 TRACE_EVENT(twheel_timer_cascade,
 	    TP_PROTO(const struct twheel_base *base, const struct twheel_timer *timer,
@@ -187,7 +187,7 @@ TRACE_EVENT(twheel_timer_cascade,
 		      __entry->slot, __entry->cpu, __entry->level));
 
 /**
- * twheel_tick_entry - the hrtimer of a CPU's wheel has come
+ * twheel_tick_entry - the hrtimer of a CPU's wheel has fired
  * @base:	the CPU's base
  */
 TRACE_EVENT(twheel_tick_entry,
@@ -205,7 +205,7 @@ TRACE_EVENT(twheel_tick_entry,
 /**
  * twheel_tick_exit - the hrtimer's function is done
  * @base:	the CPU's base
- * @entries:	cells that it has looked at, empty ones too
+ * @entries:	cells that it has processed, including empty ones
  */
 TRACE_EVENT(twheel_tick_exit,
 	    TP_PROTO(const struct twheel_base *base, unsigned int entries),
@@ -223,7 +223,7 @@ TRACE_EVENT(twheel_tick_exit,
 
 #endif /* _TWHEEL_CORE_TRACE_H */
 
-/* Outside of the guard: read again, to make code of it. */
+/* Outside of the guard: read again, to generate code. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH core
 #undef TRACE_INCLUDE_FILE

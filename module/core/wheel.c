@@ -3,8 +3,8 @@
  * twheel: the data structure
  *
  * Time, in ticks, is read as a number with one digit of TWHEEL_BITS bits per
- * level. A node due at tick T is filed on the level of the highest digit in
- * which T differs from the current tick, in the slot that this digit of T names.
+ * level. A node due at tick T is placed on the level of the highest digit in
+ * which T differs from the current tick, in the slot that this digit of T selects.
  * That slot's own time is T with all lower digits zero. With the default of 64
  * slots and a tick of 2^20 ns:
  *
@@ -17,108 +17,111 @@
  *	5	13 days		2 years 4 months
  *	...
  *
- * When time reaches a slot, each node in it is either due, and handed out, or is
- * filed again, now on a lower level. Nothing is rounded to the width of a slot:
- * every node comes out at the very tick that its deadline is rounded up to. If the
- * owner comes to a slot very late, what has become due since is handed out from there:
- * see twheel_due_until().
+ * When time reaches a slot, each node in it is either due, and expires, or is
+ * enqueued again, now on a lower level. Nothing is rounded to the width of a slot:
+ * every node expires at the very tick that its deadline rounds up to. If the owner
+ * reaches a slot very late, whatever has become due since then expires straight from
+ * there: see twheel_due_until().
  *
- * What always holds
- * -----------------
+ * Invariants
+ * ----------
  *
- * 1. A slot that is occupied lies behind the current tick: on its level its
- *    number is greater than the current tick's digit, and in all higher digits
- *    the two agree. So there is no wrap-around within a level, every slot of a
- *    level comes before every slot of the levels above, and the next slot is
- *    found with two find-first-set, however far away it is. Moving the current
- *    tick, by any distance, to just before the next occupied slot keeps this
- *    true: a slot whose higher digits would no longer agree has been passed.
+ * 1. An occupied slot lies after the current tick: on its level its number is
+ *    greater than the current tick's digit, and all higher digits are equal. So
+ *    nothing wraps around within a level, every slot of a level comes before every
+ *    slot of the levels above, and two find-first-set operations find the next slot,
+ *    however far away it is. Moving the current tick, by any distance, to just before
+ *    the next occupied slot preserves this: any slot whose higher digits would no
+ *    longer be equal has been passed.
  *
  * 2. A node has at most one entry, and the time of the entry's slot is not after
- *    the node's due tick (or is the next tick, if the node was due already when
- *    it was filed). So a deadline can be moved to later by storing it: the wheel
- *    comes to the entry too early, reads the deadline and files the node again,
- *    by the same code that cascades.
+ *    the node's due tick (or is the next tick, if the node was already due when it
+ *    was enqueued). So storing a later deadline is enough to move it: the wheel
+ *    reaches the entry too early, reads the deadline and enqueues the node again,
+ *    with the same code that cascades.
  *
- * 3. A chunk that holds no node is in no chain, so there are at most as many
- *    chunks in use as nodes, whatever the order of operations. Full chains need
- *    one per TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only
- *    reports it. The owner drops those of one page whenever it needs a chunk, so at least
- *    as many as it takes. And it clears the cells of its last TWHEEL_PENDING_CLEAR removals
- *    together, and drops the chunk that it is working off when that is done.)
+ * 3. A chunk without nodes is in no chain, so there are never more chunks in use
+ *    than nodes, whatever the order of operations. Full chains need one chunk per
+ *    TWHEEL_CHUNK_CELLS nodes. (Another CPU that empties a chunk only reports it. The
+ *    owner drops those of one page whenever it needs a chunk, so at least as many as
+ *    it takes. The owner also clears the cells of its last TWHEEL_PENDING_CLEAR
+ *    removals together, and drops the chunk that is expiring when it is done with it.)
  *
- * 4. Filing cannot fail. If there is no free chunk, the node is linked into the
- *    slot's spill list by its own fields. It comes up at the same tick; only
- *    walking such a list costs a cache miss per node.
+ * 4. Enqueuing cannot fail. If there is no free chunk, the node is linked into the
+ *    slot's spill list through its own fields. It expires at the same tick; the only
+ *    cost is a cache miss per node when such a list is walked.
  *
- * Slots are not lists of nodes because expiry and cascading would then wait for
- * each node's cache line before they know the address of the next one. A chunk
- * names six nodes whose lines can be fetched at the same time, and ahead.
+ * Slots are not lists of nodes because expiry and cascading would then have to wait
+ * for each node's cache line to learn the address of the next one. A chunk names six
+ * nodes whose lines can be fetched in parallel, and ahead of time.
  *
- * Who may do what
- * ---------------
+ * Concurrency
+ * -----------
  *
- * Chains, chunks and occupancy are the owner's alone, and plain memory to it: a
- * locked instruction or a fence, when lines are cold, makes each operation wait for
- * the misses of the one before. Another CPU may only take a node out of its cell
- * (or spill list), and that races with one thing: the owner, whose time has come to
- * that cell. Both go for the cell with an atomic exchange, and who finds the node in
- * it has it:
+ * Only the owner touches chains, chunks and occupancy, with plain loads and stores:
+ * when lines are cold, a locked instruction or a fence makes each operation wait for
+ * the misses of the one before. Another CPU may only take a node out of its cell (or
+ * off its spill list), and that races with just one thing: the owner whose time has
+ * reached that cell. Both use an atomic exchange on the cell, and whichever finds the
+ * node in it gets it:
  *
  *	owner, twheel_expire()			other CPU, twheel_dequeue_remote()
- *	xchg(cell, NULL) == node		cell = node->place
- *	due?  yes: node->place = 0		cmpxchg(cell, node, NULL) != node:
- *	      no:  node->place = new cell		place is about to change: again
+ *	xchg(cell, NULL) == node		cell = node->location
+ *	due?  yes: node->location = 0		cmpxchg(cell, node, NULL) != node:
+ *	      no:  node->location = new cell		location is about to change: retry
  *		   *new cell = node
  *
- * Others do so under the wheel's lock. The owner takes it where most nodes of a chunk
- * are going to be filed again, once for all of them; then a plain store empties a cell.
+ * Other CPUs do so under the wheel's lock. The owner takes the lock where most nodes of
+ * a chunk are going to be enqueued again, once for all of them; then a plain store
+ * empties a cell.
  *
  * A cell whose node the owner has removed is cleared some removals later, by
- * twheel_flush_dequeued(), and names the node until then. Nobody is misled: others go by the
- * node's place, which is 0 or another cell by now, and the owner settles before it
- * works off a cell.
+ * twheel_flush_dequeued(), and names the node until then. This misleads nobody: other
+ * CPUs go by the node's location, which by now is 0 or another cell, and the owner
+ * flushes before it expires a cell.
  *
- * Calls for one node must otherwise be serialised by whoever owns the node: two
- * CPUs that add, move or remove the same node at once do to it what two list_del()
+ * Otherwise, calls for one node must be serialised by whoever owns the node: two
+ * CPUs that add, requeue or remove the same node at once do to it what two list_del()
  * of one entry do to a list.
  *
- * Who stops a node may find it handed out, and what it is handed out to files, moves and
- * removes it, with plain stores. So that CPU keeps off when it is: see
- * twheel_dequeue_not_running().
+ * A CPU that wants to stop a node may find that it has been handed out to its callback,
+ * which may enqueue, requeue and dequeue it with plain stores. So that CPU must not
+ * touch the node meanwhile: see twheel_dequeue_not_running().
  *
  * Pages
  * -----
  *
- * Chunks come in pages. The first chunk of a page says which of the others are free, so to
- * free one is to set a bit, and those of a page are taken in the order of memory: entries
- * that are filed one after the other are written to consecutive lines. Pages with a free
- * chunk form a queue. The first one is used up, and one that gets its first free chunk is
- * put at the end; by the time that its turn comes, more of it may be free.
+ * Chunks come in pages. The first chunk of a page records which of the others are free, so
+ * freeing a chunk sets a bit, and the chunks of a page are taken in memory order: entries
+ * that are enqueued one after the other are written to consecutive lines. Pages with a free
+ * chunk form a queue. Chunks are taken from the first page until it has none left, and a page
+ * that gets its first free chunk goes to the end; by the time its turn comes, more of it may
+ * be free.
  *
- * A page of which all chunks are free can be given back. Nothing of the owner's leads to it:
- * a free chunk is in no chain, and twheel_flush_dequeued() has cleared the cells of the last
- * removals before. Two things of other CPUs might:
+ * A page whose chunks are all free can be released. The owner has no pointer into it any
+ * more: a free chunk is in no chain, and twheel_flush_dequeued() has already cleared the cells
+ * of the last removals. Two things of other CPUs might still refer to it:
  *
- * - A report that one of its chunks was emptied: the page is then in @emptied. A chunk that
- *   another CPU has just emptied may have been dropped, or worked off, before it is reported.
- *   But between the exchange and the report that CPU holds the wheel's lock; so the owner,
- *   with the lock, sees the report, and leaves such a page for later. Without a report there
- *   will be none: for one, a node has to be in a cell.
+ * - A report that one of its chunks was emptied: the page is then on @emptied. A chunk that
+ *   another CPU has just emptied may have been dropped, or may have expired, before it is
+ *   reported. But between the exchange and the report that CPU holds the wheel's lock; so the
+ *   owner, holding the lock, sees the report, and leaves such a page for later. If there is no
+ *   report, none will follow: that would take a node in a cell.
  *
- * - A place that another CPU has read from a node, in twheel_dequeue_remote(). It need not be the
- *   node's place any more when that CPU goes to the cell, and finds another node there, or
- *   none. So the place is read, and the page used, in one read-side section of RCU, and the
- *   page is freed, or used for something else, a grace period after it was given back. A
- *   section that this does not wait for began later, and so reads a place that was written
- *   after the page was given back, or 0: the node left the cell before the chunk was freed.
- *   The owner wrote what it has as its place then; or else the CPU did so that took it, still
- *   in its section, or will, and until it has nobody else may call anything for this node.
+ * - A location that another CPU has read from a node, in twheel_dequeue_remote(). By the time
+ *   that CPU gets to the cell, the location may be stale, and the cell hold another node or
+ *   none. So the location is read, and the page used, in one RCU read-side critical section,
+ *   and the page is freed or reused a grace period after it was released. A section that
+ *   this does not wait for began later, and so reads either a location written after the page
+ *   was released, or 0: the node left the cell before the chunk was freed. By then either
+ *   the owner has written the node's new location; or the CPU that took the node has, while
+ *   still in its section, or is about to, and until it has, nobody else may call anything for
+ *   this node.
  *
- * A page says which wheel it belongs to, in its first chunk. That is written before a place
- * in it is, and read after it.
+ * A page records which wheel it belongs to, in its first chunk. This is written before any
+ * location in the page is, and read after the location.
  *
- * Nothing here takes more than TWHEEL_STEPS steps in one call, except what is given a number.
+ * No call takes more than TWHEEL_STEPS steps, except those that are given a number.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -132,7 +135,7 @@
 
 #define DIGIT_MASK	(TWHEEL_SLOTS - 1)
 
-/* The chunk that a cell lies in: chunks are aligned to their size. */
+/* The chunk that a cell is in: chunks are aligned to their size. */
 static struct twheel_chunk *chunk_of(struct twheel_node **cell)
 {
 	return (struct twheel_chunk *)((unsigned long)cell & ~(TWHEEL_CHUNK_BYTES - 1UL));
@@ -144,7 +147,7 @@ static struct twheel_chunk *page_chunk(struct twheel_page *page, unsigned int nr
 	return (struct twheel_chunk *)page + nr;
 }
 
-/* Is there no cell at @cell: does it point behind a chunk, or nowhere? */
+/* Is there no cell at @cell: does it point just past a chunk, or is it NULL? */
 static bool needs_chunk(struct twheel_node **cell)
 {
 	return !((unsigned long)cell & (TWHEEL_CHUNK_BYTES - 1));
@@ -163,20 +166,20 @@ static __always_inline bool cells_empty(struct twheel_chunk *chunk, unsigned int
 	return !nodes;
 }
 
-/* In two halves: the first is enough for most, and more branches would cost more. */
+/* In two halves: the first mostly decides, and more branches would cost more. */
 static bool chunk_empty(struct twheel_chunk *chunk)
 {
 	return cells_empty(chunk, 0, TWHEEL_CHUNK_CELLS / 2) &&
 	       cells_empty(chunk, TWHEEL_CHUNK_CELLS / 2, TWHEEL_CHUNK_CELLS);
 }
 
-/* The chunk that a link leads to; NULL if it is the last one. */
+/* The chunk that a link points to; NULL if it is the last link of a chain. */
 static struct twheel_chunk *chunk_at(unsigned long link)
 {
 	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
 
-/* The first chunk of the slot that is being worked off is nobody's to drop. */
+/* The first chunk of the expiring slot must not be dropped. */
 static bool is_expiring_chunk(const struct twheel *wheel, const struct twheel_chunk *chunk)
 {
 	return wheel->expiring.head == (unsigned long)chunk;
@@ -245,7 +248,7 @@ void twheel_init(struct twheel *wheel, unsigned int shift, u16 owner, u64 now)
 	}
 }
 
-/* The first page with free chunks. */
+/* The head of the queue of pages with free chunks. */
 static struct twheel_page **free_pages_head(struct twheel *wheel)
 {
 	return wheel->withheld ? &wheel->withheld_page : &wheel->page;
@@ -266,8 +269,8 @@ static void queue_page(struct twheel *wheel, struct twheel_page *page)
 /**
  * twheel_add_page - give the wheel a page of chunks
  * @wheel:	the wheel; by its owner
- * @memory:	memory of the size and alignment of a page, all zero
- * @charged:	somebody is charged for it
+ * @memory:	memory with the size and alignment of a page, all zeros
+ * @charged:	the page is charged to somebody
  */
 void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 {
@@ -282,11 +285,11 @@ void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 }
 
 /**
- * twheel_withhold_chunks - shall who needs a chunk get none, though there are some?
+ * twheel_withhold_chunks - start or stop withholding free chunks from new entries
  * @wheel:	the wheel; by its owner
- * @withheld:	whether
+ * @withhold:	true to start, false to stop
  *
- * What is filed meanwhile gets into chunks that have room, or into the spill lists.
+ * What is enqueued meanwhile goes into chunks with room, or onto the spill lists.
  */
 void twheel_withhold_chunks(struct twheel *wheel, bool withhold)
 {
@@ -297,11 +300,11 @@ void twheel_withhold_chunks(struct twheel *wheel, bool withhold)
 }
 
 /**
- * twheel_free_first_chunk - free a chunk of a page that has no free one
+ * twheel_free_first_chunk - free a chunk of a page that has no other free chunk
  * @wheel:	the wheel; by its owner
  * @chunk:	the chunk
  *
- * The page queues up behind the others: until its turn comes, more of it may become free.
+ * The page goes to the end of the queue: more of it may become free before its turn comes.
  */
 noinline void twheel_free_first_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
 {
@@ -316,7 +319,7 @@ static struct twheel_node **spill_list_of(struct twheel *wheel, const struct twh
 	return &wheel->spill[slot_number(wheel, slot)];
 }
 
-/* A slot loses its last chunk, which is empty; it may have others. */
+/* Removes the last chunk of a slot, which is empty; the slot may have others. */
 static noinline void drop_last_chunk(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_slot *slot = (struct twheel_slot *)(chunk->link & ~TWHEEL_LAST);
@@ -345,10 +348,10 @@ static __always_inline void drop_chunk(struct twheel *wheel, struct twheel_chunk
 }
 
 /**
- * twheel_reclaim - drop chunks that other CPUs have emptied, of one page
+ * twheel_reclaim - drop the chunks of one page that other CPUs have emptied
  * @wheel:	the wheel; by its owner
  *
- * Return: whether there are more.
+ * Return: true if there are more such pages.
  */
 noinline bool twheel_reclaim(struct twheel *wheel)
 {
@@ -366,8 +369,8 @@ noinline bool twheel_reclaim(struct twheel *wheel)
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 	/*
-	 * Some may have been worked off meanwhile, and filled again. What is empty stays so:
-	 * only the owner fills.
+	 * Some may have expired since, and been filled again. A chunk that is empty stays so:
+	 * only the owner fills chunks.
 	 */
 	for (emptied &= page ? ~page->free : 0; emptied; emptied &= emptied - 1) {
 		twheel_step();
@@ -379,7 +382,7 @@ noinline bool twheel_reclaim(struct twheel *wheel)
 	return READ_ONCE(wheel->emptied);
 }
 
-/* Appends a free chunk, of @wheel->page, to the slot. */
+/* Appends a free chunk, from @wheel->page, to the slot. */
 static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot *slot)
 {
 	struct twheel_page *page = wheel->page;
@@ -387,7 +390,7 @@ static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot
 	struct twheel_chunk *chunk = page_chunk(page, __ffs64(free));
 	unsigned long *link;
 
-	/* Most likely the next one, for when this is full. */
+	/* Most likely the next one to be used, when this one is full. */
 	prefetchw(chunk + 1);
 	free &= free - 1;
 	page->free = free;
@@ -395,7 +398,7 @@ static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot
 		wheel->page = page->next;
 	wheel->stats.free--;
 
-	/* A slot that has chunks is occupied already. */
+	/* A slot with chunks is already marked as occupied. */
 	if (slot->tail) {
 		link = &chunk_of(slot->tail - 1)->link;
 	} else {
@@ -421,7 +424,7 @@ static void spill_add(struct twheel_node **list, struct twheel_node *node)
 	smp_store_release(&node->location, (unsigned long)list | TWHEEL_SPILLED);
 }
 
-/* Takes a node out of its spill list. The lock is held. */
+/* Takes a node off its spill list. The lock is held. */
 static void spill_del(struct twheel_node *node)
 {
 	struct twheel_node **pprev = (struct twheel_node **)(node->location & ~TWHEEL_SPILLED);
@@ -444,7 +447,7 @@ static noinline void spill_to_slot(struct twheel *wheel, struct twheel_slot *slo
 	wheel->stats.spilled++;
 }
 
-/* Enters a node in the next cell of a slot, which comes at @time. */
+/* Puts a node into the next cell of a slot, which the wheel reaches at @time. */
 static __always_inline void slot_append(struct twheel *wheel, struct twheel_slot *slot,
 					struct twheel_node *node, u64 time)
 {
@@ -453,17 +456,17 @@ static __always_inline void slot_append(struct twheel *wheel, struct twheel_slot
 	slot->tail = cell + 1;
 	/* Pairs with the READ_ONCE() in twheel_may_defer(), which a softirq may interrupt. */
 	WRITE_ONCE(node->defer_after, time - wheel->tick_ns);
-	/* Who finds it looks into the page's first chunk. Pairs as what follows. */
+	/* Whoever finds it reads the page's first chunk. Pairs as the next one does. */
 	smp_store_release(&node->location, (unsigned long)cell | TWHEEL_IN_CELL);
-	/* From here on others may take it. Pairs with twheel_dequeue_remote(). */
+	/* From here on other CPUs may take it. Pairs with twheel_dequeue_remote(). */
 	smp_store_release(cell, node);
 }
 
-/* As slot_append_new_chunk(), if other CPUs have emptied chunks, or if there is no free one. */
+/* As slot_append_new_chunk(), if other CPUs have emptied chunks or no chunk is free. */
 static noinline u64 slot_append_slow(struct twheel *wheel, struct twheel_slot *slot,
 				     struct twheel_node *node, u64 time)
 {
-	/* More is freed than will be taken. Pairs with the WRITE_ONCE() in report_emptied(). */
+	/* Frees at least as much as is taken. Pairs with the WRITE_ONCE() in report_emptied(). */
 	if (READ_ONCE(wheel->emptied))
 		twheel_reclaim(wheel);
 	if (!wheel->page) {
@@ -475,7 +478,7 @@ static noinline u64 slot_append_slow(struct twheel *wheel, struct twheel_slot *s
 	return time;
 }
 
-/* As slot_append(), for a slot that has no next cell. */
+/* As slot_append(), for a slot without a free cell. */
 static noinline u64 slot_append_new_chunk(struct twheel *wheel, struct twheel_slot *slot,
 					  struct twheel_node *node, u64 time)
 {
@@ -488,8 +491,8 @@ static noinline u64 slot_append_new_chunk(struct twheel *wheel, struct twheel_sl
 }
 
 /*
- * Files a node, for the first time or again, to come up at @earliest or later. Times are in
- * nanoseconds here: nothing needs to be shifted to ticks, and back.
+ * Enqueues a node, for the first time or again, to expire at @earliest or later. Times are in
+ * nanoseconds here: this saves shifting them to ticks and back.
  */
 static __always_inline u64 __enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline,
 				     u64 earliest)
@@ -508,14 +511,14 @@ static __always_inline u64 __enqueue(struct twheel *wheel, struct twheel_node *n
 }
 
 /**
- * twheel_enqueue - enter a node
+ * twheel_enqueue - enqueue a node
  * @wheel:	the wheel; by its owner
  * @node:	the node; it has no entry, and its deadline is set. If that has passed,
- *		it comes up at the next tick, or, if the wheel is behind, after what is overdue
- * @deadline:	the same deadline, at hand: to read it back from where it has just been
- *		stored would wait until the node's cache line is here
+ *		it expires at the next tick or, if the wheel is behind, after what is overdue
+ * @deadline:	the same deadline, in a register: reading it back from the node, where it has
+ *		just been stored, would wait for the node's cache line
  *
- * Return: the time, in nanoseconds, at which the wheel comes to the node. That is not
+ * Return: the time, in nanoseconds, at which the wheel reaches the node. This is never
  * after the node's due tick, and may be before it.
  */
 u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
@@ -525,9 +528,9 @@ u64 twheel_enqueue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 }
 
 /**
- * twheel_cascade - enter a node again whose entry has come up before its deadline
+ * twheel_cascade - enqueue again a node whose entry was reached before its deadline
  * @wheel:	the wheel; by its owner
- * @node:	the node. From here on others may take it
+ * @node:	the node. From here on other CPUs may take it
  *
  * Return: as twheel_enqueue().
  */
@@ -538,9 +541,9 @@ u64 twheel_cascade(struct twheel *wheel, struct twheel_node *node)
 }
 
 /**
- * twheel_enqueue_from_remote - enter a node that another CPU has sent
+ * twheel_enqueue_from_remote - enqueue a node that another CPU has queued
  * @wheel:	the wheel; by its owner
- * @node:	the node, from twheel_unqueue_remote(). From here on others may take it
+ * @node:	the node, from twheel_unqueue_remote(). From here on other CPUs may take it
  *
  * Return: as twheel_enqueue().
  */
@@ -555,12 +558,13 @@ u64 twheel_enqueue_from_remote(struct twheel *wheel, struct twheel_node *node)
  * @wheel:	the wheel; by its owner
  *
  * Called by twheel_advance(), twheel_dequeue() and twheel_requeue(). A cell is written some
- * removals after it is known, when its cache line has come. At once, the store would be one
- * to an address that is not known before the node's line is there; processors that let no
- * load pass such a store (some never do; where speculative store bypass is switched
- * off, none does) then wait for the misses of each removal before those of the next. And
- * the fence, without which the owner and another CPU that empty the last two cells of a
- * chunk might each see the other's node in it still, is one for all of them.
+ * removals after its address becomes known, when its cache line has arrived. If it were
+ * written at once, the store would go to an address that is not known until the node's line
+ * is there; processors that let no load pass such a store (some never do; with speculative
+ * store bypass disabled, none does) would then wait for the misses of each removal before
+ * those of the next. And the fence, without which the owner and another CPU that empty the
+ * last two cells of a chunk might each still see the other's node in it, is shared by all of
+ * the removals.
  */
 void twheel_flush_dequeued(struct twheel *wheel)
 {
@@ -579,7 +583,7 @@ void twheel_flush_dequeued(struct twheel *wheel)
 		chunk = chunk_of(wheel->pending_clear[i]);
 		if (likely(!chunk_empty(chunk)) || is_expiring_chunk(wheel, chunk))
 			continue;
-		/* Noted in place of what is done with. The neighbours are fetched all together. */
+		/* Reuses entries that are done with. Both neighbours are fetched in parallel. */
 		prefetchw(chunk->pprev);
 		prefetchw((void *)chunk->link);
 		wheel->pending_clear[dropped++] = chunk->cell;
@@ -587,29 +591,29 @@ void twheel_flush_dequeued(struct twheel *wheel)
 	wheel->nr_pending_clear = 0;
 	for (i = 0; i < dropped; i++) {
 		chunk = container_of(wheel->pending_clear[i], struct twheel_chunk, cell[0]);
-		/* It is here once for each of its cells that was cleared. */
+		/* It is listed once for each of its cells that was cleared. */
 		if (chunk->pprev)
 			drop_chunk(wheel, chunk);
 	}
 }
 
-/* May a page leave, if @keep chunks are to be free without it? */
+/* Can a page be released if @keep chunks must be free without it? */
 static bool may_release(const struct twheel *wheel, unsigned long keep)
 {
 	return twheel_nr_free(&wheel->stats) >= keep + TWHEEL_PAGE_CHUNKS;
 }
 
 /**
- * twheel_release_pages - take pages away from the wheel of which no chunk is in use
+ * twheel_release_pages - take pages without chunks in use away from the wheel
  * @wheel:	the wheel; by its owner
- * @ret:	how many of them, and what has become of it
+ * @ret:	how many to release, and the result
  *
- * Does some of it: for all, call until it returns false.
+ * Does a part of the work: call it until it returns false.
  *
- * Other CPUs may still look at the pages: nothing must be written to them but @rcu and
- * @next, and they must not be freed, before a grace period of RCU has passed.
+ * Other CPUs may still access the pages: until an RCU grace period has passed, only their
+ * @rcu and @next may be written, and they must not be freed.
  *
- * Return: whether there may be more to be done.
+ * Return: true if there may be more to do.
  */
 bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 {
@@ -647,8 +651,8 @@ bool twheel_release_pages(struct twheel *wheel, struct twheel_return *ret)
 }
 
 /**
- * twheel_dequeue_spilled - twheel_dequeue() for a node in a spill list
- * @wheel:	the wheel that the node is filed on; by its owner
+ * twheel_dequeue_spilled - twheel_dequeue() for a node on a spill list
+ * @wheel:	the wheel that the node is on; by its owner
  * @node:	the node
  */
 void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
@@ -663,8 +667,8 @@ void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
 }
 
 /**
- * twheel_requeue - twheel_dequeue() and twheel_enqueue() in one, for the speed of it
- * @wheel:	the wheel that the node is filed on; by its owner
+ * twheel_requeue - twheel_dequeue() and twheel_enqueue() in one, for speed
+ * @wheel:	the wheel that the node is on; by its owner
  * @node:	the node; it has an entry, and its new deadline is set
  * @deadline:	that deadline, as for twheel_enqueue()
  *
@@ -672,7 +676,7 @@ void twheel_dequeue_spilled(struct twheel *wheel, struct twheel_node *node)
  */
 u64 twheel_requeue(struct twheel *wheel, struct twheel_node *node, u64 deadline)
 {
-	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del() of a neighbour. */
 	unsigned long location = READ_ONCE(node->location);
 
 	if (likely(location & TWHEEL_IN_CELL))
@@ -688,11 +692,11 @@ static bool has_expiring(const struct twheel *wheel)
 }
 
 /**
- * twheel_next_expiry - when is the next slot due?
+ * twheel_next_expiry - the tick at which the wheel must be advanced next
  * @wheel:	the wheel; by its owner
  *
- * Return: the tick of the next occupied slot; the current tick if it is being
- * worked off; %TWHEEL_NEVER if there is none. No node comes up before this tick.
+ * Return: the tick of the next occupied slot; the current tick if a slot is expiring;
+ * %TWHEEL_NEVER if there is none. No node expires before this tick.
  */
 u64 twheel_next_expiry(const struct twheel *wheel)
 {
@@ -709,12 +713,12 @@ u64 twheel_next_expiry(const struct twheel *wheel)
 }
 
 /**
- * twheel_forward - move the current tick, unless a slot comes before
+ * twheel_forward - advance the current tick, unless a slot is due before that
  * @wheel:	the wheel; by its owner
- * @tick:	where to
+ * @tick:	the new current tick
  *
- * A wheel that slept for long files on coarser levels than it has to. This mends
- * it, before the first node is filed that will wake it.
+ * A wheel that has been idle for long would use coarser levels than it needs. This
+ * fixes it, before the first node that will wake it is enqueued.
  */
 void twheel_forward(struct twheel *wheel, u64 tick)
 {
@@ -722,7 +726,7 @@ void twheel_forward(struct twheel *wheel, u64 tick)
 		set_now(wheel, tick);
 }
 
-/* Moves all of a spill list to another one, which is empty. */
+/* Moves all nodes of a spill list to another one, which is empty. */
 static void move_spill_list(struct twheel *wheel, struct twheel_node **from,
 			    struct twheel_node **to)
 {
@@ -738,7 +742,7 @@ static void move_spill_list(struct twheel *wheel, struct twheel_node **from,
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
 }
 
-/* Moves time to the next occupied slot, at @tick, and its content to @expiring. */
+/* Advances to the next occupied slot, at @tick, and moves its contents to @expiring. */
 static void begin_slot(struct twheel *wheel, u64 tick)
 {
 	u64 time = tick << wheel->shift;
@@ -749,7 +753,7 @@ static void begin_slot(struct twheel *wheel, u64 tick)
 	set_now(wheel, tick);
 	wheel->expiring_last = time + (1ULL << digit.shift) - wheel->tick_ns;
 	clear_occupied(wheel, slot_number(wheel, slot));
-	/* Also if there is nothing: it takes the lock, see twheel_dequeue_not_running(). */
+	/* Even if the list is empty: it takes the lock, see twheel_dequeue_not_running(). */
 	move_spill_list(wheel, spill_list_of(wheel, slot), &wheel->expiring_spill);
 	if (!first)
 		return;
@@ -760,21 +764,21 @@ static void begin_slot(struct twheel *wheel, u64 tick)
 }
 
 /**
- * twheel_advance - let time pass, up to the next slot that is due
+ * twheel_advance - advance to the next slot that is due
  * @wheel:	the wheel; by its owner
- * @tick:	the tick that it is now. If it lies behind the wheel's current tick, only
- *		what is left over from there is to be worked off
+ * @tick:	the time now, in ticks. If it is before the wheel's current tick, only what
+ *		is left over from there can expire
  *
- * To empty a wheel, @tick is the last one before %TWHEEL_NEVER.
+ * To empty a wheel, pass the last tick before %TWHEEL_NEVER.
  *
- * Return: true if there may be something to be worked off, by twheel_expire() and
- * twheel_expire_spilled(); false if nothing is due any more.
+ * Return: true if there may be entries to process with twheel_expire() and
+ * twheel_expire_spilled(); false if nothing more is due.
  */
 bool twheel_advance(struct twheel *wheel, u64 tick)
 {
 	u64 next;
 
-	/* From here on a cell names a node that is there, or none. */
+	/* From here on a cell holds a node that is really there, or NULL. */
 	twheel_flush_dequeued(wheel);
 	wheel->max_pending_clear = 1;
 	if (has_expiring(wheel))
@@ -790,12 +794,12 @@ bool twheel_advance(struct twheel *wheel, u64 tick)
 }
 
 /**
- * twheel_unspill - take a node out of a spill list
+ * twheel_unspill - take a node off a spill list
  * @wheel:	the wheel; by its owner
  * @list:	the list
  *
- * Return: the node, which is pending and nobody can take: it is to be filed by
- * twheel_cascade(), or to be given to twheel_detach(), at once. NULL if there is none.
+ * Return: the node, which is pending and which no other CPU can take: it must be passed to
+ * twheel_cascade() or twheel_detach() right away. NULL if the list is empty.
  */
 struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **list)
 {
@@ -815,12 +819,12 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 }
 
 /**
- * twheel_unqueue_remote - take a node that another CPU has sent
+ * twheel_unqueue_remote - take a node that another CPU has queued
  * @wheel:	the wheel; by its owner
  *
- * What is sent after this has begun with some comes after all of those.
+ * Nodes that are queued after the owner has begun on a batch come after all of that batch.
  *
- * Return: as twheel_unspill(); to be filed by twheel_enqueue_from_remote().
+ * Return: as twheel_unspill(); to be passed to twheel_enqueue_from_remote().
  */
 struct twheel_node *twheel_unqueue_remote(struct twheel *wheel)
 {
@@ -840,18 +844,18 @@ struct twheel_node *twheel_unqueue_remote(struct twheel *wheel)
 void twheel_reset(struct twheel *wheel, u64 now)
 {
 	twheel_flush_dequeued(wheel);
-	/* It may go back. */
+	/* It may go backwards. */
 	wheel->earliest = 0;
 	set_now(wheel, now);
 }
 
-/* The lock is held. Pairs with the READ_ONCE() of who shows it. */
+/* The lock is held. Pairs with the READ_ONCE() in twheel_stats_snapshot(). */
 static void count_remote_dequeued(struct twheel *wheel, unsigned long nr)
 {
 	WRITE_ONCE(wheel->remote_dequeued, wheel->remote_dequeued + nr);
 }
 
-/* Tells the owner that a chunk of its was found to be empty. The lock is held. */
+/* Tells the owner that a chunk has been found empty. The lock is held. */
 static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_page *page = twheel_page_of(chunk);
@@ -871,7 +875,8 @@ static int dequeue_from_cell(struct twheel *wheel, struct twheel_node **cell,
 
 	/*
 	 * Pairs with the xchg() in twheel_cell_empty(); and with the smp_mb() in
-	 * twheel_flush_dequeued(): the owner sees this, or chunk_empty() what the owner has cleared.
+	 * twheel_flush_dequeued(): either the owner sees this store, or chunk_empty() sees what
+	 * the owner has cleared.
 	 */
 	if (cmpxchg(cell, node, NULL) != node)
 		return -EAGAIN;
@@ -882,10 +887,10 @@ static int dequeue_from_cell(struct twheel *wheel, struct twheel_node **cell,
 	return 1;
 }
 
-/* Takes a node out of its spill list, if it is in one of this wheel's. The lock is held. */
+/* Takes a node off its spill list, if that is one of this wheel's. The lock is held. */
 static int dequeue_from_spill(struct twheel *wheel, struct twheel_node *node)
 {
-	/* A dead CPU's nodes get another owner while they are held. */
+	/* While a dead CPU's nodes are held, their owner changes. */
 	if (!(READ_ONCE(node->location) & TWHEEL_SPILLED) || READ_ONCE(node->owner) != wheel->owner)
 		return -EAGAIN;
 	spill_del(node);
@@ -905,32 +910,31 @@ static struct twheel *wheel_of(struct twheel_node **cell)
 }
 
 /**
- * twheel_dequeue_remote - take a node's entry away, from any CPU
+ * twheel_dequeue_remote - remove a node's entry, from any CPU
  * @wheel:	the wheel that @node.owner names
  * @node:	the node
  *
- * May be called while the owner does anything but to file or remove this very node,
- * as a part of expiry excepted: that is what this is made for.
+ * The owner may be doing anything at the same time but enqueuing or removing this very
+ * node; doing that as part of expiry is fine, which is what this function is for.
  *
  * Return:
  * * %1		- the node had an entry
  * * %0		- it had none
- * * %-EAGAIN	- the owner has the node in its hands, for a moment; or @node.owner has
- *		  changed
+ * * %-EAGAIN	- the owner is handling the node at this moment; or @node.owner has changed
  */
 int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node)
 {
 	unsigned long location, flags;
 	int ret = -EAGAIN;
 
-	/* Keeps the page there: pairs with the grace period that twheel_release_pages() takes. */
+	/* Keeps the page alive: pairs with the grace period after twheel_release_pages(). */
 	rcu_read_lock();
 	/* Pairs with the smp_store_release()s of @location. */
 	location = smp_load_acquire(&node->location);
 	if (!(location & TWHEEL_ENTRY)) {
 		ret = 0;
 	} else if (!(location & TWHEEL_HELD)) {
-		/* The cell may be another node's by now, or the wheel another. */
+		/* By now the cell may hold another node, or the node be on another wheel. */
 		if (location & TWHEEL_IN_CELL)
 			wheel = wheel_of(cell_at(location));
 		raw_spin_lock_irqsave(&wheel->lock, flags);
@@ -943,7 +947,10 @@ int twheel_dequeue_remote(struct twheel *wheel, struct twheel_node *node)
 	return ret;
 }
 
-/* Is a node's entry, at @location, on a wheel? It was when its lock was taken, or is no more. */
+/*
+ * Is a node's entry, at @location, on a wheel? If so, it was there when the wheel's lock was
+ * taken, or it is gone by now.
+ */
 static bool is_on_wheel(const struct twheel *wheel, const struct twheel_node *node,
 			unsigned long location)
 {
@@ -955,22 +962,23 @@ static bool is_on_wheel(const struct twheel *wheel, const struct twheel_node *no
  * twheel_dequeue_not_running - twheel_dequeue_remote(), unless the node's callback is running
  * @wheel:	the wheel that @node.owner names
  * @node:	the node
- * @running:	tells whether it is, from before twheel_detach() until it is through. Called
- *		with the wheel's lock held
+ * @running:	says whether it is, from before twheel_detach() until the callback is done.
+ *		Called with the wheel's lock held
  *
- * As twheel_dequeue_remote(); and the function that __twheel_expire() calls may file, move and
- * remove the node as well, without a lock.
+ * As twheel_dequeue_remote(); in addition, the function that __twheel_expire() calls may
+ * enqueue, requeue and dequeue the node at the same time, without a lock.
  *
- * While the lock is held the owner does not come to another slot, and what it files does not go
- * into the one that it works off. So one call for this node may begin meanwhile, for an entry
- * that was there already. If that is what is seen here, the owner has emptied its cell. If the
- * call before has filed what is seen, that is over when @running says so, and as the place is
- * still the same afterwards, it is what that has left behind.
+ * While the lock is held, the owner does not advance to another slot, and nothing that it
+ * enqueues goes into the slot that is expiring. So at most one callback of this node can begin
+ * meanwhile, for an entry that already existed. If that entry is what is seen here, the owner has
+ * already emptied its cell. If the previous callback enqueued what is seen here, that callback is
+ * over once @running says so, and as the location is still the same afterwards, it is what the
+ * callback left behind.
  *
  * Return:
  * * %1		- the node had an entry
- * * %0		- it had none, and is not handed out
- * * %-EBUSY	- what it is handed out to is at work, and goes on
+ * * %0		- it had none, and its callback is not running
+ * * %-EBUSY	- its callback is running, and continues
  * * %-EAGAIN	- as twheel_dequeue_remote()
  */
 int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
@@ -1001,8 +1009,8 @@ int twheel_dequeue_not_running(struct twheel *wheel, struct twheel_node *node,
 }
 
 /**
- * twheel_queue_remote - have the owner of a wheel file a node
- * @wheel:	the wheel, whose owner will look into the inbox; @wheel->lock is held
+ * twheel_queue_remote - ask the owner of a wheel to enqueue a node
+ * @wheel:	the wheel, whose owner will check its @remote_list; @wheel->lock is held
  * @node:	the node; it has no entry, and is pending from here on
  */
 void twheel_queue_remote(struct twheel *wheel, struct twheel_node *node)

@@ -2,10 +2,13 @@
 /*
  * twheel: the data structure
  *
- * A hierarchical timing wheel whose slots are chains of cache-line chunks. It has
- * no clock and no allocator of its own: who calls says what time it is and supplies
- * the memory. One CPU owns it and needs no lock and no atomic operation but one per
- * entry that comes up; others can take nodes away. See wheel.c for how it works.
+ * A hierarchical timing wheel whose slots are chains of cache-line-sized chunks. It has
+ * no clock and no allocator of its own: the caller passes in the time and the memory.
+ * Each wheel is owned by one CPU, which adds and removes nodes without a lock or an atomic
+ * operation, unless they have spilled or chunks emptied by other CPUs must be reclaimed.
+ * Expiry takes the wheel's lock once per slot, and then one atomic exchange per entry or,
+ * where most nodes cascade, the lock once per chunk. Other CPUs can take nodes away. See
+ * wheel.c for how it works.
  */
 #ifndef _TWHEEL_CORE_WHEEL_H
 #define _TWHEEL_CORE_WHEEL_H
@@ -21,8 +24,8 @@
 #include "twheel_types.h"
 
 /*
- * 9 levels of 64 slots hold any deadline below 2^63 ns for ticks of 2^10 ns and
- * longer. The unit tests compile the wheel with far fewer, to try them all.
+ * 9 levels of 64 slots cover every deadline below 2^63 ns for ticks of 2^10 ns and
+ * longer. The unit tests build the wheel with far fewer, to test them exhaustively.
  */
 #ifndef TWHEEL_BITS
 #define TWHEEL_BITS		6
@@ -36,28 +39,28 @@
 
 #define TWHEEL_SLOTS		(1U << TWHEEL_BITS)
 
-/* A tick that never comes: twheel_next_expiry() of an empty wheel. */
+/* A tick that never arrives: twheel_next_expiry() of an empty wheel. */
 #define TWHEEL_NEVER		(~0ULL)
 
-/* A chunk is one cache line: two links, the rest are cells. */
+/* A chunk is one cache line: two links, and cells in the rest. */
 #define TWHEEL_CHUNK_BYTES	64
 #define TWHEEL_CHUNK_CELLS	6
 
-/* A wheel that is more ticks behind than this hands out what is due without order. */
+/* A wheel that is more than this many ticks behind expires what is due in no order. */
 #define TWHEEL_BEHIND		16
 
-/* Removals whose cells are cleared together. */
+/* The cells of this many removed nodes are cleared together. */
 #define TWHEEL_PENDING_CLEAR		16
 
-/* A page of chunks, the first of which is the page's own. */
+/* A page of chunks; the first one is the page's header. */
 #define TWHEEL_PAGE_BYTES	4096UL
 #define TWHEEL_PAGE_CHUNKS	(TWHEEL_PAGE_BYTES / TWHEEL_CHUNK_BYTES - 1)
 
-/* Of a page, all chunks but the first. */
+/* The bits of all chunks in a page except the header. */
 #define TWHEEL_PAGE_FREE	(~1ULL)
 
 /*
- * The most that is done in one go with interrupts off: cells or chunks looked at. A test
+ * The most steps taken in one go with interrupts off: cells or chunks visited. A test
  * counts them.
  */
 #define TWHEEL_STEPS		64
@@ -65,23 +68,24 @@
 #define twheel_step()		do { } while (0)
 #endif
 
-/* Added to the number of free chunks by who wants to be asked before each new entry. */
+/* Set in the count of free chunks: the allocator must be consulted before each new entry. */
 #define TWHEEL_FREE_ASK		(1UL << 63)
 
-/* Bit 0 of a chunk's link: it leads to a slot, not to a chunk. */
+/* Bit 0 of a chunk's link: it points to the slot, not to another chunk. */
 #define TWHEEL_LAST		1UL
 
 /**
  * struct twheel_chunk - a cache line of entries
- * @link:	the address of the next chunk of the chain; of the last chunk that of the
- *		slot, and bit 0
- * @pprev:	the link that leads to this chunk; NULL when it has been dropped from its
- *		chain. Nothing if it is the first of the slot that is being worked off
- * @cell:	nodes, or NULL where one was removed or none was filed yet. A node that was
- *		removed a moment ago may still be named: see twheel_flush_dequeued()
+ * @link:	the address of the next chunk in the chain; in the last chunk, that of the
+ *		slot, with bit 0 set
+ * @pprev:	the link that points to this chunk; NULL once it has been dropped from its
+ *		chain. Not valid in the first chunk of the slot that is expiring
+ * @cell:	nodes, or NULL where the node has been removed or none has been added yet.
+ *		A node that was removed very recently may still be here: see
+ *		twheel_flush_dequeued()
  *
- * A chunk with no node in it is in no chain, unless another CPU has just emptied it, or it
- * is the first of the slot that is being worked off. The cells of a free chunk are NULL.
+ * A chunk without nodes is in no chain, unless another CPU has just emptied it or it is
+ * the first chunk of the slot that is expiring. The cells of a free chunk are NULL.
  */
 struct twheel_chunk {
 	unsigned long		link;
@@ -90,14 +94,14 @@ struct twheel_chunk {
 } __aligned(TWHEEL_CHUNK_BYTES);
 
 /**
- * struct twheel_page - what begins a page of chunks, which is aligned to its size
- * @wheel:	the wheel that it was supplied to
- * @next:	the next page with free chunks; or the next of those given back together
- * @free:	bit i is set if chunk i of the page is free; chunk 0 is this
- * @emptied:	bit i is set if another CPU emptied chunk i and it was not looked at yet
+ * struct twheel_page - the header of a page of chunks, which is aligned to its size
+ * @wheel:	the wheel that the page was given to
+ * @next:	the next page with free chunks; or the next one released together with this
+ * @free:	bit i is set if chunk i of the page is free; chunk 0 is this header
+ * @emptied:	bit i is set if another CPU emptied chunk i and the owner has not checked it yet
  * @next_emptied: the next page with such chunks
- * @charged:	somebody is charged for it: it is not kept in reserve
- * @rcu:	not used by the wheel: for who frees the page
+ * @charged:	the page is charged to somebody, so it is not kept in reserve
+ * @rcu:	not used by the wheel; for whatever frees the page
  */
 struct twheel_page {
 	struct twheel		*wheel;
@@ -112,11 +116,11 @@ struct twheel_page {
 static_assert(sizeof(struct twheel_page) <= TWHEEL_CHUNK_BYTES);
 
 /**
- * struct twheel_return - what a wheel is to give back, and has
- * @keep:	how many free chunks it shall have left
- * @reserve:	how many more, if it has pages for which nobody is charged
- * @nr_to_scan:	how many pages are still to be looked at
- * @pages:	those that it has given back, by @next
+ * struct twheel_return - what a wheel should release, and what it has released
+ * @keep:	the number of free chunks that must remain
+ * @reserve:	how many more may remain, in pages that are charged to nobody
+ * @nr_to_scan:	the number of pages still to be examined
+ * @pages:	the pages released so far, linked by @next
  */
 struct twheel_return {
 	unsigned long		keep;
@@ -126,10 +130,10 @@ struct twheel_return {
 };
 
 /**
- * struct twheel_slot - the entries that the wheel comes to at one tick, in chunks
+ * struct twheel_slot - the entries that the wheel reaches at one tick, in chunks
  * @head:	the link to the first chunk; see struct twheel_chunk
- * @tail:	the cell for the next entry. When the last chunk is full it points
- *		behind it, which is where a chunk would begin; NULL without chunks
+ * @tail:	the cell for the next entry. Points just past the last chunk when that is
+ *		full, which is where a chunk would begin; NULL if there are no chunks
  */
 struct twheel_slot {
 	unsigned long		head;
@@ -137,10 +141,10 @@ struct twheel_slot {
 };
 
 /**
- * struct twheel_digit - how to read a time in which a bit is the highest that differs
- * from now
- * @shift:	where the digit of the bit begins
- * @level:	that digit's level
+ * struct twheel_digit - how to read a time whose most significant bit that differs from
+ * now is a given one
+ * @shift:	the position of the lowest bit of the digit that the bit belongs to
+ * @level:	the level of that digit
  */
 struct twheel_digit {
 	u8	shift;
@@ -149,13 +153,13 @@ struct twheel_digit {
 
 /**
  * struct twheel_stats - what a wheel has done
- * @enqueued:	nodes entered, but for those that cascaded or were moved
- * @pending_clear:	nodes removed by the owner, but for those that were moved
- * @cascades:	entries filed again because their deadline was not yet there
- * @spilled:	entries ever filed without a chunk
- * @chunks:	chunks supplied and not given back
- * @free:	chunks of these that are free, and %TWHEEL_FREE_ASK. Those that are just
- *		being worked off count when all of them are
+ * @enqueued:	nodes enqueued, other than by a cascade or a requeue
+ * @dequeued:	nodes dequeued by the owner, other than by a requeue
+ * @cascades:	entries enqueued again because their deadline had not been reached
+ * @spilled:	entries ever enqueued without a chunk
+ * @chunks:	chunks given to the wheel and not released
+ * @free:	how many of these are free, plus %TWHEEL_FREE_ASK if set. Chunks that are
+ *		expiring in one batch are counted when the whole batch is done
  */
 struct twheel_stats {
 	unsigned long	enqueued;
@@ -168,42 +172,43 @@ struct twheel_stats {
 
 /**
  * struct twheel - a wheel
- * @now:	the tick up to which all slots have been taken. What is left of the
- *		last one taken is in @expiring
- * @shift:	a tick is 2^@shift units of struct twheel_node::deadline
- * @owner:	the wheel's number
- * @now_ns:	the same in nanoseconds
- * @earliest:	when what is filed now comes up at the earliest, in nanoseconds: the tick after
- *		@now, or, if the wheel is behind, that after its owner has last looked
+ * @now_ns:	@now in nanoseconds
+ * @earliest:	the earliest time, in nanoseconds, at which a node that is enqueued now can
+ *		expire: the tick after @now or, if the wheel is behind, the tick after its
+ *		owner last checked for expired nodes
  * @tick_ns:	length of a tick
  * @msb_map:	for every bit of a time in nanoseconds
- * @occupied_levels:	bit l is set if @occupied[l] is not 0
- * @page:	the page from which chunks are taken for new entries, and by @next all others
- *		that have free ones; NULL if there is none, or who asks for one shall get none
+ * @now:	the tick up to which all slots have been taken. What is left of the slot
+ *		taken last is in @expiring
+ * @shift:	a tick is 2^@shift units of struct twheel_node::deadline
+ * @owner:	the wheel's number
+ * @occupied_levels: bit l is set if @occupied[l] is not 0
+ * @page:	the page that chunks for new entries are taken from, linked by @next to all
+ *		others with free chunks; NULL if there are none, or if chunks are withheld
  * @stats:	counters
  * @occupied:	bit s of word l is set if slot s of level l may hold an entry
- * @expiring:	the slot that is being worked off
- * @expiring_last:	the last deadline, in nanoseconds, for which a node belongs in it; 0 from
- *		where all of it is taken to be due
- * @requeue:	nodes that are being filed again
- * @expiring_spill:	what had spilled of it
- * @remote_batch:	a spill list of what was in @remote_list
- * @last_page:	the last of these pages
- * @withheld:	who asks for a chunk shall get none
- * @withheld_page: stands for @page meanwhile
- * @nr_pending_clear:	length of @pending_clear
- * @max_pending_clear: at this length the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1 while slots
- *		are being worked off
- * @pending_clear:	cells whose nodes were removed, and that are still to be cleared
- * @lock:	guards the spill lists, @remote_list, @emptied and what hangs off it, and @remote_dequeued,
- *		against other CPUs, and keeps these from taking nodes while some cascade.
- *		Taken with interrupts off, from any context but NMI, by any CPU;
- *		innermost
- * @remote_list:	a spill list of nodes that other CPUs want to be filed here
+ * @expiring:	the slot that is expiring
+ * @expiring_last: the last deadline, in nanoseconds, that belongs in this slot; 0 once
+ *		all of the rest is assumed to be due
+ * @requeue:	nodes that are being enqueued again
+ * @expiring_spill: the spilled nodes of this slot
+ * @remote_batch: a spill list, of the nodes that were on @remote_list
+ * @last_page:	the last of the pages that @page begins
+ * @withheld_page: takes the place of @page while chunks are withheld
+ * @withheld:	new entries must not be given chunks
+ * @nr_pending_clear: length of @pending_clear
+ * @max_pending_clear: the length at which the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1
+ *		while slots are expiring
+ * @pending_clear: cells whose nodes have been removed but that have yet to be cleared
+ * @lock:	guards the spill lists, @remote_list, @emptied and the pages linked from it, and
+ *		@remote_dequeued against other CPUs, and stops these from taking nodes
+ *		while some cascade. Taken with interrupts off, from any context but NMI, by
+ *		any CPU; innermost
+ * @remote_list: a spill list, of nodes that other CPUs want to be enqueued here
  * @emptied:	pages with chunks that other CPUs have emptied
- * @remote_dequeued:	nodes taken away by other CPUs, less those sent by them
+ * @remote_dequeued: nodes dequeued by other CPUs, minus the nodes queued by them
  * @slot:	the slots
- * @spill:	of each slot, the entries for which there was no chunk
+ * @spill:	for each slot, the entries that got no chunk
  */
 struct twheel {
 	u64			now_ns;
@@ -268,19 +273,19 @@ static __always_inline struct twheel_page *twheel_page_of(const struct twheel_ch
 	return (struct twheel_page *)((unsigned long)chunk & ~(TWHEEL_PAGE_BYTES - 1));
 }
 
-/* The bit of a chunk in its page's words. */
+/* A chunk's bit in the words of its page. */
 static __always_inline u64 twheel_chunk_bit(const struct twheel_chunk *chunk)
 {
 	return 1ULL << ((unsigned long)chunk / TWHEEL_CHUNK_BYTES & 63);
 }
 
-/* Does a link lead to a chunk? */
+/* Does a link point to a chunk? */
 static __always_inline bool twheel_link_is_chunk(unsigned long link)
 {
 	return !(link & TWHEEL_LAST);
 }
 
-/* Frees a chunk, which is in no chain any more, but does not count it. */
+/* Frees a chunk that is no longer in a chain, without counting it. */
 static __always_inline void twheel_chunk_free(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	struct twheel_page *page = twheel_page_of(chunk);
@@ -292,13 +297,13 @@ static __always_inline void twheel_chunk_free(struct twheel *wheel, struct twhee
 		twheel_free_first_chunk(wheel, chunk);
 }
 
-/* How many chunks are free? */
+/* The number of free chunks. */
 static inline unsigned long twheel_nr_free(const struct twheel_stats *stats)
 {
 	return stats->free & ~TWHEEL_FREE_ASK;
 }
 
-/* Has the cell that is a node's place cleared: see twheel_flush_dequeued(). */
+/* Arranges for the cell at a node's location to be cleared: see twheel_flush_dequeued(). */
 static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned long location)
 {
 	struct twheel_node **cell = (struct twheel_node **)(location - TWHEEL_IN_CELL);
@@ -312,13 +317,13 @@ static __always_inline void twheel_defer_clear(struct twheel *wheel, unsigned lo
 }
 
 /**
- * twheel_dequeue - take a node's entry away
- * @wheel:	the wheel that the node is filed on; by its owner
+ * twheel_dequeue - remove a node's entry
+ * @wheel:	the wheel that the node is on; by its owner
  * @node:	the node; it has an entry
  */
 static __always_inline void twheel_dequeue(struct twheel *wheel, struct twheel_node *node)
 {
-	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del() of a neighbour. */
 	unsigned long location = READ_ONCE(node->location);
 
 	wheel->stats.dequeued++;
@@ -332,12 +337,12 @@ static __always_inline void twheel_dequeue(struct twheel *wheel, struct twheel_n
 }
 
 /**
- * twheel_set_earliest - the owner has looked, and may not be done
+ * twheel_set_earliest - the owner has checked for expired nodes, and may not be done
  * @wheel:	the wheel; by its owner
  * @now:	the time, in nanoseconds
  *
- * What is overdue already comes before what is filed from now on. Otherwise, who files nodes whose
- * time has passed faster than they expire would have the wheel's time stand still.
+ * What is already overdue expires before anything that is enqueued from now on. Otherwise,
+ * enqueuing nodes whose time has passed faster than they expire would stop the wheel's time.
  */
 static inline void twheel_set_earliest(struct twheel *wheel, u64 now)
 {
@@ -347,9 +352,9 @@ static inline void twheel_set_earliest(struct twheel *wheel, u64 now)
 /**
  * twheel_level - the level of a slot
  * @wheel:	the wheel; by its owner
- * @time:	when the wheel comes to the slot, in nanoseconds
+ * @time:	when the wheel reaches the slot, in nanoseconds
  *
- * Return: the level; 0 for the slot that is being worked off.
+ * Return: the level; 0 for the slot that is expiring.
  */
 static inline unsigned int twheel_level(const struct twheel *wheel, u64 time)
 {
@@ -357,27 +362,27 @@ static inline unsigned int twheel_level(const struct twheel *wheel, u64 time)
 }
 
 /**
- * twheel_may_defer - may a node's deadline change without filing it again?
+ * twheel_may_defer - can a node's deadline change without enqueuing it again?
  * @node:	the node
  * @deadline:	the new deadline, in nanoseconds; false if it is 2^63 or more
  *
- * The wheel looks at the deadline when it comes to the entry, so it is enough
- * that the entry comes up no later than the deadline. By the owner only.
+ * The wheel reads the deadline when it reaches the entry, so it is enough that it
+ * reaches the entry no later than the deadline. By the owner only.
  *
- * Return: true if storing @deadline is all there is to do.
+ * Return: true if storing @deadline is all that needs to be done.
  */
 static inline bool twheel_may_defer(const struct twheel_node *node, u64 deadline)
 {
-	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del(), for a neighbour. */
+	/* Pairs with the WRITE_ONCE()s in spill_add() and spill_del() of a neighbour. */
 	return READ_ONCE(node->location) & TWHEEL_IN_CELL &&
 	       (s64)deadline > (s64)READ_ONCE(node->defer_after);
 }
 
 /**
- * twheel_detach - a node that came out of the wheel has no entry any more
+ * twheel_detach - mark a node that came out of the wheel as having no entry
  * @node:	the node
  *
- * By the function that twheel_expire() calls, before anything that shall not happen
+ * Called by the function that twheel_expire() calls, before anything that must not happen
  * to a node that is still pending.
  */
 static inline void twheel_detach(struct twheel_node *node)

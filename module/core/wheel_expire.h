@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the data structure: what is done with a slot that the wheel has come to
+ * twheel: the data structure: expiring the slot that the wheel has reached
  *
- * It is compiled as a part of who expires timers, for the speed of it.
+ * For speed, it is compiled into the code that expires timers.
  */
 #ifndef _TWHEEL_CORE_WHEEL_EXPIRE_H
 #define _TWHEEL_CORE_WHEEL_EXPIRE_H
@@ -15,9 +15,8 @@
 #include "wheel.h"
 
 /*
- * Starts to fetch what comes after the chunk that is worked off now: the nodes of the chunk
- * after the next, and the chunk after that. They arrive while the nodes of the next are
- * worked off.
+ * Prefetches for the chunks that follow the one that is expiring: the nodes of the chunk after
+ * the next, and the chunk after that. They arrive while the nodes of the next chunk expire.
  */
 static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chunk)
 {
@@ -38,11 +37,11 @@ static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chu
 }
 
 /**
- * twheel_chunk_get - the next chunk to be worked off, if there is one
+ * twheel_chunk_get - get the next chunk to expire, if any
  * @wheel:	the wheel; by its owner
  *
- * It stays the first of the slot that is being worked off, which nobody drops, until it is
- * given to twheel_chunk_put().
+ * It remains the first chunk of the expiring slot, which nothing drops, until it is passed
+ * to twheel_chunk_put().
  *
  * Return: the chunk; NULL if there is none: see twheel_advance().
  */
@@ -53,7 +52,7 @@ static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
 	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
 
-/* As twheel_chunk_put(), but does not count. Returns the link to the next chunk. */
+/* As twheel_chunk_put(), but without counting. Returns the link to the next chunk. */
 static __always_inline unsigned long twheel_chunk_done(struct twheel *wheel,
 						       struct twheel_chunk *chunk)
 {
@@ -66,7 +65,7 @@ static __always_inline unsigned long twheel_chunk_done(struct twheel *wheel,
 }
 
 /**
- * twheel_chunk_put - give back a chunk that has been worked off
+ * twheel_chunk_put - free a chunk whose nodes have all been handled
  * @wheel:	the wheel; by its owner
  * @chunk:	from twheel_chunk_get(); all its cells are NULL
  */
@@ -78,9 +77,9 @@ static inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *c
 
 /**
  * twheel_cell_empty - empty a cell that another CPU may be about to empty
- * @cell:	the cell, of a chunk from twheel_chunk_get()
+ * @cell:	the cell, in a chunk from twheel_chunk_get()
  *
- * Return: the node that was in it, and that is the caller's now; or NULL.
+ * Return: the node that was in it, which now belongs to the caller; or NULL.
  */
 static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node **cell)
 {
@@ -88,7 +87,7 @@ static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node 
 	/* Pairs with the cmpxchg() in dequeue_from_cell(). */
 	return xchg(cell, NULL);
 #else
-	/* xchg() is a locked instruction even here. */
+	/* xchg() is a locked instruction even on UP. */
 	struct twheel_node *node = *cell;
 
 	*cell = NULL;
@@ -96,7 +95,7 @@ static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node 
 #endif
 }
 
-/* Works off the first chunk. For the rest see __twheel_expire(). */
+/* Expires the first chunk. For the rest see __twheel_expire(). */
 static __always_inline void
 twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 		    void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
@@ -111,7 +110,7 @@ twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 		node = twheel_cell_empty(&chunk->cell[i]);
 		if (unlikely(!node))
 			continue;
-		/* Plain: a task of this CPU may be about to store it, but does not run now. */
+		/* Plain: a task of this CPU may be about to store it, but is not running now. */
 		if (likely(!check_sub_overflow(due, node->deadline, &late)))
 			expire(arg, node, late);
 		else
@@ -120,9 +119,9 @@ twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 }
 
 /*
- * Takes out of a chunk what is not due. For that it takes the lock, under which others
- * take nodes, once, instead of an exchange for each cell. Returns how many nodes are in
- * @requeue now, to be filed again, and whether there are @more.
+ * Takes the nodes that are not due out of a chunk. It takes the lock, under which other CPUs
+ * take nodes, once, instead of one exchange per cell. Returns how many nodes are now in
+ * @requeue, to be enqueued again, and sets *@more if any nodes are left.
  */
 static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel,
 							    struct twheel_chunk *chunk, u64 due,
@@ -151,12 +150,12 @@ static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel
 }
 
 /**
- * twheel_due_until - until when are nodes due, in the slot that is being worked off?
+ * twheel_due_until - the time up to which nodes in the expiring slot are due
  * @wheel:	the wheel; by its owner
  * @now:	the time, in nanoseconds
  *
- * Until the slot's time, so that nodes come out in the order of their ticks. If that is
- * %TWHEEL_BEHIND ticks ago, until now: what is late already need not cascade.
+ * This is the time of the slot, so that nodes expire in the order of their ticks. If that is
+ * more than %TWHEEL_BEHIND ticks ago, it is @now: what is already late need not cascade.
  *
  * Return: the time, in nanoseconds.
  */
@@ -166,20 +165,20 @@ static inline u64 twheel_due_until(const struct twheel *wheel, u64 now)
 }
 
 /**
- * __twheel_expire - hand out what is due of a slot
+ * __twheel_expire - expire what is due in a slot
  * @wheel:	the wheel; by its owner
- * @max_chunks:	chunks to work off at most
+ * @max_chunks:	maximum number of chunks to process
  * @due:	from twheel_due_until()
- * @expire:	called for every node that is due, and must call twheel_detach(). It may
- *		file, remove and free nodes. @late is by how many nanoseconds
- *		its deadline lies before @due
- * @arg:	for @expire
- * @cascade:	called for every other node: twheel_cascade(), or what calls it
+ * @expire:	called for every node that is due; must call twheel_detach(). It may enqueue,
+ *		dequeue and free nodes. @late is the number of nanoseconds from the node's
+ *		deadline to @due
+ * @arg:	passed to @expire
+ * @cascade:	called for every other node: twheel_cascade() or a wrapper of it
  *
- * Works off what twheel_advance() has come to. What is not due is filed again.
- * Compiled as a part of its caller, for the speed of it.
+ * Processes the slot that twheel_advance() has reached. Nodes that are not due are enqueued
+ * again. Inlined into its caller, for speed.
  *
- * Return: the number of chunks worked off; less than @max_chunks if the slot has no more.
+ * Return: the number of chunks processed; less than @max_chunks if the slot has no more.
  */
 static __always_inline unsigned int
 __twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
@@ -191,12 +190,12 @@ __twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
 	unsigned int i, nr, left = max_chunks;
 	bool more;
 
-	/* The chunk is freed when all is done to it, and counted when all of them are. */
+	/* A chunk is freed when it is done, but counted together with the others at the end. */
 	for (; left && wheel->expiring_last > due && twheel_link_is_chunk(link); left--) {
 		chunk = (struct twheel_chunk *)link;
 		twheel_chunk_prefetch(chunk);
 		nr = twheel_chunk_take_early(wheel, chunk, due, &more);
-		/* If it is all due, so is most of the rest. */
+		/* If all of it is due, so is most of the rest. */
 		if (!nr)
 			wheel->expiring_last = 0;
 		for (i = 0; i < nr; i++)
@@ -216,13 +215,13 @@ __twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
 }
 
 /**
- * twheel_cascade_spilled - enter a node again that was in a spill list
+ * twheel_cascade_spilled - enqueue a node that was on a spill list again
  * @wheel:	the wheel; by its owner
- * @node:	the node, as twheel_unspill() gives it
- * @cascade:	enters it
+ * @node:	the node, from twheel_unspill()
+ * @cascade:	enqueues it
  *
- * It gets no chunk, as nobody has paid for one: it goes into a chunk that has room, or into a
- * spill list.
+ * It is not given a new chunk, as nobody has paid for one: it goes into a chunk with room,
+ * or onto a spill list.
  */
 static inline void
 twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
@@ -236,14 +235,14 @@ twheel_cascade_spilled(struct twheel *wheel, struct twheel_node *node,
 }
 
 /**
- * __twheel_expire_spilled - as __twheel_expire(), for what has spilled
+ * __twheel_expire_spilled - __twheel_expire() for spilled nodes, one at a time
  * @wheel:	the wheel; by its owner
- * @due:	as there
- * @expire:	as there
- * @arg:	for @expire
- * @cascade:	as there
+ * @due:	as for __twheel_expire()
+ * @expire:	as for __twheel_expire()
+ * @arg:	as for __twheel_expire()
+ * @cascade:	as for __twheel_expire()
  *
- * Return: whether there was a node, which has been expired or filed again.
+ * Return: true if there was a node, which has been expired or enqueued again.
  */
 static inline bool
 __twheel_expire_spilled(struct twheel *wheel, u64 due,
@@ -263,13 +262,13 @@ __twheel_expire_spilled(struct twheel *wheel, u64 due,
 
 /**
  * twheel_expire - __twheel_expire() with twheel_cascade()
- * @wheel:	as there
- * @max_chunks:	as there
- * @due:	as there
- * @expire:	as there
- * @arg:	as there
+ * @wheel:	as for __twheel_expire()
+ * @max_chunks:	as for __twheel_expire()
+ * @due:	as for __twheel_expire()
+ * @expire:	as for __twheel_expire()
+ * @arg:	as for __twheel_expire()
  *
- * Return: as there.
+ * Return: as for __twheel_expire().
  */
 static __always_inline unsigned int
 twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
@@ -280,12 +279,12 @@ twheel_expire(struct twheel *wheel, unsigned int max_chunks, u64 due,
 
 /**
  * twheel_expire_spilled - __twheel_expire_spilled() with twheel_cascade()
- * @wheel:	as there
- * @due:	as there
- * @expire:	as there
- * @arg:	as there
+ * @wheel:	as for __twheel_expire_spilled()
+ * @due:	as for __twheel_expire_spilled()
+ * @expire:	as for __twheel_expire_spilled()
+ * @arg:	as for __twheel_expire_spilled()
  *
- * Return: as there.
+ * Return: as for __twheel_expire_spilled().
  */
 static inline bool
 twheel_expire_spilled(struct twheel *wheel, u64 due,

@@ -2,18 +2,18 @@
 /*
  * twheel: the in-kernel API
  *
- * A timer embedded in the caller's own object, as a struct timer_list would be.
- * To arm, re-arm, cancel and expire it needs no memory and cannot fail for want
- * of it. Times are absolute nanoseconds of CLOCK_MONOTONIC, unless the name of a call ends
- * in _rel.
+ * A timer is embedded in the caller's own object, as a struct timer_list would be.
+ * Arming, re-arming, cancelling and expiry need no memory allocation and cannot fail for
+ * lack of memory. Times are absolute nanoseconds of CLOCK_MONOTONIC, unless the name of a
+ * function ends in _rel.
  *
- * Calls for one timer must not come at the same time from several CPUs: make them under the
- * lock of the object, or by one thread. The timer's own expiry is no such call, it may come at
- * any time. twheel_cancel_sync() and twheel_shutdown_sync() may be called while the timer's
- * callback runs, and calls what it wants, but for twheel_timer_init().
+ * Calls for one timer must not be made by several CPUs at the same time: make them under the
+ * lock of the object, or from one thread. The timer's own expiry does not count as such a call,
+ * and may happen at any time. twheel_cancel_sync() and twheel_shutdown_sync() may be called while
+ * the timer's callback runs and makes any call, except for twheel_timer_init().
  *
- * Documentation/kernel-api.rst shows how to build against this, and how to move a driver
- * here from timer_list.
+ * Documentation/kernel-api.rst shows how to build against this, and how to convert a driver
+ * from timer_list.
  */
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
@@ -30,14 +30,14 @@
 
 /**
  * struct twheel_timer - a timer on the wheel of some CPU
- * @node:	the wheel's part. @node.state and @node.generation are the caller's; of the rest,
- *		twheel_expires() and twheel_pending() tell all that there is to know
+ * @node:	the wheel's part. @node.state and @node.generation are the caller's; for the rest,
+ *		use twheel_expires() and twheel_pending()
  * @function:	called in softirq context when the timer is due
- * @map:	tells lockdep that a callback runs, so that a twheel_cancel_sync()
+ * @map:	for lockdep: shows that a callback is running, so that a twheel_cancel_sync()
  *		that would wait for itself is reported
  *
- * While the timer is not armed, @node.link is the caller's, to keep timers that
- * have expired in a list; @node.location must be 0 again before anything else is done to
+ * While the timer is not armed, the caller may use @node.link, to keep timers that
+ * have expired on a list; @node.location must be 0 again before anything else is done to
  * the timer.
  */
 struct twheel_timer {
@@ -48,13 +48,13 @@ struct twheel_timer {
 #endif
 };
 
-/* The largest expiry that is accepted; a later one is taken as this. */
+/* The latest expiry that is accepted; a later one is taken as this. */
 #define TWHEEL_EXPIRES_MAX	((u64)KTIME_MAX)
 
-/* The deadline of a static timer that was never armed: no other timer has this one. */
+/* The deadline of a static timer that was never armed; no other timer has it. */
 #define TWHEEL_EXPIRES_STATIC	(~0ULL)
 
-/* A class for each place that has one. */
+/* A lockdep class for each place that defines a timer. */
 #ifdef CONFIG_LOCKDEP
 #define __TWHEEL_TIMER_PLACE	__FILE__ ":" __stringify(__LINE__)
 #define __TWHEEL_TIMER_MAP						\
@@ -64,8 +64,8 @@ struct twheel_timer {
 #endif
 
 /**
- * TWHEEL_TIMER_INITIALIZER - the value of a static timer
- * @fn:		what to call when it is due: void (*)(struct twheel_timer *)
+ * TWHEEL_TIMER_INITIALIZER - the initialiser of a static timer
+ * @fn:		called when the timer is due: void (*)(struct twheel_timer *)
  *
  * A timer with this value is ready to be armed, as if by twheel_timer_init().
  */
@@ -79,9 +79,9 @@ struct twheel_timer {
 /**
  * DEFINE_TWHEEL_TIMER - define a static timer
  * @name:	the variable's name
- * @fn:		what to call when it is due: void (*)(struct twheel_timer *)
+ * @fn:		called when the timer is due: void (*)(struct twheel_timer *)
  *
- * May follow the word static.
+ * May be preceded by the keyword static.
  */
 #define DEFINE_TWHEEL_TIMER(name, fn)					\
 	struct twheel_timer name = TWHEEL_TIMER_INITIALIZER(fn)
@@ -95,15 +95,15 @@ void twheel_timer_init_on_stack_key(struct twheel_timer *timer,
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
 
 /**
- * twheel_timer_init - make a timer ready to be armed
+ * twheel_timer_init - initialise a timer
  * @timer:	the timer: struct twheel_timer *
- * @fn:		what to call when it is due: void (*)(struct twheel_timer *)
+ * @fn:		called when the timer is due: void (*)(struct twheel_timer *)
  *
- * Before a timer is initialised anew, call twheel_cancel_sync(), unless its own callback does
- * that, or has freed it; and meanwhile nobody else may call anything for it, not even
- * twheel_cancel_sync(). If its callback was still running, no call would know: none would wait for
- * it, and the new one could run at the same time. If it was only about to be called, @fn might be
- * called in its place.
+ * Before a timer is initialised again, call twheel_cancel_sync(), unless its own callback does the
+ * initialising, or has freed the timer; and meanwhile nobody else may call anything for it, not
+ * even twheel_cancel_sync(). If its callback were still running, no call would notice: none would
+ * wait for it, and the new callback could run at the same time. If it were just about to run, @fn
+ * might be called in its place.
  *
  * Context: any; the timer must not be armed.
  */
@@ -117,10 +117,10 @@ void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
 /**
  * twheel_timer_init_on_stack - twheel_timer_init() for a timer on the stack
  * @timer:	the timer: struct twheel_timer *
- * @fn:		what to call when it is due: void (*)(struct twheel_timer *)
+ * @fn:		called when the timer is due: void (*)(struct twheel_timer *)
  *
- * Before the function returns, twheel_cancel_sync() and twheel_timer_destroy_on_stack() must
- * be called.
+ * Call twheel_cancel_sync() and twheel_timer_destroy_on_stack() before the function that the
+ * timer is in returns.
  *
  * Context: process.
  */
@@ -143,10 +143,10 @@ int twheel_shutdown_sync(struct twheel_timer *timer);
  * twheel_pending - is a timer armed?
  * @timer:	the timer
  *
- * Context: any. The answer may be old when it arrives, unless the caller keeps
- * others from arming and cancelling the timer, and it from expiring.
+ * Context: any. The answer may be stale by the time it is used, unless the caller keeps
+ * others from arming and cancelling the timer, and the timer from expiring.
  * Return: true from twheel_add() or twheel_rearm() until the timer is cancelled
- * or its callback is about to be called.
+ * or its callback is about to run.
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
@@ -156,10 +156,10 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
 
 /**
  * twheel_expires - when is a timer due?
- * @timer:	a timer that was armed since it was initialised
+ * @timer:	a timer that has been armed since it was initialised
  *
- * Context: any. The answer may be old when it arrives, as for twheel_pending().
- * Return: what it was armed for last, in nanoseconds of CLOCK_MONOTONIC, and not after
+ * Context: any. The answer may be stale by the time it is used, as for twheel_pending().
+ * Return: what it was last armed for, in nanoseconds of CLOCK_MONOTONIC, and not after
  * %TWHEEL_EXPIRES_MAX; whether it is still armed, has expired, or was cancelled.
  */
 static inline u64 twheel_expires(const struct twheel_timer *timer)
@@ -207,16 +207,16 @@ static inline int twheel_rearm_rel(struct twheel_timer *timer, u64 delay)
 }
 
 /**
- * twheel_slack - the roundest time that a timer may be armed for
- * @expires:	the earliest time that will do, in nanoseconds
- * @slack:	how much later will do as well, in nanoseconds; any
+ * twheel_slack - round an expiry, within some slack, to the roundest time possible
+ * @expires:	the earliest acceptable time, in nanoseconds
+ * @slack:	how much later is acceptable as well, in nanoseconds; any
  *
- * Timers whose ranges overlap are likely to be given the same time: then one interrupt, and one
+ * Timers whose ranges overlap are likely to get the same time: then one interrupt, and one
  * wake-up of the CPU, is enough for all of them.
  *
  * Context: any.
  * Return: the time from @expires to @expires + @slack, and not after %TWHEEL_EXPIRES_MAX,
- * with the most zeros at its end, in binary.
+ * with the most trailing zeros in binary.
  */
 static inline u64 twheel_slack(u64 expires, u64 slack)
 {
@@ -226,7 +226,7 @@ static inline u64 twheel_slack(u64 expires, u64 slack)
 	last = expires + min(slack, TWHEEL_EXPIRES_MAX - expires);
 	if (!expires || expires == last)
 		return expires;
-	/* The bits that change on the way from before the first to the last may be 0. */
+	/* The bits that change between the time before the first and the last may be 0. */
 	return last & ~0ULL << (fls64((expires - 1) ^ last) - 1);
 }
 

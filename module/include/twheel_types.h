@@ -2,7 +2,7 @@
 /*
  * twheel: the part of a timer that its wheel uses
  *
- * It lies in the objects of other modules, so this header is installed with twheel.h.
+ * It is embedded in the objects of other modules, so this header is installed with twheel.h.
  */
 #ifndef _TWHEEL_TYPES_H
 #define _TWHEEL_TYPES_H
@@ -10,25 +10,25 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-/* What the low bits of struct twheel_node::location say. */
-#define TWHEEL_IN_CELL		1UL	/* the rest is the cell that points to it */
-#define TWHEEL_SPILLED		2UL	/* the rest is the pointer that points to it */
-#define TWHEEL_HELD		4UL	/* out of a spill list, to be filed at once */
+/* The low bits of struct twheel_node::location. */
+#define TWHEEL_IN_CELL		1UL	/* the rest is the address of its cell */
+#define TWHEEL_SPILLED		2UL	/* the rest is the address of the pointer to it */
+#define TWHEEL_HELD		4UL	/* off a spill list, about to be enqueued */
 #define TWHEEL_ENTRY		7UL	/* any of these: the node has an entry */
-#define TWHEEL_SHUT		8UL	/* alone: it has none, and must not get one any more */
+#define TWHEEL_SHUT		8UL	/* on its own: it has none, and must never get one */
 
 /**
  * struct twheel_node - the wheel's part of a timer
- * @deadline:	when the timer is due, in nanoseconds. If twheel_may_defer(), it may
- *		be changed without telling the wheel
- * @location:	0 if the node has no entry; else what the low bits say. Written by the
- *		wheel's owner, and by who takes the node away; read by any CPU.
- *		%TWHEEL_SHUT is the caller's: the wheel takes it for no entry
- * @defer_after:	the node's cell serves deadlines after this, in nanoseconds
- * @next:	the next of a spill list, or of the owner's list of nodes without entry
- * @link:	the owner's, while the node has no entry. When it is in no list any
- *		more, @location must be set to 0
- * @owner:	the number of the wheel that the node is, or was last, filed on
+ * @deadline:	when the timer is due, in nanoseconds. May be changed without involving
+ *		the wheel if twheel_may_defer() returns true
+ * @location:	0 if the node has no entry; otherwise see the low bits. Written by the
+ *		wheel's owner and by any CPU that takes the node away; read by any CPU.
+ *		%TWHEEL_SHUT is set by the caller; the wheel treats it as no entry
+ * @defer_after: the node's cell can serve any deadline later than this, in nanoseconds
+ * @next:	the next node on a spill list, or on the caller's list of nodes without entry
+ * @link:	for the caller's use while the node has no entry. Once the node is off the
+ *		caller's list, @location must be set to 0
+ * @owner:	the number of the wheel that the node is on, or was on last
  * @state:	not used by the wheel
  * @generation:	not used by the wheel
  */
