@@ -58,7 +58,7 @@ static long run_info(const struct twheel_ioctl_call *call)
 }
 
 /* Does one operation. Returns its result. */
-static long run_op(const struct twheel_ioctl_call *call, struct twheel_op *op)
+static long run_single_op(const struct twheel_ioctl_call *call, struct twheel_op *op)
 {
 	twheel_ops_run(call->file->private_data, op, 1, false, false);
 	return op->result;
@@ -90,7 +90,7 @@ static long run_add(const struct twheel_ioctl_call *call)
 	ret = twheel_ioctl_respond(call);
 	if (ret)
 		return ret;
-	ret = run_op(call, &op);
+	ret = run_single_op(call, &op);
 	if (ret < 0)
 		return ret;
 	add->handle = op.handle;
@@ -100,7 +100,7 @@ static long run_add(const struct twheel_ioctl_call *call)
 	if (add->flags & TWHEEL_KEYED)
 		return ret;
 	undo.handle = op.handle;
-	run_op(call, &undo);
+	run_single_op(call, &undo);
 	return -EFAULT;
 }
 
@@ -115,7 +115,7 @@ static long run_cancel(const struct twheel_ioctl_call *call)
 
 	if (cancel->reserved)
 		return -EINVAL;
-	return run_op(call, &op);
+	return run_single_op(call, &op);
 }
 
 static long run_rearm(const struct twheel_ioctl_call *call)
@@ -131,7 +131,7 @@ static long run_rearm(const struct twheel_ioctl_call *call)
 		.spread	= rearm->spread,
 	};
 
-	return run_op(call, &op);
+	return run_single_op(call, &op);
 }
 
 static long run_query(const struct twheel_ioctl_call *call)
@@ -187,7 +187,7 @@ static int check_setup(const struct twheel_setup *setup)
 }
 
 /* Makes what is asked for. The context's grow_lock is held. */
-static int set_up(struct twheel_context *ctx, const struct twheel_setup *setup)
+static int apply_setup(struct twheel_context *ctx, const struct twheel_setup *setup)
 {
 	bool event_keys = setup->flags & TWHEEL_SETUP_EVENT_KEYS;
 	int ret = 0;
@@ -224,7 +224,7 @@ static long run_setup(const struct twheel_ioctl_call *call)
 		return -EFAULT;
 	if (mutex_lock_killable(&ctx->grow_lock))
 		return -EINTR;
-	ret = set_up(ctx, setup);
+	ret = apply_setup(ctx, setup);
 	setup->ring_bytes = twheel_mapping_bytes(twheel_ring_mapping(ctx));
 	setup->touch_bytes = twheel_mapping_bytes(twheel_touch_mapping(ctx));
 	mutex_unlock(&ctx->grow_lock);
@@ -315,12 +315,12 @@ static void show_timer(struct seq_file *m, const struct twheel_timer_query *time
 /* Shows one timer. Returns 1; 0 if none has been found yet, -ENOENT at the end. */
 static int show_next_timer(struct twheel_context *ctx, struct seq_file *m, u64 *cursor)
 {
-	unsigned int looks = TWHEEL_LOCK_BATCH;
+	unsigned int budget = TWHEEL_LOCK_BATCH;
 	struct twheel_utimer *ut;
 	struct twheel_timer_query timer;
 
 	spin_lock_bh(&ctx->lock);
-	ut = twheel_utimer_next(ctx, cursor, &looks);
+	ut = twheel_utimer_next(ctx, cursor, &budget);
 	if (!IS_ERR_OR_NULL(ut))
 		twheel_utimer_describe(ut, &timer);
 	spin_unlock_bh(&ctx->lock);

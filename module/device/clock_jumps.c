@@ -36,7 +36,7 @@
 #include "postponed.h"
 
 /* Timers armed anew before the lock is let go of. */
-#define PORTION	32
+#define BATCH	32
 
 /*
  * Guards @contexts, and their @clock_link and @clock_jump. Taken in process context; with no
@@ -46,50 +46,51 @@ static DEFINE_SPINLOCK(contexts_lock);
 static LIST_HEAD(contexts);
 
 /* Arms some timers anew that have not seen a jump. Returns whether there may be more. */
-static bool rearm_some(struct twheel_context *ctx, u32 jump)
+static bool rearm_batch(struct twheel_context *ctx, u32 jump)
 {
-	struct twheel_extended_timer *rt;
+	struct twheel_extended_timer *et;
 	u64 now = ktime_get_ns();
 	unsigned int i;
 	bool more;
 
 	spin_lock_bh(&ctx->lock);
 	more = !ctx->closing;
-	for (i = 0; more && i < PORTION; i++) {
-		rt = list_first_entry_or_null(&ctx->clocked, struct twheel_extended_timer, clocked);
-		more = rt && rt->jump != jump;
+	for (i = 0; more && i < BATCH; i++) {
+		et = list_first_entry_or_null(&ctx->clocked, struct twheel_extended_timer,
+					      clock_link);
+		more = et && et->seen_jump != jump;
 		if (!more)
 			break;
-		rt->jump = jump;
-		list_move_tail(&rt->clocked, &ctx->clocked);
-		if (twheel_state_of(&rt->kt.ut) == TWHEEL_PENDING)
-			twheel_utimer_arm_again(ctx, &rt->kt.ut, twheel_extended_expiry(ctx, rt, now),
-						now);
+		et->seen_jump = jump;
+		list_move_tail(&et->clock_link, &ctx->clocked);
+		if (twheel_state_of(&et->kt.ut) == TWHEEL_PENDING)
+			twheel_utimer_arm_again(ctx, &et->kt.ut,
+						twheel_extended_expiry(ctx, et, now), now);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return more;
 }
 
 /* The work of a context: a portion. A jump that comes meanwhile has it queued again. */
-static void work_on_clocked(struct work_struct *work)
+static void rearm_clocked_work(struct work_struct *work)
 {
 	struct twheel_context *ctx = container_of(work, struct twheel_context, clock_work);
 
-	if (rearm_some(ctx, atomic_read(&twheel_clock_jumps)))
+	if (rearm_batch(ctx, atomic_read(&twheel_clock_jumps)))
 		queue_work(ctx->user->queue, &ctx->clock_work);
 }
 
 /* Queues the work of a context that has not seen a jump. Returns whether there may be more. */
-static bool queue_next(u32 jump)
+static bool queue_next_context(u32 jump)
 {
 	struct twheel_context *ctx;
 	bool more;
 
 	spin_lock(&contexts_lock);
 	ctx = list_first_entry_or_null(&contexts, struct twheel_context, clock_link);
-	more = ctx && ctx->clock_jump != jump;
+	more = ctx && ctx->queued_jump != jump;
 	if (more) {
-		ctx->clock_jump = jump;
+		ctx->queued_jump = jump;
 		list_move_tail(&ctx->clock_link, &contexts);
 		queue_work(ctx->user->queue, &ctx->clock_work);
 	}
@@ -99,7 +100,7 @@ static bool queue_next(u32 jump)
 
 static void handle_jump(struct work_struct *work)
 {
-	while (queue_next(atomic_read(&twheel_clock_jumps)))
+	while (queue_next_context(atomic_read(&twheel_clock_jumps)))
 		cond_resched();
 }
 
@@ -155,7 +156,7 @@ void twheel_clocks_create(struct twheel_context *ctx)
 {
 	INIT_LIST_HEAD(&ctx->clocked);
 	INIT_LIST_HEAD(&ctx->clock_link);
-	INIT_WORK(&ctx->clock_work, work_on_clocked);
+	INIT_WORK(&ctx->clock_work, rearm_clocked_work);
 }
 
 /**
@@ -168,7 +169,7 @@ void twheel_clocks_join(struct twheel_context *ctx)
 {
 	spin_lock(&contexts_lock);
 	if (list_empty(&ctx->clock_link)) {
-		ctx->clock_jump = atomic_read(&twheel_clock_jumps);
+		ctx->queued_jump = atomic_read(&twheel_clock_jumps);
 		list_add_tail(&ctx->clock_link, &contexts);
 	}
 	spin_unlock(&contexts_lock);

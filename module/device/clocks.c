@@ -45,31 +45,31 @@ u64 twheel_clock_read(u8 clock, u64 now)
  */
 u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now)
 {
-	u64 shows;
+	u64 reading;
 
 	if (clock == CLOCK_MONOTONIC)
 		return time;
-	shows = twheel_clock_read(clock, now);
-	return time > shows ? min_t(u64, now + (time - shows), TWHEEL_TIME_MAX) : now;
+	reading = twheel_clock_read(clock, now);
+	return time > reading ? min_t(u64, now + (time - reading), TWHEEL_TIME_MAX) : now;
 }
 
 /**
  * twheel_clock_set_deadline - a timer is about to be armed on a clock
  * @ctx:	the context
- * @rt:		the timer
+ * @et:		the timer
  * @clock:	the clock
  *
  * Context: with the context's lock held.
  */
-void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			       u8 clock)
 {
-	list_del_init(&rt->clocked);
-	rt->clock = clock;
+	list_del_init(&et->clock_link);
+	et->clock = clock;
 	if (clock == CLOCK_MONOTONIC)
 		return;
-	rt->jump = atomic_read(&twheel_clock_jumps);
+	et->seen_jump = atomic_read(&twheel_clock_jumps);
 	/* The offset is read after this. Pairs with twheel_clocks_jumped(). */
 	smp_rmb();
-	list_add_tail(&rt->clocked, &ctx->clocked);
+	list_add_tail(&et->clock_link, &ctx->clocked);
 }

@@ -14,7 +14,7 @@ struct twheel_extended_timer;
 /* How often clocks have jumped. */
 extern atomic_t twheel_clock_jumps;
 
-void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			       u8 clock);
 u64 twheel_clock_read(u8 clock, u64 now);
 u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now);

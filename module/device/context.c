@@ -126,7 +126,7 @@ static void stop_events(struct twheel_context *ctx)
 }
 
 /* Frees what nobody looks at who has found a watch. */
-static void free_most(struct twheel_context *ctx)
+static void free_parts(struct twheel_context *ctx)
 {
 	twheel_keys_destroy(ctx);
 	twheel_ring_destroy(ctx);
@@ -135,7 +135,7 @@ static void free_most(struct twheel_context *ctx)
 }
 
 /* Nothing of it is known to anybody any more. */
-static void free_rest(struct twheel_context *ctx)
+static void free_context(struct twheel_context *ctx)
 {
 	twheel_sock_timers_leave(ctx);
 	twheel_pool_free(ctx, true);
@@ -145,16 +145,16 @@ static void free_rest(struct twheel_context *ctx)
 	twheel_pages_trim_later();
 }
 
-static void free_later(struct work_struct *work)
+static void free_context_work(struct work_struct *work)
 {
-	free_rest(container_of(to_rcu_work(work), struct twheel_context, free_work));
+	free_context(container_of(to_rcu_work(work), struct twheel_context, free_work));
 }
 
 /*
  * Who has found a watch of it in the table is not waited for: what he looks at is freed after a
  * grace period.
  */
-static void destroy(struct twheel_context *ctx)
+static void destroy_context(struct twheel_context *ctx)
 {
 	stop_events(ctx);
 	twheel_waiters_leave(&ctx->waiters);
@@ -163,20 +163,20 @@ static void destroy(struct twheel_context *ctx)
 	twheel_sock_timers_stop(ctx);
 	twheel_pool_stop(ctx);
 	twheel_user_put(ctx->user);
-	free_most(ctx);
+	free_parts(ctx);
 	if (ctx->has_watches) {
-		INIT_RCU_WORK(&ctx->free_work, free_later);
+		INIT_RCU_WORK(&ctx->free_work, free_context_work);
 		queue_rcu_work(free_queue, &ctx->free_work);
 	} else {
-		free_rest(ctx);
+		free_context(ctx);
 	}
 	if (atomic_dec_and_test(&nr_contexts))
 		wake_up_var(&nr_contexts);
 }
 
-static void work_on_destroy(struct work_struct *work)
+static void destroy_context_work(struct work_struct *work)
 {
-	destroy(container_of(work, struct twheel_context, destroy_work));
+	destroy_context(container_of(work, struct twheel_context, destroy_work));
 }
 
 /**
@@ -193,25 +193,25 @@ void twheel_context_destroy(struct twheel_context *ctx)
 {
 	/* Pairs with twheel_context_used(). */
 	if (!(current->flags & PF_KTHREAD) && uid_eq(READ_ONCE(ctx->used_by), current_uid())) {
-		destroy(ctx);
+		destroy_context(ctx);
 		return;
 	}
 	stop_events(ctx);
-	INIT_WORK(&ctx->destroy_work, work_on_destroy);
+	INIT_WORK(&ctx->destroy_work, destroy_context_work);
 	queue_work(ctx->user->queue, &ctx->destroy_work);
 }
 
 /**
  * twheel_context_limit - set a context's own limit on its timers
  * @ctx:	the context
- * @most:	the limit, at least 1
+ * @max:	the limit, at least 1
  *
  * Context: process.
  */
-void twheel_context_limit(struct twheel_context *ctx, u64 most)
+void twheel_context_limit(struct twheel_context *ctx, u64 max)
 {
 	spin_lock_bh(&ctx->lock);
-	ctx->max_timers = most;
+	ctx->max_timers = max;
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -227,7 +227,7 @@ u64 twheel_context_bytes(struct twheel_context *ctx)
 	u64 bytes;
 
 	spin_lock_bh(&ctx->lock);
-	bytes = sizeof(*ctx) + ctx->room * sizeof(*ctx->blocks) +
+	bytes = sizeof(*ctx) + ctx->capacity * sizeof(*ctx->blocks) +
 		ctx->nr_blocks * TWHEEL_BLOCK_BYTES + twheel_keys_bytes(ctx) +
 		twheel_mapping_bytes(twheel_ring_mapping(ctx)) +
 		twheel_mapping_bytes(twheel_touch_mapping(ctx));

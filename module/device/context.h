@@ -89,7 +89,7 @@ struct twheel_touch_array;
  * @last_event:	the last of them, likewise
  * @postponed:	timers that postponed.c's worker is to look at, by @timer.node.link
  * @share:	what was taken of the context's share of the softirqs
- * @clocked:	timers on clocks that can jump, by twheel_extended_timer.clocked
+ * @clocked:	timers on clocks that can jump, by twheel_extended_timer.clock_link
  * @closing:	the last close has come: nothing expires any more
  * @max_timers:	limit of this context; that of the module may be lower
  * @nr_timers:	timers in use
@@ -98,7 +98,7 @@ struct twheel_touch_array;
  * @seq:	number of the next event; written with @read_lock held as well
  * @blocks:	the blocks, by number. Replaced under @grow_lock and @lock
  * @nr_blocks:	their number
- * @room:	how many @blocks can hold; under @grow_lock
+ * @capacity:	how many @blocks can hold; under @grow_lock
  * @ring:	the ring, or NULL. Set once, under @grow_lock, @read_lock and @lock
  * @touch:	the touch array, or NULL. Set once, likewise
  * @keys:	timers with a key
@@ -115,10 +115,10 @@ struct twheel_touch_array;
  *		which they are delivered. Outside of @lock, inside of @grow_lock
  * @grow_lock:	one at a time allocates. Outside of @lock and @read_lock
  * @clock_link:	in clocks.c's list of contexts with @clocked; guarded there
- * @clock_jump:	the jump of clocks up to which @clock_work has been queued; likewise
+ * @queued_jump:	the jump of clocks up to which @clock_work has been queued; likewise
  * @clock_work:	arms the timers of @clocked anew
  * @postponed_work: looks at those of @postponed
- * @due:	watches that are due
+ * @watch_worker:	watches that are due
  * @destroy_work: destroys the context, when a kernel's thread has closed it
  * @free_work: frees it, when it has had watches
  */
@@ -138,7 +138,7 @@ struct twheel_context {
 	u64				seq;
 	struct twheel_block		**blocks;
 	unsigned long			nr_blocks;
-	unsigned long			room;
+	unsigned long			capacity;
 	struct twheel_ring_buffer	*ring;
 	struct twheel_touch_array	*touch;
 	struct twheel_keys		keys;
@@ -152,10 +152,10 @@ struct twheel_context {
 	struct mutex			read_lock;
 	struct mutex			grow_lock;
 	struct list_head		clock_link;
-	u32				clock_jump;
+	u32				queued_jump;
 	struct work_struct		clock_work;
 	struct work_struct		postponed_work;
-	struct twheel_watch_worker		due;
+	struct twheel_watch_worker	watch_worker;
 	struct work_struct		destroy_work;
 	struct rcu_work			free_work;
 };
@@ -233,22 +233,22 @@ struct twheel_utimer {
  * @next:	the next timer of the same bucket of the context's keys
  */
 struct twheel_keyed_timer {
-	struct twheel_utimer	ut;
+	struct twheel_utimer		ut;
 	u64				key;
 	struct twheel_keyed_timer	*next;
 };
 
 /**
- * enum twheel_after - what to do with a periodic timer when its event has been delivered, or
+ * enum twheel_deferred_op - what to do with a periodic timer when its event has been delivered, or
  * with one that watches a connection when the worker lets go of it
- * @TWHEEL_AFTER_NEXT: arm it for its next period; or do what the worker has decided
- * @TWHEEL_AFTER_ARM: it was re-armed meanwhile: arm it for that
- * @TWHEEL_AFTER_STOP: it was cancelled meanwhile: free it
+ * @TWHEEL_DEFERRED_NONE: arm it for its next period; or do what the worker has decided
+ * @TWHEEL_DEFERRED_REARM: it was re-armed meanwhile: arm it for that
+ * @TWHEEL_DEFERRED_CANCEL: it was cancelled meanwhile: free it
  */
-enum twheel_after {
-	TWHEEL_AFTER_NEXT,
-	TWHEEL_AFTER_ARM,
-	TWHEEL_AFTER_STOP,
+enum twheel_deferred_op {
+	TWHEEL_DEFERRED_NONE,
+	TWHEEL_DEFERRED_REARM,
+	TWHEEL_DEFERRED_CANCEL,
 };
 
 /* A flag of struct twheel_extended_timer: added with an idle timeout or a lifetime. */
@@ -261,19 +261,19 @@ enum twheel_after {
  * @period:	in nanoseconds, or 0
  * @slack:	of each period's deadline, in nanoseconds
  * @idle:	the idle timeout in nanoseconds, or 0
- * @active:	the last activity known, in nanoseconds of CLOCK_MONOTONIC
- * @death:	end of the lifetime, in nanoseconds of CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
+ * @last_active:	the last activity known, in nanoseconds of CLOCK_MONOTONIC
+ * @lifetime_end:	end of the lifetime, in nanoseconds of CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
  * @missed:	with @period: periods that passed since the one that its event is about
- * @future:	with @flags TWHEEL_TOUCHED: the last time that @touch held which lay in the future
+ * @last_future:	with @flags TWHEEL_TOUCHED: the last time that @touch held which lay in the future
  *		when it was read; or 0
- * @clocked:	in the context's list if @clock can jump
- * @jump:	the jump of clocks up to which the timer is armed rightly
+ * @clock_link:	in the context's list if @clock can jump
+ * @seen_jump:	the jump of clocks up to which the timer is armed rightly
  * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
  * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_WATCHED, TWHEEL_HAS_LIMITS
  * @clock:	the clock of @deadline
  * @added_on:	the clock that the timer was added with
  * @limit:	an enum twheel_limit: the one that the timer is armed for
- * @after:	an enum twheel_after
+ * @deferred_op:	an enum twheel_deferred_op
  */
 struct twheel_extended_timer {
 	struct twheel_keyed_timer	kt;
@@ -281,34 +281,34 @@ struct twheel_extended_timer {
 	u64				period;
 	u64				slack;
 	u64				idle;
-	u64				active;
-	u64				death;
+	u64				last_active;
+	u64				lifetime_end;
 	union {
 		u64			missed;
-		u64			future;
+		u64			last_future;
 	};
-	struct list_head		clocked;
-	u32				jump;
+	struct list_head		clock_link;
+	u32				seen_jump;
 	u32				touch;
 	u8				flags;
 	u8				clock;
 	u8				added_on;
 	u8				limit;
-	u8				after;
+	u8				deferred_op;
 };
 
 /**
  * struct twheel_sock_timer - a timer that watches a connection
- * @rt:		the timer
+ * @et:		the timer
  * @watch:	the socket's side. In the table from the add until the timer ends or the worker
  *		decides that it has expired
- * @retry:	when to have the worker look again, in nanoseconds of CLOCK_MONOTONIC, as the
+ * @retry_at:	when to have the worker look again, in nanoseconds of CLOCK_MONOTONIC, as the
  *		socket was busy; or %TWHEEL_TIME_NONE
  */
 struct twheel_sock_timer {
-	struct twheel_extended_timer	rt;
+	struct twheel_extended_timer	et;
 	struct twheel_watch		watch;
-	u64				retry;
+	u64				retry_at;
 };
 
 /**
@@ -358,7 +358,7 @@ static inline struct twheel_extended_timer *twheel_extended(struct twheel_utimer
 
 static inline struct twheel_sock_timer *twheel_sock_timer_of(struct twheel_utimer *ut)
 {
-	return container_of(ut, struct twheel_sock_timer, rt.kt.ut);
+	return container_of(ut, struct twheel_sock_timer, et.kt.ut);
 }
 
 /* Is it a struct twheel_extended_timer, or more? */
@@ -394,7 +394,7 @@ void twheel_contexts_wait(void);
 void twheel_contexts_exit(void);
 struct twheel_context *twheel_context_create(void);
 void twheel_context_destroy(struct twheel_context *ctx);
-void twheel_context_limit(struct twheel_context *ctx, u64 most);
+void twheel_context_limit(struct twheel_context *ctx, u64 max);
 u64 twheel_context_bytes(struct twheel_context *ctx);
 unsigned int twheel_nr_contexts(void);
 

@@ -45,28 +45,28 @@
 #define BATCH	16
 
 /* Timers looked at before the lock is let go of. */
-#define POSTPONED	32
+#define POSTPONED_BATCH	32
 
 /*
  * The event of a timer has been delivered, and it is not in the list of events. A one-shot timer
  * ends here. A periodic one goes on.
  */
-static void delivered(struct twheel_context *ctx, struct twheel_utimer *ut)
+static void complete_delivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	struct twheel_extended_timer *rt = twheel_extended(ut);
+	struct twheel_extended_timer *et = twheel_extended(ut);
 	u64 now;
 
 	ctx->stats.delivered++;
 	if (likely(!twheel_is_periodic(ut))) {
 		twheel_utimer_free(ctx, ut, true);
-	} else if (rt->after == TWHEEL_AFTER_STOP) {
+	} else if (et->deferred_op == TWHEEL_DEFERRED_CANCEL) {
 		twheel_utimer_free(ctx, ut, false);
 	} else {
-		if (rt->after == TWHEEL_AFTER_NEXT)
-			twheel_extended_next_period(rt);
-		rt->after = TWHEEL_AFTER_NEXT;
+		if (et->deferred_op == TWHEEL_DEFERRED_NONE)
+			twheel_extended_next_period(et);
+		et->deferred_op = TWHEEL_DEFERRED_NONE;
 		now = ktime_get_ns();
-		twheel_utimer_arm_again(ctx, ut, twheel_extended_expiry(ctx, rt, now), now);
+		twheel_utimer_arm_again(ctx, ut, twheel_extended_expiry(ctx, et, now), now);
 	}
 }
 
@@ -75,16 +75,16 @@ static void delivered(struct twheel_context *ctx, struct twheel_utimer *ut)
  * if it is to be delivered later, and the timer to be put back into the list; false if it was
  * cancelled or re-armed while the delivery was tried.
  */
-static bool undelivered(struct twheel_context *ctx, struct twheel_utimer *ut)
+static bool resolve_undelivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	struct twheel_extended_timer *rt = twheel_extended(ut);
+	struct twheel_extended_timer *et = twheel_extended(ut);
 
-	if (twheel_is_periodic(ut) && rt->after != TWHEEL_AFTER_NEXT) {
-		if (rt->after == TWHEEL_AFTER_STOP)
+	if (twheel_is_periodic(ut) && et->deferred_op != TWHEEL_DEFERRED_NONE) {
+		if (et->deferred_op == TWHEEL_DEFERRED_CANCEL)
 			twheel_utimer_free(ctx, ut, false);
 		else
-			twheel_utimer_arm(ut, twheel_extended_expiry(ctx, rt, ktime_get_ns()));
-		rt->after = TWHEEL_AFTER_NEXT;
+			twheel_utimer_arm(ut, twheel_extended_expiry(ctx, et, ktime_get_ns()));
+		et->deferred_op = TWHEEL_DEFERRED_NONE;
 		return false;
 	}
 	return true;
@@ -102,7 +102,7 @@ static unsigned int move_to_ring(struct twheel_context *ctx)
 		twheel_event_fill(ctx, ut, ctx->seq++, event);
 		twheel_ring_commit(ctx);
 		twheel_events_unqueue(ctx, ut);
-		delivered(ctx, ut);
+		complete_delivered(ctx, ut);
 		moved++;
 	}
 	twheel_ring_set_waiting(ctx, ctx->nr_events);
@@ -126,7 +126,7 @@ void twheel_deliver_queue(struct twheel_context *ctx, struct twheel_utimer *ut, 
 }
 
 /* A timer has come up, and is not armed any more: sees whether it has expired. */
-static void due(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
+static void handle_due_timer(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires;
 
@@ -140,7 +140,7 @@ static void due(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 		/* It may be due for another limit than it was armed for. */
 		ut->node.deadline = expires;
 		if (twheel_kind_ops[twheel_kind_of(ut)]) {
-			twheel_kind_ops[twheel_kind_of(ut)]->due(ut);
+			twheel_kind_ops[twheel_kind_of(ut)]->handle_due(ut);
 			return;
 		}
 		now = twheel_clock_read(twheel_extended(ut)->clock, now);
@@ -165,12 +165,12 @@ void twheel_utimer_expired(struct twheel_timer *timer)
 		goto out;
 	now = ktime_get_ns();
 	if (!twheel_is_extended(ut) || !twheel_postpone(ctx, twheel_extended(ut), now))
-		due(ctx, ut, now);
+		handle_due_timer(ctx, ut, now);
 out:
 	spin_unlock(&ctx->lock);
 }
 
-static void look_at_some(struct work_struct *work)
+static void expire_postponed_work(struct work_struct *work)
 {
 	struct twheel_context *ctx = container_of(work, struct twheel_context, postponed_work);
 	struct twheel_utimer *ut;
@@ -179,10 +179,10 @@ static void look_at_some(struct work_struct *work)
 
 	spin_lock_bh(&ctx->lock);
 	now = ktime_get_ns();
-	for (i = 0; i < POSTPONED && !ctx->closing && !list_empty(&ctx->postponed); i++) {
+	for (i = 0; i < POSTPONED_BATCH && !ctx->closing && !list_empty(&ctx->postponed); i++) {
 		ut = list_first_entry(&ctx->postponed, struct twheel_utimer, node.link);
 		twheel_postponed_remove(ut);
-		due(ctx, ut, now);
+		handle_due_timer(ctx, ut, now);
 	}
 	/* What comes later finds the list empty, or the work queued. */
 	if (!ctx->closing && !list_empty(&ctx->postponed))
@@ -198,10 +198,10 @@ static void look_at_some(struct work_struct *work)
  */
 void twheel_deliver_create(struct twheel_context *ctx)
 {
-	twheel_postponed_create(ctx, look_at_some);
+	twheel_postponed_create(ctx, expire_postponed_work);
 }
 
-static u64 nr_events(const struct twheel_context *ctx)
+static u64 read_nr_events(const struct twheel_context *ctx)
 {
 	/* Pairs with the WRITE_ONCE() in set_nr_events(). */
 	return READ_ONCE(ctx->nr_events);
@@ -217,33 +217,33 @@ static bool has_ring(const struct twheel_context *ctx)
 static void finish_delivery(struct twheel_context *ctx, struct twheel_utimer **batch,
 			    const struct twheel_event *events, unsigned int done, unsigned int n)
 {
-	bool back = false;
+	bool requeued = false;
 
 	spin_lock_bh(&ctx->lock);
 	ctx->seq += done;
 	while (n > done) {
-		if (!undelivered(ctx, batch[--n]))
+		if (!resolve_undelivered(ctx, batch[--n]))
 			continue;
 		twheel_events_put_back(ctx, batch[n], events[n].fired);
-		back = true;
+		requeued = true;
 	}
 	/* Others may have gone to sleep while there seemed to be no event. */
-	if (back)
+	if (requeued)
 		twheel_waiters_wake(&ctx->waiters);
 	while (n)
-		delivered(ctx, batch[--n]);
+		complete_delivered(ctx, batch[--n]);
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Takes up to @most timers from the queue, and writes their events. */
-static unsigned int take(struct twheel_context *ctx, struct twheel_utimer **batch,
-			 struct twheel_event *events, unsigned int most)
+/* Takes up to @max timers from the queue, and writes their events. */
+static unsigned int take_batch(struct twheel_context *ctx, struct twheel_utimer **batch,
+			       struct twheel_event *events, unsigned int max)
 {
 	struct twheel_utimer *ut;
 	unsigned int n = 0;
 
 	spin_lock_bh(&ctx->lock);
-	while (n < most && (ut = twheel_events_first(ctx))) {
+	while (n < max && (ut = twheel_events_first(ctx))) {
 		twheel_event_fill(ctx, ut, ctx->seq + n, &events[n]);
 		twheel_events_unqueue(ctx, ut);
 		twheel_set_state(ut, TWHEEL_IN_DELIVERY);
@@ -254,7 +254,8 @@ static unsigned int take(struct twheel_context *ctx, struct twheel_utimer **batc
 }
 
 /* Copies events. Returns how many arrived whole. */
-static unsigned int copy(const struct twheel_event *events, unsigned int n, struct iov_iter *to)
+static unsigned int copy_events(const struct twheel_event *events, unsigned int n,
+				struct iov_iter *to)
 {
 	unsigned int i;
 
@@ -268,25 +269,25 @@ static unsigned int copy(const struct twheel_event *events, unsigned int n, stru
  * Delivers what is there and fits, or what could be before a signal came. Returns the number of
  * events, or -EFAULT.
  */
-static ssize_t deliver(struct twheel_context *ctx, struct iov_iter *to)
+static ssize_t deliver_events(struct twheel_context *ctx, struct iov_iter *to)
 {
 	struct twheel_utimer *batch[BATCH];
 	struct twheel_event events[BATCH];
-	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
+	size_t left = iov_iter_count(to) / sizeof(struct twheel_event);
 	unsigned int n, done;
 	ssize_t total = 0;
 
-	while (room) {
-		n = take(ctx, batch, events, min_t(size_t, room, BATCH));
+	while (left) {
+		n = take_batch(ctx, batch, events, min_t(size_t, left, BATCH));
 		if (!n)
 			break;
 		twheel_inject(TWHEEL_POINT_DELIVER);
-		done = copy(events, n, to);
+		done = copy_events(events, n, to);
 		finish_delivery(ctx, batch, events, done, n);
 		total += done;
 		if (done < n)
 			return total ? total : -EFAULT;
-		room -= n;
+		left -= n;
 		if (signal_pending(current))
 			break;
 		cond_resched();
@@ -325,11 +326,11 @@ ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, boo
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
-		if (!nr_events(ctx)) {
+		if (!read_nr_events(ctx)) {
 			if (nonblock)
 				return -EAGAIN;
 			ret = wait_event_interruptible(ctx->waiters.queue,
-						       nr_events(ctx) || has_ring(ctx));
+						       read_nr_events(ctx) || has_ring(ctx));
 			if (ret)
 				return ret;
 		}
@@ -337,7 +338,7 @@ ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, boo
 		if (ret)
 			return ret;
 		/* There is none, or it is made when this is done: see twheel_ring_create(). */
-		ret = ctx->ring ? -EBUSY : deliver(ctx, to);
+		ret = ctx->ring ? -EBUSY : deliver_events(ctx, to);
 		mutex_unlock(&ctx->read_lock);
 		/* 0: another reader was faster, or the events were taken back. */
 	} while (!ret);
@@ -352,7 +353,7 @@ ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, boo
  * as they would not look again with edge-triggered epoll. If nothing was, they are not: who polls
  * may be one of them, and would wake himself for ever.
  */
-static void flush(struct twheel_context *ctx)
+static void flush_to_ring(struct twheel_context *ctx)
 {
 	u32 left = twheel_ring_entries(ctx);
 	unsigned int moved;
@@ -378,7 +379,7 @@ static void flush(struct twheel_context *ctx)
  */
 void twheel_deliver_to_ring(struct twheel_context *ctx)
 {
-	flush(ctx);
+	flush_to_ring(ctx);
 	spin_lock_bh(&ctx->lock);
 	twheel_waiters_wake(&ctx->waiters);
 	spin_unlock_bh(&ctx->lock);
@@ -400,10 +401,10 @@ __poll_t twheel_deliver_poll(struct twheel_context *ctx, struct file *file, poll
 	poll_wait(file, &ctx->waiters.queue, wait);
 	/* Pairs with wq_has_sleeper(). poll_wait() itself has no barrier before 6.13. */
 	smp_mb();
-	readable = nr_events(ctx);
+	readable = read_nr_events(ctx);
 	if (has_ring(ctx)) {
 		if (readable)
-			flush(ctx);
+			flush_to_ring(ctx);
 		readable |= twheel_ring_readable(ctx);
 	}
 	return readable ? EPOLLIN | EPOLLRDNORM : 0;

@@ -14,14 +14,14 @@
 #include "pool.h"
 
 /* The timer of a number in the list of events. */
-static struct twheel_utimer *timer_of(struct twheel_context *ctx, u32 index)
+static struct twheel_utimer *timer_at(struct twheel_context *ctx, u32 index)
 {
 	struct twheel_block *block = ctx->blocks[index >> TWHEEL_SLOT_BITS];
 
 	return twheel_block_utimer(block, index & ((1 << TWHEEL_SLOT_BITS) - 1));
 }
 
-static u32 index_of(const struct twheel_utimer *ut)
+static u32 timer_index(const struct twheel_utimer *ut)
 {
 	return twheel_utimer_handle(ut);
 }
@@ -29,7 +29,7 @@ static u32 index_of(const struct twheel_utimer *ut)
 static void set_nr_events(struct twheel_context *ctx, u64 nr)
 {
 	lockdep_assert_held(&ctx->lock);
-	/* Pairs with the READ_ONCE() in nr_events(). */
+	/* Pairs with the READ_ONCE() in read_nr_events(). */
 	WRITE_ONCE(ctx->nr_events, nr);
 }
 
@@ -37,8 +37,8 @@ static void set_nr_events(struct twheel_context *ctx, u64 nr)
 static void link_event(struct twheel_context *ctx, struct twheel_utimer *ut, u32 prev)
 {
 	u32 *link = prev == TWHEEL_NO_EVENT ? &ctx->first_event :
-					      &timer_of(ctx, prev)->expired.next;
-	u32 index = index_of(ut), next = *link;
+					      &timer_at(ctx, prev)->expired.next;
+	u32 index = timer_index(ut), next = *link;
 
 	ut->expired.prev = prev;
 	ut->expired.next = next;
@@ -46,7 +46,7 @@ static void link_event(struct twheel_context *ctx, struct twheel_utimer *ut, u32
 	if (next == TWHEEL_NO_EVENT)
 		ctx->last_event = index;
 	else
-		timer_of(ctx, next)->expired.prev = index;
+		timer_at(ctx, next)->expired.prev = index;
 	set_nr_events(ctx, ctx->nr_events + 1);
 }
 
@@ -57,11 +57,11 @@ static void unlink_event(struct twheel_context *ctx, struct twheel_utimer *ut)
 	if (prev == TWHEEL_NO_EVENT)
 		ctx->first_event = next;
 	else
-		timer_of(ctx, prev)->expired.next = next;
+		timer_at(ctx, prev)->expired.next = next;
 	if (next == TWHEEL_NO_EVENT)
 		ctx->last_event = prev;
 	else
-		timer_of(ctx, next)->expired.prev = prev;
+		timer_at(ctx, next)->expired.prev = prev;
 	set_nr_events(ctx, ctx->nr_events - 1);
 }
 
@@ -74,7 +74,7 @@ static void unlink_event(struct twheel_context *ctx, struct twheel_utimer *ut)
  */
 struct twheel_utimer *twheel_events_first(struct twheel_context *ctx)
 {
-	return ctx->first_event == TWHEEL_NO_EVENT ? NULL : timer_of(ctx, ctx->first_event);
+	return ctx->first_event == TWHEEL_NO_EVENT ? NULL : timer_at(ctx, ctx->first_event);
 }
 
 /**

@@ -24,22 +24,22 @@
 #include "lib/memory.h"
 
 /* Buckets of a segment. */
-#define BUCKETS		(PAGE_SIZE / sizeof(struct twheel_keyed_timer *))
+#define BUCKETS_PER_SEGMENT	(PAGE_SIZE / sizeof(struct twheel_keyed_timer *))
 
-static u32 hash_of(const struct twheel_keys *keys, u64 key)
+static u32 hash_key(const struct twheel_keys *keys, u64 key)
 {
 	return hsiphash_2u32(key, key >> 32, &keys->secret);
 }
 
 static struct twheel_keyed_timer **bucket_at(const struct twheel_keys *keys, u32 i)
 {
-	return &keys->segments[i / BUCKETS][i % BUCKETS];
+	return &keys->segments[i / BUCKETS_PER_SEGMENT][i % BUCKETS_PER_SEGMENT];
 }
 
 /* The bucket that a key belongs into. There is at least one. */
 static struct twheel_keyed_timer **bucket_of(const struct twheel_keys *keys, u64 key)
 {
-	u32 i = hash_of(keys, key) & keys->mask;
+	u32 i = hash_key(keys, key) & keys->mask;
 
 	return bucket_at(keys, i < keys->nr_buckets ? i : i & (keys->mask >> 1));
 }
@@ -60,7 +60,7 @@ static void add_bucket(struct twheel_keys *keys)
 	to = bucket_at(keys, new);
 	keys->nr_buckets++;
 	while ((kt = *from)) {
-		if ((hash_of(keys, kt->key) & keys->mask) != new) {
+		if ((hash_key(keys, kt->key) & keys->mask) != new) {
 			from = &kt->next;
 			continue;
 		}
@@ -71,8 +71,8 @@ static void add_bucket(struct twheel_keys *keys)
 }
 
 /* The link that leads to a timer with a key. */
-static struct twheel_keyed_timer **link_to(const struct twheel_keys *keys,
-					   const struct twheel_keyed_timer *kt)
+static struct twheel_keyed_timer **find_link(const struct twheel_keys *keys,
+					     const struct twheel_keyed_timer *kt)
 {
 	struct twheel_keyed_timer **link = bucket_of(keys, kt->key);
 
@@ -82,22 +82,22 @@ static struct twheel_keyed_timer **link_to(const struct twheel_keys *keys,
 }
 
 /* Makes room for another segment in the list of them, which only changes under @grow_lock. */
-static int make_room(struct twheel_context *ctx)
+static int grow_segment_list(struct twheel_context *ctx)
 {
 	struct twheel_keys *keys = &ctx->keys;
-	u32 room = keys->room ? 2 * keys->room : 4;
+	u32 capacity = keys->capacity ? 2 * keys->capacity : 4;
 	struct twheel_keyed_timer ***segments, ***old = keys->segments;
 
-	if (keys->nr_segments < keys->room)
+	if (keys->nr_segments < keys->capacity)
 		return 0;
-	segments = kvcalloc(room, sizeof(*segments), TWHEEL_GFP_USER);
+	segments = kvcalloc(capacity, sizeof(*segments), TWHEEL_GFP_USER);
 	if (!segments)
 		return -ENOMEM;
 	if (keys->nr_segments)
 		memcpy(segments, old, keys->nr_segments * sizeof(*segments));
 	spin_lock_bh(&ctx->lock);
 	keys->segments = segments;
-	keys->room = room;
+	keys->capacity = capacity;
 	spin_unlock_bh(&ctx->lock);
 	kvfree(old);
 	return 0;
@@ -107,7 +107,7 @@ static int add_segment(struct twheel_context *ctx)
 {
 	struct twheel_keys *keys = &ctx->keys;
 	struct twheel_keyed_timer **segment;
-	int ret = make_room(ctx);
+	int ret = grow_segment_list(ctx);
 
 	if (ret)
 		return ret;
@@ -131,7 +131,7 @@ static int add_segment(struct twheel_context *ctx)
  */
 bool twheel_keys_room(const struct twheel_context *ctx)
 {
-	return ctx->keys.nr < (u64)ctx->keys.nr_segments * BUCKETS;
+	return ctx->keys.nr < (u64)ctx->keys.nr_segments * BUCKETS_PER_SEGMENT;
 }
 
 /**
@@ -217,7 +217,7 @@ void twheel_keys_replace(struct twheel_context *ctx, struct twheel_utimer *old,
 
 	lockdep_assert_held(&ctx->lock);
 	kt->key = twheel_keyed(old)->key;
-	*link_to(&ctx->keys, twheel_keyed(old)) = kt;
+	*find_link(&ctx->keys, twheel_keyed(old)) = kt;
 	kt->next = twheel_keyed(old)->next;
 	old->node.state &= ~TWHEEL_HASHED;
 	ut->node.state |= TWHEEL_HASHED;
@@ -233,7 +233,7 @@ void twheel_keys_replace(struct twheel_context *ctx, struct twheel_utimer *old,
 void twheel_keys_remove(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	lockdep_assert_held(&ctx->lock);
-	*link_to(&ctx->keys, twheel_keyed(ut)) = twheel_keyed(ut)->next;
+	*find_link(&ctx->keys, twheel_keyed(ut)) = twheel_keyed(ut)->next;
 	ctx->keys.nr--;
 	ut->node.state &= ~TWHEEL_HASHED;
 }
@@ -269,5 +269,5 @@ struct twheel_utimer *twheel_keys_find(struct twheel_context *ctx, u64 key)
 u64 twheel_keys_bytes(const struct twheel_context *ctx)
 {
 	return (u64)ctx->keys.nr_segments * PAGE_SIZE +
-	       ctx->keys.room * sizeof(*ctx->keys.segments);
+	       ctx->keys.capacity * sizeof(*ctx->keys.segments);
 }

@@ -16,7 +16,7 @@ struct twheel_utimer;
  * struct twheel_keys - the timers of a context that have a key; see keys.c
  * @segments:	the buckets, in arrays of a page each. Replaced under @grow_lock and @lock
  * @nr_segments: how many arrays
- * @room:	how many @segments can hold; under @grow_lock
+ * @capacity:	how many @segments can hold; under @grow_lock
  * @nr_buckets:	buckets in use
  * @mask:	a power of two, less one: the least that is not less than the last bucket's number
  * @nr:		timers
@@ -25,7 +25,7 @@ struct twheel_utimer;
 struct twheel_keys {
 	struct twheel_keyed_timer	***segments;
 	u32				nr_segments;
-	u32				room;
+	u32				capacity;
 	u32				nr_buckets;
 	u32				mask;
 	u64				nr;

@@ -26,13 +26,13 @@
 #include "twheel.h"
 
 /* The sum of two times below 2^63, or the latest time there is. */
-static u64 later(u64 time, u64 by)
+static u64 add_capped(u64 time, u64 by)
 {
 	return min_t(u64, time + by, TWHEEL_TIME_MAX);
 }
 
 /* A time from @time, below 2^64 - 2^63, to @spread later, below 2^63: each as probable. */
-static u64 spread_by(u64 time, u64 spread)
+static u64 add_spread(u64 time, u64 spread)
 {
 	return time + mul_u64_u64_shr(get_random_u64(), spread + 1, 64);
 }
@@ -51,70 +51,71 @@ u64 twheel_deadline(const struct twheel_op *op, u64 now)
 
 	if (likely(!(op->spread | op->slack)))
 		return time;
-	return twheel_slack(min_t(u64, spread_by(time, op->spread), TWHEEL_TIME_MAX),
+	return twheel_slack(min_t(u64, add_spread(time, op->spread), TWHEEL_TIME_MAX),
 			    op->slack);
 }
 
 /* A deadline, or the end of a lifetime, as an operation gives it. */
-static u64 new_time(const struct twheel_extended_timer *rt, const struct twheel_op *op, u64 now)
+static u64 compute_time(const struct twheel_extended_timer *et, const struct twheel_op *op, u64 now)
 {
 	u64 time = op->time;
 
 	if (time == TWHEEL_TIME_NONE)
 		return time;
 	if (!(op->flags & TWHEEL_TIME_ABS))
-		time = later(twheel_clock_read(rt->clock, now), time);
-	return min_t(u64, spread_by(time, op->spread), TWHEEL_TIME_MAX);
+		time = add_capped(twheel_clock_read(et->clock, now), time);
+	return min_t(u64, add_spread(time, op->spread), TWHEEL_TIME_MAX);
 }
 
-static void set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+static void set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			 const struct twheel_op *op, u64 now)
 {
-	u8 clock = rt->added_on;
+	u8 clock = et->added_on;
 
 	/* As with timer_settime(): a relative time does not care for the clock being set. */
 	if (clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS))
 		clock = CLOCK_MONOTONIC;
-	twheel_clock_set_deadline(ctx, rt, clock);
-	rt->deadline = new_time(rt, op, now);
-	rt->slack = op->slack;
+	twheel_clock_set_deadline(ctx, et, clock);
+	et->deadline = compute_time(et, op, now);
+	et->slack = op->slack;
 }
 
 /**
  * twheel_extended_init - give a timer what an add says
  * @ctx:	the context
- * @rt:		the timer, which is not armed
+ * @et:		the timer, which is not armed
  * @op:		the add; it has been checked
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  */
-void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			  const struct twheel_op *op, u64 now)
 {
-	rt->added_on = op->clock;
-	rt->flags = op->flags & (TWHEEL_KEYED | TWHEEL_TOUCHED | TWHEEL_WATCHED);
+	et->added_on = op->clock;
+	et->flags = op->flags & (TWHEEL_KEYED | TWHEEL_TOUCHED | TWHEEL_WATCHED);
 	if (op->idle || op->lifetime)
-		rt->flags |= TWHEEL_HAS_LIMITS;
-	rt->period = op->period;
-	rt->idle = op->idle;
-	rt->touch = op->touch;
-	rt->active = now;
-	rt->after = TWHEEL_AFTER_NEXT;
+		et->flags |= TWHEEL_HAS_LIMITS;
+	et->period = op->period;
+	et->idle = op->idle;
+	et->touch = op->touch;
+	et->last_active = now;
+	et->deferred_op = TWHEEL_DEFERRED_NONE;
 	if (op->period)
-		rt->missed = 0;
+		et->missed = 0;
 	else
-		rt->future = 0;
-	rt->death = TWHEEL_TIME_NONE;
+		et->last_future = 0;
+	et->lifetime_end = TWHEEL_TIME_NONE;
 	if (op->lifetime)
-		rt->death = later(spread_by(later(now, op->lifetime), op->spread), 0);
-	set_deadline(ctx, rt, op, now);
+		et->lifetime_end = add_capped(add_spread(add_capped(now, op->lifetime),
+							 op->spread), 0);
+	set_deadline(ctx, et, op, now);
 }
 
 /* Activity is told with no time. */
-static int check_active(const struct twheel_extended_timer *rt, const struct twheel_op *op)
+static int check_activity(const struct twheel_extended_timer *et, const struct twheel_op *op)
 {
-	if (!rt->idle || op->limit != TWHEEL_LIMIT_IDLE)
+	if (!et->idle || op->limit != TWHEEL_LIMIT_IDLE)
 		return -EINVAL;
 	if (op->time || op->slack || op->spread || op->flags & TWHEEL_TIME_ABS)
 		return -EINVAL;
@@ -122,29 +123,29 @@ static int check_active(const struct twheel_extended_timer *rt, const struct twh
 }
 
 /* Would a timer have another limit without this one? */
-static bool has_other_limits(const struct twheel_extended_timer *rt, u32 limit)
+static bool has_other_limits(const struct twheel_extended_timer *et, u32 limit)
 {
-	return (limit != TWHEEL_LIMIT_DEADLINE && rt->deadline != TWHEEL_TIME_NONE) ||
-	       (limit != TWHEEL_LIMIT_IDLE && rt->idle) ||
-	       (limit != TWHEEL_LIMIT_LIFETIME && rt->death != TWHEEL_TIME_NONE);
+	return (limit != TWHEEL_LIMIT_DEADLINE && et->deadline != TWHEEL_TIME_NONE) ||
+	       (limit != TWHEEL_LIMIT_IDLE && et->idle) ||
+	       (limit != TWHEEL_LIMIT_LIFETIME && et->lifetime_end != TWHEEL_TIME_NONE);
 }
 
-static int check_rearm(const struct twheel_extended_timer *rt, const struct twheel_op *op)
+static int check_rearm(const struct twheel_extended_timer *et, const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ACTIVE)
-		return check_active(rt, op);
-	if (op->limit != TWHEEL_LIMIT_DEADLINE && !(rt->flags & TWHEEL_HAS_LIMITS))
+		return check_activity(et, op);
+	if (op->limit != TWHEEL_LIMIT_DEADLINE && !(et->flags & TWHEEL_HAS_LIMITS))
 		return -EINVAL;
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
 		return -EINVAL;
-	if (op->limit == TWHEEL_LIMIT_IDLE && rt->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) &&
+	if (op->limit == TWHEEL_LIMIT_IDLE && et->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) &&
 	    op->time < TWHEEL_IDLE_MIN)
 		return -EINVAL;
-	if (op->limit == TWHEEL_LIMIT_IDLE && rt->flags & TWHEEL_WATCHED &&
+	if (op->limit == TWHEEL_LIMIT_IDLE && et->flags & TWHEEL_WATCHED &&
 	    op->time > TWHEEL_WATCH_IDLE_MAX && op->time != TWHEEL_TIME_NONE)
 		return -EINVAL;
-	if (op->time == TWHEEL_TIME_NONE && !has_other_limits(rt, op->limit))
+	if (op->time == TWHEEL_TIME_NONE && !has_other_limits(et, op->limit))
 		return -EINVAL;
 	return 0;
 }
@@ -152,110 +153,110 @@ static int check_rearm(const struct twheel_extended_timer *rt, const struct twhe
 /**
  * twheel_extended_rearm - give a timer what a re-arm says
  * @ctx:	the context
- * @rt:		the timer
+ * @et:		the timer
  * @op:		the re-arm
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  * Return: 0; or -EINVAL if the timer has no such limit, or would have none.
  */
-int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			  const struct twheel_op *op, u64 now)
 {
-	int ret = check_rearm(rt, op);
+	int ret = check_rearm(et, op);
 
 	if (ret)
 		return ret;
-	rt->active = now;
+	et->last_active = now;
 	if (op->flags & TWHEEL_ACTIVE)
 		return 0;
 	switch (op->limit) {
 	case TWHEEL_LIMIT_DEADLINE:
-		set_deadline(ctx, rt, op, now);
+		set_deadline(ctx, et, op, now);
 		break;
 	case TWHEEL_LIMIT_IDLE:
-		rt->idle = op->time == TWHEEL_TIME_NONE ? 0 : op->time;
+		et->idle = op->time == TWHEEL_TIME_NONE ? 0 : op->time;
 		break;
 	case TWHEEL_LIMIT_LIFETIME:
-		rt->death = new_time(rt, op, now);
+		et->lifetime_end = compute_time(et, op, now);
 		break;
 	}
 	return 0;
 }
 
-static u64 last_activity(struct twheel_extended_timer *rt, u64 now)
+static u64 get_last_activity(struct twheel_extended_timer *et, u64 now)
 {
-	return twheel_kind_ops[twheel_kind_of(&rt->kt.ut)]->last_activity(rt, now);
+	return twheel_kind_ops[twheel_kind_of(&et->kt.ut)]->last_activity(et, now);
 }
 
 /**
  * twheel_extended_expiry - when is a timer due?
  * @ctx:	the context
- * @rt:		the timer. Its limit is set to the one that comes first
+ * @et:		the timer. Its limit is set to the one that comes first
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  * Return: nanoseconds of CLOCK_MONOTONIC, as far as its clock's relation to that is now.
  */
-u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
+u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {
 	u64 first = TWHEEL_TIME_NONE, time;
 
-	rt->limit = TWHEEL_LIMIT_DEADLINE;
-	if (rt->deadline != TWHEEL_TIME_NONE)
-		first = twheel_clock_to_monotonic(rt->clock,
-						  twheel_slack(rt->deadline, rt->slack), now);
-	if (rt->idle) {
-		if (rt->flags & TWHEEL_TOUCHED)
-			rt->active = twheel_touch_active(ctx, rt, now);
-		else if (rt->flags & TWHEEL_WATCHED)
-			rt->active = max(rt->active, last_activity(rt, now));
-		time = later(rt->active, rt->idle);
+	et->limit = TWHEEL_LIMIT_DEADLINE;
+	if (et->deadline != TWHEEL_TIME_NONE)
+		first = twheel_clock_to_monotonic(et->clock,
+						  twheel_slack(et->deadline, et->slack), now);
+	if (et->idle) {
+		if (et->flags & TWHEEL_TOUCHED)
+			et->last_active = twheel_touch_active(ctx, et, now);
+		else if (et->flags & TWHEEL_WATCHED)
+			et->last_active = max(et->last_active, get_last_activity(et, now));
+		time = add_capped(et->last_active, et->idle);
 		if (time < first) {
 			first = time;
-			rt->limit = TWHEEL_LIMIT_IDLE;
+			et->limit = TWHEEL_LIMIT_IDLE;
 		}
 	}
-	if (rt->death < first) {
-		first = rt->death;
-		rt->limit = TWHEEL_LIMIT_LIFETIME;
+	if (et->lifetime_end < first) {
+		first = et->lifetime_end;
+		et->limit = TWHEEL_LIMIT_LIFETIME;
 	}
 	/* No limit, but time for the worker to look again. */
-	if (rt->flags & TWHEEL_WATCHED)
-		first = min(first, twheel_sock_timer_of(&rt->kt.ut)->retry);
+	if (et->flags & TWHEEL_WATCHED)
+		first = min(first, twheel_sock_timer_of(&et->kt.ut)->retry_at);
 	return first;
 }
 
 /**
  * twheel_extended_fill_event - write what only the event of such a timer tells
- * @rt:		the timer, which has expired. If it is periodic, the periods that have passed
+ * @et:		the timer, which has expired. If it is periodic, the periods that have passed
  *		are counted
  * @event:	where to
  *
  * Context: with the context's lock held.
  */
-void twheel_extended_fill_event(struct twheel_extended_timer *rt, struct twheel_event *event)
+void twheel_extended_fill_event(struct twheel_extended_timer *et, struct twheel_event *event)
 {
 	u64 now;
 
-	event->reason = rt->limit;
-	if (rt->limit == TWHEEL_LIMIT_DEADLINE)
-		event->deadline = rt->deadline;
-	if (!rt->period)
+	event->reason = et->limit;
+	if (et->limit == TWHEEL_LIMIT_DEADLINE)
+		event->deadline = et->deadline;
+	if (!et->period)
 		return;
-	now = twheel_clock_read(rt->clock, ktime_get_ns());
-	rt->missed = now > rt->deadline ? div64_u64(now - rt->deadline, rt->period) : 0;
-	event->overruns = min_t(u64, rt->missed, U32_MAX);
+	now = twheel_clock_read(et->clock, ktime_get_ns());
+	et->missed = now > et->deadline ? div64_u64(now - et->deadline, et->period) : 0;
+	event->overruns = min_t(u64, et->missed, U32_MAX);
 }
 
 /**
  * twheel_extended_next_period - go on to the first period that was not counted
- * @rt:		a periodic timer, whose periods have been counted
+ * @et:		a periodic timer, whose periods have been counted
  *
  * Context: with the context's lock held.
  */
-void twheel_extended_next_period(struct twheel_extended_timer *rt)
+void twheel_extended_next_period(struct twheel_extended_timer *et)
 {
 	/* Up to now, which is below 2^63, and one period. */
-	rt->deadline = later(rt->deadline + rt->missed * rt->period, rt->period);
+	et->deadline = add_capped(et->deadline + et->missed * et->period, et->period);
 }

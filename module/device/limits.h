@@ -20,13 +20,13 @@ static __always_inline u64 twheel_basic_deadline(const struct twheel_op *op, u64
 	return min_t(u64, time, TWHEEL_TIME_MAX);
 }
 
-void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			  const struct twheel_op *op, u64 now);
-int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			  const struct twheel_op *op, u64 now);
-u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now);
-void twheel_extended_fill_event(struct twheel_extended_timer *rt, struct twheel_event *event);
-void twheel_extended_next_period(struct twheel_extended_timer *rt);
+u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now);
+void twheel_extended_fill_event(struct twheel_extended_timer *et, struct twheel_event *event);
+void twheel_extended_next_period(struct twheel_extended_timer *et);
 u64 twheel_deadline(const struct twheel_op *op, u64 now);
 
 #endif /* _TWHEEL_DEVICE_LIMITS_H */

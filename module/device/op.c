@@ -32,7 +32,7 @@ enum twheel_kind twheel_op_kind(const struct twheel_op *op)
 }
 
 /* Checks what stands behind the first 40 bytes of an add. */
-static int check_rest(const struct twheel_context *ctx, const struct twheel_op *op)
+static int check_extended_fields(const struct twheel_context *ctx, const struct twheel_op *op)
 {
 	bool limits = op->idle || op->lifetime;
 
@@ -64,7 +64,7 @@ static int check_fields(const struct twheel_context *ctx, const struct twheel_op
 		return -EOPNOTSUPP;
 	if (op->time > TWHEEL_TIME_MAX && op->time != TWHEEL_TIME_NONE)
 		return -EINVAL;
-	return check_rest(ctx, op);
+	return check_extended_fields(ctx, op);
 }
 
 /* Flags of most adds. */

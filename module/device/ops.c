@@ -21,7 +21,7 @@
 #include "utimer.h"
 
 /* Finds the timer that an operation names. */
-static struct twheel_utimer *find(struct twheel_context *ctx, u64 handle, u32 flags)
+static struct twheel_utimer *find_timer(struct twheel_context *ctx, u64 handle, u32 flags)
 {
 	struct twheel_utimer *ut;
 
@@ -36,21 +36,21 @@ static struct twheel_utimer *find(struct twheel_context *ctx, u64 handle, u32 fl
 }
 
 /*
- * Does an operation use nothing beyond its first 40 bytes? @slim is a constant: whether that
+ * Does an operation use nothing beyond its first 40 bytes? @min_size is a constant: whether that
  * is known of all of an array, whose operations then need not be looked at.
  */
-static __always_inline bool is_slim(const struct twheel_op *op, bool slim)
+static __always_inline bool is_min_size(const struct twheel_op *op, bool min_size)
 {
-	return slim || !(op->key | op->period | op->slack | op->spread | op->idle | op->lifetime |
-		 op->touch | op->limit);
+	return min_size || !(op->key | op->period | op->slack | op->spread | op->idle |
+			     op->lifetime | op->touch | op->limit);
 }
 
 /*
  * Adds a timer in place of another one that has its key: one of another kind, or one whose
  * event is being delivered.
  */
-static int replace(struct twheel_context *ctx, struct twheel_utimer *old,
-		   struct twheel_op *op, u64 now)
+static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
+			 struct twheel_op *op, u64 now)
 {
 	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
 	int verdict = TWHEEL_WAS_ABSENT;
@@ -71,8 +71,8 @@ static int replace(struct twheel_context *ctx, struct twheel_utimer *old,
 }
 
 /* Moves a timer that has the key, and is of the right kind. */
-static int move(struct twheel_context *ctx, struct twheel_utimer *ut,
-		struct twheel_op *op, u64 now)
+static int rearm_keyed(struct twheel_context *ctx, struct twheel_utimer *ut,
+		       struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING;
 
@@ -83,7 +83,7 @@ static int move(struct twheel_context *ctx, struct twheel_utimer *ut,
 	return verdict;
 }
 
-/* As add(), for a timer with a key. */
+/* As do_add(), for a timer with a key. */
 static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_utimer *old, *ut;
@@ -91,9 +91,9 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	old = twheel_keys_find(ctx, op->key);
 	if (old && (twheel_kind_of(old) != twheel_op_kind(op) ||
 		    twheel_state_of(old) == TWHEEL_IN_DELIVERY))
-		return replace(ctx, old, op, now);
+		return replace_keyed(ctx, old, op, now);
 	if (old)
-		return move(ctx, old, op, now);
+		return rearm_keyed(ctx, old, op, now);
 	if (twheel_timers_limited(ctx))
 		return -ENOSPC;
 	if (!twheel_keys_room(ctx))
@@ -118,7 +118,7 @@ static void set_defaults(struct twheel_op *op)
 		op->clock = CLOCK_MONOTONIC;
 }
 
-static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u64 now)
+static noinline int add_slow(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 {
 	struct twheel_utimer *ut;
 	int ret;
@@ -145,15 +145,15 @@ static noinline int add_any(struct twheel_context *ctx, struct twheel_op *op, u6
 }
 
 /* What is asked for most: a timer with a deadline, and nothing else. */
-static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
-			       bool slim)
+static __always_inline int do_add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+				  bool min_size)
 {
 	struct twheel_utimer *ut;
 
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->clock != CLOCK_MONOTONIC ||
-		     op->time > TWHEEL_TIME_MAX || !is_slim(op, slim) ||
+		     op->time > TWHEEL_TIME_MAX || !is_min_size(op, min_size) ||
 		     twheel_timers_limited(ctx)))
-		return add_any(ctx, op, now);
+		return add_slow(ctx, op, now);
 	ut = twheel_utimer_alloc(ctx, TWHEEL_BASIC);
 	if (unlikely(!ut))
 		return -EAGAIN;
@@ -164,47 +164,48 @@ static __always_inline int add(struct twheel_context *ctx, struct twheel_op *op,
 	return 0;
 }
 
-static noinline int cancel_any(struct twheel_context *ctx, const struct twheel_op *op)
+static noinline int cancel_slow(struct twheel_context *ctx, const struct twheel_op *op)
 {
 	struct twheel_utimer *ut;
 
 	if (op->flags & ~TWHEEL_BY_KEY)
 		return -EOPNOTSUPP;
-	if (op->time | op->user_data | op->clock || !is_slim(op, false))
+	if (op->time | op->user_data | op->clock || !is_min_size(op, false))
 		return -EINVAL;
-	ut = find(ctx, op->handle, op->flags);
+	ut = find_timer(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	return twheel_utimer_cancel(ctx, ut);
 }
 
 /* What is asked for most: a pending timer is cancelled. */
-static __always_inline int cancel(struct twheel_context *ctx, const struct twheel_op *op,
-				  bool slim)
+static __always_inline int do_cancel(struct twheel_context *ctx, const struct twheel_op *op,
+				     bool min_size)
 {
 	struct twheel_utimer *ut;
 
-	if (unlikely(op->flags | op->time | op->user_data | op->clock || !is_slim(op, slim)))
-		return cancel_any(ctx, op);
-	ut = twheel_timer_pending(ctx, op->handle);
-	return likely(ut) ? twheel_utimer_cancel_pending(ctx, ut) : cancel_any(ctx, op);
+	if (unlikely(op->flags | op->time | op->user_data | op->clock ||
+		     !is_min_size(op, min_size)))
+		return cancel_slow(ctx, op);
+	ut = twheel_utimer_lookup_pending(ctx, op->handle);
+	return likely(ut) ? twheel_utimer_cancel_pending(ctx, ut) : cancel_slow(ctx, op);
 }
 
 /* Has a timer that is being delivered armed anew when that is over. */
-static int rearm_later(struct twheel_context *ctx, struct twheel_extended_timer *rt,
+static int defer_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
 		       const struct twheel_op *op, u64 now)
 {
-	int ret = twheel_extended_rearm(ctx, rt, op, now);
+	int ret = twheel_extended_rearm(ctx, et, op, now);
 
 	if (ret)
 		return ret;
-	rt->after = TWHEEL_AFTER_ARM;
+	et->deferred_op = TWHEEL_DEFERRED_REARM;
 	ctx->stats.rearms++;
 	return TWHEEL_WAS_DELIVERED;
 }
 
 /* Arms a timer for the first of its limits. If it is with the worker, that will do so. */
-static void rearm_rich(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
+static void rearm_extended(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires = twheel_extended_expiry(ctx, twheel_extended(ut), now);
 
@@ -214,7 +215,7 @@ static void rearm_rich(struct twheel_context *ctx, struct twheel_utimer *ut, u64
 		twheel_utimer_arm(ut, expires);
 }
 
-static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
+static noinline int rearm_slow(struct twheel_context *ctx, const struct twheel_op *op, u64 now)
 {
 	int verdict = TWHEEL_WAS_PENDING, ret;
 	struct twheel_utimer *ut;
@@ -222,11 +223,11 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 	ret = twheel_op_check_rearm(op);
 	if (ret)
 		return ret;
-	ut = find(ctx, op->handle, op->flags);
+	ut = find_timer(ctx, op->handle, op->flags);
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
-		return rearm_later(ctx, twheel_extended(ut), op, now);
+		return defer_rearm(ctx, twheel_extended(ut), op, now);
 	/* It watches no more. */
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_sock_timer_of(ut)->watch.sk)
 		return -ENOTCONN;
@@ -239,7 +240,7 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 	if (twheel_state_of(ut) == TWHEEL_EXPIRED)
 		verdict = twheel_utimer_revoke_event(ctx, ut);
 	if (twheel_is_extended(ut))
-		rearm_rich(ctx, ut, now);
+		rearm_extended(ctx, ut, now);
 	else
 		twheel_utimer_arm(ut, twheel_deadline(op, now));
 	ctx->stats.rearms++;
@@ -247,32 +248,32 @@ static noinline int rearm_any(struct twheel_context *ctx, const struct twheel_op
 }
 
 /* What is asked for most: the deadline of a pending timer moves. */
-static __always_inline int rearm(struct twheel_context *ctx, const struct twheel_op *op,
-				 u64 now, bool slim)
+static __always_inline int do_rearm(struct twheel_context *ctx, const struct twheel_op *op,
+				    u64 now, bool min_size)
 {
 	struct twheel_utimer *ut;
 
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->time > TWHEEL_TIME_MAX ||
-		     op->user_data | op->clock || !is_slim(op, slim)))
-		return rearm_any(ctx, op, now);
-	ut = twheel_timer_pending(ctx, op->handle);
+		     op->user_data | op->clock || !is_min_size(op, min_size)))
+		return rearm_slow(ctx, op, now);
+	ut = twheel_utimer_lookup_pending(ctx, op->handle);
 	if (unlikely(!ut || twheel_is_extended(ut)))
-		return rearm_any(ctx, op, now);
+		return rearm_slow(ctx, op, now);
 	twheel_rearm_bhoff(&ut->timer, twheel_basic_deadline(op, now));
 	ctx->stats.rearms++;
 	return TWHEEL_WAS_PENDING;
 }
 
-static __always_inline int run(struct twheel_context *ctx, struct twheel_op *op, u64 now,
-			       bool slim)
+static __always_inline int run_op(struct twheel_context *ctx, struct twheel_op *op, u64 now,
+				  bool min_size)
 {
 	switch (op->opcode) {
 	case TWHEEL_OP_ADD:
-		return add(ctx, op, now, slim);
+		return do_add(ctx, op, now, min_size);
 	case TWHEEL_OP_CANCEL:
-		return cancel(ctx, op, slim);
+		return do_cancel(ctx, op, min_size);
 	case TWHEEL_OP_REARM:
-		return rearm(ctx, op, now, slim);
+		return do_rearm(ctx, op, now, min_size);
 	default:
 		/* What cannot even be read has its result already. */
 		return op->result ?: -EOPNOTSUPP;
@@ -283,7 +284,7 @@ static __always_inline int run(struct twheel_context *ctx, struct twheel_op *op,
  * Does an operation that has returned -EAGAIN: it cannot be done with the lock held, or needs what
  * can only be had without. Lets go of the lock for a while.
  */
-static noinline int run_unlocked(struct twheel_context *ctx, struct twheel_op *op)
+static noinline int run_op_unlocked(struct twheel_context *ctx, struct twheel_op *op)
 	__must_hold(&ctx->lock)
 {
 	int ret;
@@ -299,13 +300,13 @@ static noinline int run_unlocked(struct twheel_context *ctx, struct twheel_op *o
 		ret = twheel_op_prepare(ctx, op);
 		spin_lock_bh(&ctx->lock);
 		if (!ret)
-			ret = run(ctx, op, ktime_get_ns(), false);
+			ret = run_op(ctx, op, ktime_get_ns(), false);
 	} while (ret == -EAGAIN);
 	return ret;
 }
 
-static __always_inline unsigned int run_all(struct twheel_context *ctx, struct twheel_op *ops,
-					    unsigned int nr, bool stop, bool slim)
+static __always_inline unsigned int run_batch(struct twheel_context *ctx, struct twheel_op *ops,
+					      unsigned int nr, bool stop, bool min_size)
 {
 	u64 now = ktime_get_ns();
 	unsigned int i = 0;
@@ -313,9 +314,9 @@ static __always_inline unsigned int run_all(struct twheel_context *ctx, struct t
 
 	spin_lock_bh(&ctx->lock);
 	while (i < nr && !(unlikely(ret < 0) && stop)) {
-		ret = run(ctx, &ops[i], now, slim);
+		ret = run_op(ctx, &ops[i], now, min_size);
 		if (unlikely(ret == -EAGAIN)) {
-			ret = run_unlocked(ctx, &ops[i]);
+			ret = run_op_unlocked(ctx, &ops[i]);
 			now = ktime_get_ns();
 		}
 		ops[i++].result = ret;
@@ -330,17 +331,17 @@ static __always_inline unsigned int run_all(struct twheel_context *ctx, struct t
  * @ops:	the operations, their results 0. These are set, and the handles of adds
  * @nr:		their number: few, as the context is locked meanwhile
  * @stop:	end with the first that fails
- * @slim:	all are known to be zero behind their first 40 bytes
+ * @min_size:	all are known to be zero behind their first 40 bytes
  *
  * Context: process; may sleep.
  * Return: how many have been done.
  */
 unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			    bool stop, bool slim)
+			    bool stop, bool min_size)
 {
-	if (slim)
-		return run_all(ctx, ops, nr, stop, true);
-	return run_all(ctx, ops, nr, stop, false);
+	if (min_size)
+		return run_batch(ctx, ops, nr, stop, true);
+	return run_batch(ctx, ops, nr, stop, false);
 }
 
 /* Has the timer not expired? */
@@ -365,7 +366,7 @@ static bool is_pending(const struct twheel_utimer *ut)
  */
 void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query *query)
 {
-	const struct twheel_extended_timer *rt = twheel_extended(ut);
+	const struct twheel_extended_timer *et = twheel_extended(ut);
 	u64 now = ktime_get_ns();
 
 	*query = (struct twheel_timer_query) {
@@ -382,12 +383,12 @@ void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query 
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH)
 		query->flags |= twheel_sock_timer_of(ut)->watch.flags & TWHEEL_WATCH_FLAGS;
 	if (twheel_is_extended(ut)) {
-		query->period = rt->period;
-		query->clock = rt->clock;
-		query->limit = rt->limit;
-		if (rt->limit == TWHEEL_LIMIT_DEADLINE)
-			query->deadline = rt->deadline;
-		now = twheel_clock_read(rt->clock, now);
+		query->period = et->period;
+		query->clock = et->clock;
+		query->limit = et->limit;
+		if (et->limit == TWHEEL_LIMIT_DEADLINE)
+			query->deadline = et->deadline;
+		now = twheel_clock_read(et->clock, now);
 	}
 	if (query->deadline > now)
 		query->remaining = query->deadline - now;
@@ -408,7 +409,7 @@ int twheel_ops_query(struct twheel_context *ctx, struct twheel_timer_query *quer
 	if (query->flags & ~TWHEEL_BY_KEY)
 		return -EOPNOTSUPP;
 	spin_lock_bh(&ctx->lock);
-	ut = find(ctx, query->handle, query->flags);
+	ut = find_timer(ctx, query->handle, query->flags);
 	if (!IS_ERR(ut))
 		twheel_utimer_describe(ut, query);
 	spin_unlock_bh(&ctx->lock);

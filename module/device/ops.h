@@ -13,7 +13,7 @@ struct twheel_timer_query;
 struct twheel_utimer;
 
 unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
-			    bool stop, bool slim);
+			    bool stop, bool min_size);
 int twheel_ops_query(struct twheel_context *ctx, struct twheel_timer_query *query);
 void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query *query);
 

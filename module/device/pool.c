@@ -21,8 +21,8 @@
 #include "pool.h"
 #include "twheel.h"
 
-unsigned int twheel_most_timers = 1 << 20;
-module_param_named(max_timers, twheel_most_timers, uint, 0644);
+unsigned int twheel_max_timers_param = 1 << 20;
+module_param_named(max_timers, twheel_max_timers_param, uint, 0644);
 MODULE_PARM_DESC(max_timers, "most timers of one open file (default 1048576)");
 
 static unsigned int max_timers_total = 1 << 26;
@@ -36,14 +36,14 @@ static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
 
 const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #define FIT(type)	((TWHEEL_BLOCK_BYTES - sizeof(struct twheel_block)) / sizeof(type))
-#define MOST		(1U << TWHEEL_SLOT_BITS)
-#define KIND(type)	{ sizeof(type), FIT(type) < MOST ? FIT(type) : MOST }
+#define MAX_NR		(1U << TWHEEL_SLOT_BITS)
+#define KIND(type)	{ sizeof(type), FIT(type) < MAX_NR ? FIT(type) : MAX_NR }
 	[TWHEEL_BASIC]		= KIND(struct twheel_utimer),
 	[TWHEEL_WITH_KEY]	= KIND(struct twheel_keyed_timer),
-	[TWHEEL_EXTENDED]		= KIND(struct twheel_extended_timer),
+	[TWHEEL_EXTENDED]	= KIND(struct twheel_extended_timer),
 	[TWHEEL_WITH_WATCH]	= KIND(struct twheel_sock_timer),
 #undef KIND
-#undef MOST
+#undef MAX_NR
 #undef FIT
 };
 
@@ -114,7 +114,7 @@ void twheel_pool_free(struct twheel_context *ctx, bool with_watch)
 }
 
 /* Reserves the right to another block in what all contexts may have. */
-static int reserve(enum twheel_kind kind)
+static int reserve_block(enum twheel_kind kind)
 {
 	/* A module parameter: may be written at any time. */
 	if (atomic_long_add_return(twheel_layouts[kind].nr, &nr_allocated) <=
@@ -132,7 +132,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	struct page *pages;
 	unsigned int i;
 
-	if (reserve(kind))
+	if (reserve_block(kind))
 		return ERR_PTR(-ENOSPC);
 	pages = alloc_pages(TWHEEL_GFP_USER | __GFP_ZERO, TWHEEL_BLOCK_ORDER);
 	if (!pages) {
@@ -150,7 +150,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		twheel_timer_init(&ut->timer, expired);
 		ut->node.generation = twheel_inject_generation();
 		if (kind >= TWHEEL_EXTENDED)
-			INIT_LIST_HEAD(&twheel_extended(ut)->clocked);
+			INIT_LIST_HEAD(&twheel_extended(ut)->clock_link);
 	}
 	return block;
 }
@@ -170,23 +170,23 @@ static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 }
 
 /* Makes room for one block more in the list of them, which only changes under @grow_lock. */
-static int make_room(struct twheel_context *ctx)
+static int grow_block_list(struct twheel_context *ctx)
 {
-	unsigned long room = ctx->room ? 2 * ctx->room : 8;
+	unsigned long capacity = ctx->capacity ? 2 * ctx->capacity : 8;
 	struct twheel_block **blocks, **old = ctx->blocks;
 
-	if (ctx->nr_blocks < ctx->room)
+	if (ctx->nr_blocks < ctx->capacity)
 		return 0;
-	if (room > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
+	if (capacity > 1UL << (TWHEEL_INDEX_BITS - TWHEEL_SLOT_BITS))
 		return -ENOSPC;
-	blocks = kvcalloc(room, sizeof(*blocks), TWHEEL_GFP_USER);
+	blocks = kvcalloc(capacity, sizeof(*blocks), TWHEEL_GFP_USER);
 	if (!blocks)
 		return -ENOMEM;
 	if (ctx->nr_blocks)
 		memcpy(blocks, old, ctx->nr_blocks * sizeof(*blocks));
 	spin_lock_bh(&ctx->lock);
 	ctx->blocks = blocks;
-	ctx->room = room;
+	ctx->capacity = capacity;
 	spin_unlock_bh(&ctx->lock);
 	kvfree(old);
 	return 0;
@@ -227,7 +227,7 @@ int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
 	/* Whoever held the lock may have grown the context. */
 	if (has_free(ctx, kind))
 		goto out;
-	ret = make_room(ctx);
+	ret = grow_block_list(ctx);
 	if (ret)
 		goto out;
 	block = block_create(ctx, kind, expired);
@@ -253,7 +253,7 @@ void twheel_utimer_unlink(struct twheel_context *ctx, struct twheel_utimer *ut)
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
 	if (kind >= TWHEEL_EXTENDED)
-		list_del_init(&twheel_extended(ut)->clocked);
+		list_del_init(&twheel_extended(ut)->clock_link);
 	if (twheel_kind_ops[kind])
 		twheel_kind_ops[kind]->unlink(ut);
 }
@@ -271,18 +271,18 @@ u64 twheel_utimer_handle(const struct twheel_utimer *ut)
 }
 
 /* What has become of an earlier life of a timer. */
-static int history_of(const struct twheel_utimer *ut, u32 generation)
+static int stale_errno(const struct twheel_utimer *ut, u32 generation)
 {
-	u32 back = ut->node.generation - generation;
+	u32 age = ut->node.generation - generation;
 
-	if (back <= TWHEEL_HISTORY_BITS &&
-	    ut->node.state >> TWHEEL_HISTORY_SHIFT & 1U << (back - 1))
+	if (age <= TWHEEL_HISTORY_BITS &&
+	    ut->node.state >> TWHEEL_HISTORY_SHIFT & 1U << (age - 1))
 		return -EALREADY;
 	return -ENOENT;
 }
 
 /* Would a handle find the timer? If not, why? */
-static int presence(struct twheel_utimer *ut)
+static int lookup_errno(struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
 	case TWHEEL_FREE:
@@ -297,7 +297,7 @@ static int presence(struct twheel_utimer *ut)
 	default:
 		return 0;
 	}
-	return twheel_extended(ut)->after == TWHEEL_AFTER_STOP ? -ENOENT : 0;
+	return twheel_extended(ut)->deferred_op == TWHEEL_DEFERRED_CANCEL ? -ENOENT : 0;
 }
 
 /**
@@ -321,10 +321,10 @@ struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handl
 	if (unlikely(!ut))
 		return ERR_PTR(-ENOENT);
 	if (unlikely(ut->node.generation != generation))
-		return ERR_PTR(history_of(ut, generation));
+		return ERR_PTR(stale_errno(ut, generation));
 	if (likely(twheel_state_of(ut) == TWHEEL_PENDING))
 		return ut;
-	ret = presence(ut);
+	ret = lookup_errno(ut);
 	return ret ? ERR_PTR(ret) : ut;
 }
 
@@ -332,15 +332,15 @@ struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handl
  * twheel_utimer_next - go through the timers of a context
  * @ctx:	the context
  * @cursor:	where to begin; is set to where to go on. 0 is the beginning
- * @looks:	how many may be looked at before the lock is let go of: %TWHEEL_LOCK_BATCH when it
+ * @budget:	how many may be looked at before the lock is let go of: %TWHEEL_LOCK_BATCH when it
  *		has just been taken. Counts down
  *
  * Context: with the context's lock held.
  * Return: a timer as twheel_utimer_lookup() would give it; NULL if none was found in one block,
- * or before @looks were used up; an error pointer with -ENOENT at the end.
+ * or before @budget were used up; an error pointer with -ENOENT at the end.
  */
 struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor,
-					 unsigned int *looks)
+					 unsigned int *budget)
 {
 	u32 number = *cursor >> TWHEEL_SLOT_BITS, i = *cursor & ((1 << TWHEEL_SLOT_BITS) - 1);
 	struct twheel_utimer *ut;
@@ -352,11 +352,11 @@ struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor
 		return ERR_PTR(-ENOENT);
 	block = ctx->blocks[array_index_nospec(number, ctx->nr_blocks)];
 	nr = twheel_layouts[block->kind].nr;
-	for (; i < nr && *looks; i++, --*looks) {
+	for (; i < nr && *budget; i++, --*budget) {
 		ut = twheel_block_utimer(block, array_index_nospec(i, nr));
-		if (!presence(ut)) {
+		if (!lookup_errno(ut)) {
 			*cursor = ((u64)number << TWHEEL_SLOT_BITS) + i + 1;
-			--*looks;
+			--*budget;
 			return ut;
 		}
 	}

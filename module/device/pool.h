@@ -19,15 +19,15 @@
  * All are called with the context's lock held.
  *
  * @last_activity: when, in nanoseconds of CLOCK_MONOTONIC, and not after @now
- * @due:	it has come up: see whether it has expired, and act upon that
- * @take_back:	it is in state %TWHEEL_WITH_WORKER, and is cancelled. Returns whether it can be
+ * @handle_due:	it has come up: see whether it has expired, and act upon that
+ * @unqueue:	it is in state %TWHEEL_WITH_WORKER, and is cancelled. Returns whether it can be
  *		freed; if not, the worker will do so
  * @unlink:	it ends
  */
 struct twheel_kind_ops {
-	u64	(*last_activity)(struct twheel_extended_timer *rt, u64 now);
-	void	(*due)(struct twheel_utimer *ut);
-	bool	(*take_back)(struct twheel_utimer *ut);
+	u64	(*last_activity)(struct twheel_extended_timer *et, u64 now);
+	void	(*handle_due)(struct twheel_utimer *ut);
+	bool	(*unqueue)(struct twheel_utimer *ut);
 	void	(*unlink)(struct twheel_utimer *ut);
 };
 
@@ -48,7 +48,7 @@ struct twheel_layout {
 extern const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS];
 
 /* The module parameter max_timers; may be written at any time. */
-extern unsigned int twheel_most_timers;
+extern unsigned int twheel_max_timers_param;
 
 int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
 			void (*expired)(struct twheel_timer *timer));
@@ -57,7 +57,7 @@ void twheel_pool_free(struct twheel_context *ctx, bool with_watch);
 void twheel_utimer_unlink(struct twheel_context *ctx, struct twheel_utimer *ut);
 struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handle);
 struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor,
-					 unsigned int *looks);
+					 unsigned int *budget);
 u64 twheel_utimer_handle(const struct twheel_utimer *ut);
 
 /* The timer at @i of a block, which is in range. */
@@ -85,7 +85,7 @@ static __always_inline struct twheel_utimer *twheel_utimer_at(struct twheel_cont
 }
 
 /**
- * twheel_timer_pending - look up a handle that names a pending timer
+ * twheel_utimer_lookup_pending - look up a handle that names a pending timer
  * @ctx:	the context
  * @handle:	any number
  *
@@ -93,7 +93,7 @@ static __always_inline struct twheel_utimer *twheel_utimer_at(struct twheel_cont
  * Return: the timer, or NULL if there is another answer: ask twheel_utimer_lookup().
  */
 static __always_inline struct twheel_utimer *
-twheel_timer_pending(struct twheel_context *ctx, u64 handle)
+twheel_utimer_lookup_pending(struct twheel_context *ctx, u64 handle)
 {
 	struct twheel_utimer *ut = twheel_utimer_at(ctx, handle);
 
@@ -124,7 +124,7 @@ static __always_inline u64 twheel_handle_of(const struct twheel_utimer *ut, u32 
 static __always_inline u64 twheel_max_timers(const struct twheel_context *ctx)
 {
 	/* A module parameter: may be written at any time. */
-	return min_t(u64, READ_ONCE(twheel_most_timers), ctx->max_timers);
+	return min_t(u64, READ_ONCE(twheel_max_timers_param), ctx->max_timers);
 }
 
 /**

@@ -19,7 +19,7 @@
 #include "postponed.h"
 #include "utimer.h"
 
-static void postpone(struct twheel_context *ctx, struct twheel_utimer *ut)
+static void postpone_timer(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	ctx->stats.postponed++;
 	twheel_set_state(ut, TWHEEL_POSTPONED);
@@ -31,19 +31,19 @@ static void postpone(struct twheel_context *ctx, struct twheel_utimer *ut)
 /**
  * twheel_postpone - leave a timer that has come up to the worker, if that is due
  * @ctx:	the context
- * @rt:		the timer, which is not armed any more
+ * @et:		the timer, which is not armed any more
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: softirq, with the context's lock held.
  * Return: whether it was postponed, as it might have to be armed anew, and nothing is left of the
  * context's share.
  */
-bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
+bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {
-	if (!(rt->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED)) ||
+	if (!(et->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED)) ||
 	    twheel_share_left(&ctx->share, now))
 		return false;
-	postpone(ctx, &rt->kt.ut);
+	postpone_timer(ctx, &et->kt.ut);
 	return true;
 }
 
@@ -66,7 +66,7 @@ void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *u
 
 	if (in_serving_softirq()) {
 		if (!twheel_share_left(&ctx->share, now)) {
-			postpone(ctx, ut);
+			postpone_timer(ctx, ut);
 			return;
 		}
 		twheel_share_take(&ctx->share, now);

@@ -76,7 +76,7 @@ static void ring_free(struct twheel_ring_buffer *ring)
 }
 
 /* Makes a ring. Returns it, or an error pointer. */
-static struct twheel_ring_buffer *ring_make(u32 entries)
+static struct twheel_ring_buffer *ring_alloc(u32 entries)
 {
 	struct twheel_ring_buffer *ring = kzalloc(sizeof(*ring), TWHEEL_GFP_USER);
 	struct twheel_ring *shared;
@@ -120,7 +120,7 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
 		return -EINVAL;
 	if (ctx->ring)
 		return -EBUSY;
-	ring = ring_make(entries);
+	ring = ring_alloc(entries);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
 	if (mutex_lock_killable(&ctx->read_lock)) {

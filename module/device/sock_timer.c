@@ -39,43 +39,44 @@
 #include "tcp/watch_worker.h"
 #include "utimer.h"
 
-static struct twheel_watch_kind kind;
+static struct twheel_watch_kind sock_timer_kind;
 
 /*
- * Guards @nr_joined, and is held while @kind comes and goes. Taken in process context; outside
+ * Guards @nr_joined, and is held while @sock_timer_kind comes and goes. Taken in process context; outside
  * of all others.
  */
 static DEFINE_MUTEX(join_lock);
 /* Contexts with watches. */
 static unsigned int nr_joined;
 
-static struct twheel_sock_timer *watched_of(struct twheel_watch *watch)
+static struct twheel_sock_timer *sock_timer_of_watch(struct twheel_watch *watch)
 {
 	return container_of(watch, struct twheel_sock_timer, watch);
 }
 
 /* Has a timer watch nothing any more. */
-static void unlink(struct twheel_utimer *ut)
+static void unlink_watch(struct twheel_utimer *ut)
 {
 	struct twheel_watch *watch = &twheel_sock_timer_of(ut)->watch;
 
 	if (watch->sk)
-		sock_put(twheel_watch_remove(&kind, watch));
+		sock_put(twheel_watch_remove(&sock_timer_kind, watch));
 }
 
 /* When was the connection last active? */
-static u64 last_activity(struct twheel_extended_timer *rt, u64 now)
+static u64 sock_last_activity(struct twheel_extended_timer *et, u64 now)
 {
-	const struct twheel_watch *watch = &twheel_sock_timer_of(&rt->kt.ut)->watch;
+	const struct twheel_watch *watch = &twheel_sock_timer_of(&et->kt.ut)->watch;
 
 	return twheel_last_activity(watch->sk, watch->flags, now);
 }
 
 /* Has the worker look at a timer that is pending, but not on the wheel any more. */
-static void due(struct twheel_utimer *ut)
+static void queue_for_worker(struct twheel_utimer *ut)
 {
 	twheel_set_state(ut, TWHEEL_WITH_WORKER);
-	twheel_watch_enqueue(&twheel_block_of(ut)->ctx->due, &twheel_sock_timer_of(ut)->watch);
+	twheel_watch_enqueue(&twheel_block_of(ut)->ctx->watch_worker,
+			     &twheel_sock_timer_of(ut)->watch);
 }
 
 /*
@@ -83,30 +84,31 @@ static void due(struct twheel_utimer *ut)
  * taken back, if another one has replaced it. Returns true if it can be freed; false if the worker
  * will do so, as it just looks at it.
  */
-static bool take_back(struct twheel_utimer *ut)
+static bool unqueue_from_worker(struct twheel_utimer *ut)
 {
-	if (twheel_watch_unqueue(&twheel_block_of(ut)->ctx->due, &twheel_sock_timer_of(ut)->watch))
+	if (twheel_watch_unqueue(&twheel_block_of(ut)->ctx->watch_worker,
+				 &twheel_sock_timer_of(ut)->watch))
 		return true;
 	/* The socket can get another timer at once. */
-	unlink(ut);
+	unlink_watch(ut);
 	return false;
 }
 
 /* Ends a timer whose connection is over. */
-static void end(struct twheel_context *ctx, struct twheel_utimer *ut)
+static void end_timer(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	twheel_utimer_free(ctx, ut, false);
 	ctx->stats.ended++;
 }
 
 /* Looks at a timer whose socket is locked, and open. Returns whether it has expired. */
-static bool decide(struct twheel_context *ctx, struct twheel_sock_timer *wt)
+static bool check_expiry(struct twheel_context *ctx, struct twheel_sock_timer *st)
 {
-	struct twheel_utimer *ut = &wt->rt.kt.ut;
+	struct twheel_utimer *ut = &st->et.kt.ut;
 	u64 now = ktime_get_ns(), expires;
 
-	wt->retry = TWHEEL_TIME_NONE;
-	expires = twheel_extended_expiry(ctx, &wt->rt, now);
+	st->retry_at = TWHEEL_TIME_NONE;
+	expires = twheel_extended_expiry(ctx, &st->et, now);
 	if (expires > now) {
 		ctx->stats.deferrals++;
 		twheel_utimer_arm_again(ctx, ut, expires, now);
@@ -114,56 +116,56 @@ static bool decide(struct twheel_context *ctx, struct twheel_sock_timer *wt)
 	}
 	ut->node.deadline = expires;
 	twheel_set_state(ut, TWHEEL_IN_ACTION);
-	unlink(ut);
+	unlink_watch(ut);
 	return true;
 }
 
-static bool judge(struct twheel_watch *watch, enum twheel_sk_status finding)
+static bool evaluate_timer(struct twheel_watch *watch, enum twheel_sk_status status)
 {
-	struct twheel_sock_timer *wt = watched_of(watch);
-	struct twheel_utimer *ut = &wt->rt.kt.ut;
+	struct twheel_sock_timer *st = sock_timer_of_watch(watch);
+	struct twheel_utimer *ut = &st->et.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 	bool expired = false;
 	u64 now;
 
 	spin_lock_bh(&ctx->lock);
-	twheel_watch_put_back(&ctx->due, watch);
-	if (finding != TWHEEL_SK_BUSY)
+	twheel_watch_put_back(&ctx->watch_worker, watch);
+	if (status != TWHEEL_SK_BUSY)
 		twheel_watch_set_busy_count(watch, 0);
 	/* After the last close() nothing is decided any more. */
-	if (wt->rt.after == TWHEEL_AFTER_STOP || ctx->closing) {
+	if (st->et.deferred_op == TWHEEL_DEFERRED_CANCEL || ctx->closing) {
 		twheel_utimer_free(ctx, ut, false);
-	} else if (finding == TWHEEL_SK_CLOSED) {
-		end(ctx, ut);
-	} else if (finding == TWHEEL_SK_BUSY) {
+	} else if (status == TWHEEL_SK_CLOSED) {
+		end_timer(ctx, ut);
+	} else if (status == TWHEEL_SK_BUSY) {
 		now = ktime_get_ns();
-		wt->retry = now + twheel_watch_retry_at(watch);
-		twheel_utimer_arm_again(ctx, ut, wt->retry, now);
+		st->retry_at = now + twheel_watch_retry_at(watch);
+		twheel_utimer_arm_again(ctx, ut, st->retry_at, now);
 	} else {
-		expired = decide(ctx, wt);
+		expired = check_expiry(ctx, st);
 	}
 	spin_unlock_bh(&ctx->lock);
 	return expired;
 }
 
 /* The connection has been dealt with: the event can come. */
-static void acted(struct twheel_watch *watch)
+static void finish_action(struct twheel_watch *watch)
 {
-	struct twheel_sock_timer *wt = watched_of(watch);
-	struct twheel_utimer *ut = &wt->rt.kt.ut;
+	struct twheel_sock_timer *st = sock_timer_of_watch(watch);
+	struct twheel_utimer *ut = &st->et.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
-	if (wt->rt.after == TWHEEL_AFTER_STOP)
+	if (st->et.deferred_op == TWHEEL_DEFERRED_CANCEL)
 		twheel_utimer_free(ctx, ut, false);
 	else if (!ctx->closing)
 		twheel_deliver_queue(ctx, ut, ktime_get_ns());
 	spin_unlock_bh(&ctx->lock);
 }
 
-static void over(struct twheel_watch *watch, struct sock *sk)
+static void handle_sk_closed(struct twheel_watch *watch, struct sock *sk)
 {
-	struct twheel_utimer *ut = &watched_of(watch)->rt.kt.ut;
+	struct twheel_utimer *ut = &sock_timer_of_watch(watch)->et.kt.ut;
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
@@ -174,35 +176,35 @@ static void over(struct twheel_watch *watch, struct sock *sk)
 	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
 				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
 		twheel_utimer_disarm(ut);
-		due(ut);
+		queue_for_worker(ut);
 	}
 	spin_unlock_bh(&ctx->lock);
 }
 
 /* A timer's generation is another one when it is released. */
-static u8 life_of(const struct twheel_watch *watch)
+static u8 timer_life(const struct twheel_watch *watch)
 {
-	const struct twheel_sock_timer *wt = container_of(watch, struct twheel_sock_timer,
+	const struct twheel_sock_timer *st = container_of(watch, struct twheel_sock_timer,
 							  watch);
 
 	/* If it is released just now, that shows: see note_end() in sk_state.c. */
-	return data_race(wt->rt.kt.ut.node.generation) | 1U << 7;
+	return data_race(st->et.kt.ut.node.generation) | 1U << 7;
 }
 
-static struct twheel_watch_kind kind = {
+static struct twheel_watch_kind sock_timer_kind = {
 	.name		= "timers",
 	.timer_offset	= offsetof(struct twheel_sock_timer, watch),
-	.judge		= judge,
-	.acted		= acted,
-	.over		= over,
-	.life		= life_of,
+	.judge		= evaluate_timer,
+	.acted		= finish_action,
+	.over		= handle_sk_closed,
+	.life		= timer_life,
 };
 
-static const struct twheel_kind_ops ops = {
-	.last_activity	= last_activity,
-	.due		= due,
-	.take_back	= take_back,
-	.unlink		= unlink,
+static const struct twheel_kind_ops sock_timer_ops = {
+	.last_activity	= sock_last_activity,
+	.handle_due	= queue_for_worker,
+	.unqueue	= unqueue_from_worker,
+	.unlink		= unlink_watch,
 };
 
 /**
@@ -210,7 +212,7 @@ static const struct twheel_kind_ops ops = {
  */
 void __init twheel_sock_timers_init(void)
 {
-	twheel_kind_ops[TWHEEL_WITH_WATCH] = &ops;
+	twheel_kind_ops[TWHEEL_WITH_WATCH] = &sock_timer_ops;
 }
 
 /**
@@ -221,11 +223,11 @@ void __init twheel_sock_timers_init(void)
  */
 void twheel_sock_timers_create(struct twheel_context *ctx)
 {
-	twheel_watch_worker_init(&ctx->due, &kind, ctx->user->queue);
+	twheel_watch_worker_init(&ctx->watch_worker, &sock_timer_kind, ctx->user->queue);
 }
 
 /* From now on, a context may have watches. */
-static int join(struct twheel_context *ctx)
+static int enable_watches(struct twheel_context *ctx)
 {
 	int ret = 0;
 
@@ -235,10 +237,10 @@ static int join(struct twheel_context *ctx)
 	mutex_lock(&join_lock);
 	if (!ctx->has_watches) {
 		if (!nr_joined)
-			ret = twheel_watch_kind_add(&kind);
+			ret = twheel_watch_kind_add(&sock_timer_kind);
 		if (!ret) {
 			nr_joined++;
-			/* @kind is there. Pairs with the smp_load_acquire() above. */
+			/* @sock_timer_kind is there. Pairs with the smp_load_acquire() above. */
 			smp_store_release(&ctx->has_watches, true);
 		}
 	}
@@ -258,15 +260,15 @@ static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
 
 	if (old && twheel_kind_of(old) == TWHEEL_WITH_WATCH &&
 	    twheel_sock_timer_of(old)->watch.sk == sk) {
-		twheel_watch_replace(&ctx->due, &twheel_sock_timer_of(old)->watch, watch);
+		twheel_watch_replace(&ctx->watch_worker, &twheel_sock_timer_of(old)->watch, watch);
 		return 0;
 	}
-	return twheel_watch_insert(&kind, watch, sk);
+	return twheel_watch_insert(&sock_timer_kind, watch, sk);
 }
 
 /* Gives a timer the key of another one, which ends. Returns a verdict. */
-static int take_over(struct twheel_context *ctx, struct twheel_utimer *old,
-		     struct twheel_utimer *ut)
+static int take_over_key(struct twheel_context *ctx, struct twheel_utimer *old,
+			 struct twheel_utimer *ut)
 {
 	bool ends = twheel_state_of(old) == TWHEEL_IN_DELIVERY && !twheel_is_periodic(old);
 
@@ -285,15 +287,15 @@ static int link_timer(struct twheel_context *ctx, struct twheel_utimer *old,
 	if (op->flags & TWHEEL_KEYED && !old)
 		twheel_keys_insert(ctx, ut, op->key);
 	if (old)
-		return take_over(ctx, old, ut);
+		return take_over_key(ctx, old, ut);
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WAS_ABSENT : 0;
 }
 
 /* Adds a timer for a socket that is locked, and open. Needs no memory but for tables. */
-static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
+static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
 {
 	struct twheel_utimer *old = NULL, *ut;
-	struct twheel_sock_timer *wt;
+	struct twheel_sock_timer *st;
 	int ret;
 
 	if (op->flags & TWHEEL_KEYED) {
@@ -307,9 +309,9 @@ static int add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk
 	ut = twheel_utimer_alloc(ctx, TWHEEL_WITH_WATCH);
 	if (!ut)
 		return -EAGAIN;
-	wt = twheel_sock_timer_of(ut);
-	wt->watch.flags = op->flags & TWHEEL_WATCH_FLAGS;
-	wt->retry = TWHEEL_TIME_NONE;
+	st = twheel_sock_timer_of(ut);
+	st->watch.flags = op->flags & TWHEEL_WATCH_FLAGS;
+	st->retry_at = TWHEEL_TIME_NONE;
 	ret = link_timer(ctx, old, ut, op, sk);
 	if (ret < 0) {
 		twheel_utimer_free(ctx, ut, false);
@@ -331,7 +333,7 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
 	lock_sock(sk);
 	if (twheel_watchable(sk->sk_state)) {
 		spin_lock_bh(&ctx->lock);
-		ret = add(ctx, op, sk);
+		ret = add_locked(ctx, op, sk);
 		spin_unlock_bh(&ctx->lock);
 	}
 	release_sock(sk);
@@ -359,7 +361,7 @@ int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 	sk = twheel_watch_socket(op->touch);
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
-	ret = join(ctx);
+	ret = enable_watches(ctx);
 	while (!ret && (ret = lock_and_add(ctx, op, sk)) == -EAGAIN)
 		ret = twheel_op_prepare(ctx, op);
 	sock_put(sk);
@@ -370,11 +372,11 @@ int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 {
 	struct twheel_utimer *ut = NULL;
-	unsigned int looks = TWHEEL_LOCK_BATCH;
+	unsigned int budget = TWHEEL_LOCK_BATCH;
 
 	spin_lock_bh(&ctx->lock);
-	while (looks && !IS_ERR(ut)) {
-		ut = twheel_utimer_next(ctx, cursor, &looks);
+	while (budget && !IS_ERR(ut)) {
+		ut = twheel_utimer_next(ctx, cursor, &budget);
 		if (!IS_ERR_OR_NULL(ut) && twheel_kind_of(ut) == TWHEEL_WITH_WATCH &&
 		    twheel_sock_timer_of(ut)->watch.sk)
 			twheel_utimer_cancel(ctx, ut);
@@ -400,7 +402,7 @@ void twheel_sock_timers_stop(struct twheel_context *ctx)
 		return;
 	while (cancel_some(ctx, &cursor))
 		cond_resched();
-	twheel_watch_worker_stop(&ctx->due);
+	twheel_watch_worker_stop(&ctx->watch_worker);
 }
 
 /**
@@ -418,6 +420,6 @@ void twheel_sock_timers_leave(struct twheel_context *ctx)
 		return;
 	mutex_lock(&join_lock);
 	if (!--nr_joined)
-		twheel_watch_kind_del(&kind);
+		twheel_watch_kind_del(&sock_timer_kind);
 	mutex_unlock(&join_lock);
 }

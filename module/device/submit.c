@@ -18,13 +18,13 @@
 /* Operations done, or timers drained, at a time. */
 #define BATCH	16
 
-#define SLIM_WORDS	(TWHEEL_OP_SIZE_MIN / sizeof(u64))
+#define MIN_SIZE_WORDS	(TWHEEL_OP_SIZE_MIN / sizeof(u64))
 
 /*
  * Reads operations that have no more than their first 40 bytes. Returns how many can be
  * read, and be told their result.
  */
-static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigned int nr)
+static unsigned int fetch_min_size(struct twheel_op *ops, void __user *from, unsigned int nr)
 {
 	u64 __user *word = from;
 	unsigned int i = 0, k;
@@ -35,12 +35,12 @@ static unsigned int fetch_slim(struct twheel_op *ops, void __user *from, unsigne
 	while (i < nr) {
 		to = (u64 *)&ops[i];
 #pragma GCC unroll 5
-		for (k = 0; k < SLIM_WORDS; k++)
+		for (k = 0; k < MIN_SIZE_WORDS; k++)
 			unsafe_get_user(to[k], &word[k], fault);
 		/* Can it be told? */
 		unsafe_put_user(ops[i].result, &((struct twheel_op __user *)word)->result, fault);
 		ops[i].result = 0;
-		word += SLIM_WORDS;
+		word += MIN_SIZE_WORDS;
 		i++;
 	}
 fault:
@@ -49,7 +49,7 @@ fault:
 }
 
 /* Can the result of an operation be told? Returns 0, or -EFAULT. */
-static int can_be_told(struct twheel_op __user *op)
+static int check_result_writable(struct twheel_op __user *op)
 {
 	s32 result;
 
@@ -57,8 +57,8 @@ static int can_be_told(struct twheel_op __user *op)
 }
 
 /* The same for any size. An operation whose unknown tail is not zero has its result already. */
-static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned int nr,
-			      unsigned int size)
+static unsigned int fetch_any_size(struct twheel_op *ops, void __user *from, unsigned int nr,
+				   unsigned int size)
 {
 	struct twheel_op __user *op = from;
 	unsigned int i;
@@ -66,7 +66,7 @@ static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned
 
 	for (i = 0; i < nr; i++) {
 		ret = copy_struct_from_user(&ops[i], sizeof(*ops), op, size);
-		if (ret == -EFAULT || can_be_told(op))
+		if (ret == -EFAULT || check_result_writable(op))
 			break;
 		if (ret)
 			ops[i].opcode = U32_MAX;
@@ -76,20 +76,20 @@ static unsigned int fetch_any(struct twheel_op *ops, void __user *from, unsigned
 	return i;
 }
 
-static unsigned int fetch(struct twheel_op *ops, void __user *from, unsigned int nr,
-			  unsigned int size)
+static unsigned int fetch_ops(struct twheel_op *ops, void __user *from, unsigned int nr,
+			      unsigned int size)
 {
 	if (likely(size == TWHEEL_OP_SIZE_MIN))
-		return fetch_slim(ops, from, nr);
-	return fetch_any(ops, from, nr, size);
+		return fetch_min_size(ops, from, nr);
+	return fetch_any_size(ops, from, nr, size);
 }
 
 /*
  * Writes the results, and the handles of adds. Returns how many could be written: all, unless
  * their memory has gone away just now.
  */
-static unsigned int tell(const struct twheel_op *ops, void __user *to, unsigned int nr,
-			 unsigned int size)
+static unsigned int put_results(const struct twheel_op *ops, void __user *to, unsigned int nr,
+				unsigned int size)
 {
 	struct twheel_op __user *op = to;
 	unsigned int i = 0;
@@ -109,7 +109,7 @@ fault:
 }
 
 /* An add whose handle nobody will know. One with a key can be found by that. */
-static void take_back(struct twheel_context *ctx, const struct twheel_op *op)
+static void undo_add(struct twheel_context *ctx, const struct twheel_op *op)
 {
 	struct twheel_utimer *ut;
 
@@ -130,15 +130,15 @@ static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *o
 				 void __user *user, unsigned int nr, unsigned int size,
 				 bool stop, bool *failed)
 {
-	unsigned int done, told, i;
+	unsigned int done, answered, i;
 
-	done = twheel_ops_run(ctx, ops, fetch(ops, user, nr, size), stop,
+	done = twheel_ops_run(ctx, ops, fetch_ops(ops, user, nr, size), stop,
 			      size == TWHEEL_OP_SIZE_MIN);
-	told = tell(ops, user, done, size);
-	for (i = told; i < done; i++)
-		take_back(ctx, &ops[i]);
-	*failed = told && ops[told - 1].result < 0;
-	return told;
+	answered = put_results(ops, user, done, size);
+	for (i = answered; i < done; i++)
+		undo_add(ctx, &ops[i]);
+	*failed = answered && ops[answered - 1].result < 0;
+	return answered;
 }
 
 /**
@@ -160,7 +160,7 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 	const bool stop = submit->flags & TWHEEL_SUBMIT_STOP;
 	/* What stands behind the first 40 bytes stays 0 if the operations have no more. */
 	struct twheel_op ops[BATCH] = {};
-	u32 done = 0, n, told;
+	u32 done = 0, n, answered;
 	bool failed = false;
 
 	if (submit->flags & ~TWHEEL_SUBMIT_STOP)
@@ -171,27 +171,27 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 		if (fatal_signal_pending(current))
 			return done ?: -EINTR;
 		n = min_t(u32, nr - done, BATCH);
-		told = submit_batch(ctx, ops, user + (size_t)done * size, n, size, stop,
-				    &failed);
-		done += told;
-		if (told < n && !(stop && failed))
+		answered = submit_batch(ctx, ops, user + (size_t)done * size, n, size, stop,
+					&failed);
+		done += answered;
+		if (answered < n && !(stop && failed))
 			return done ?: -EFAULT;
 		cond_resched();
 	}
 	return done;
 }
 
-/* Cancels up to @most timers, and writes what there was to know of them. */
+/* Cancels up to @max timers, and writes what there was to know of them. */
 static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
-				struct twheel_timer_query *records, unsigned int most,
+				struct twheel_timer_query *records, unsigned int max,
 				bool *more)
 {
-	unsigned int n = 0, looks = TWHEEL_LOCK_BATCH;
+	unsigned int n = 0, budget = TWHEEL_LOCK_BATCH;
 	struct twheel_utimer *ut;
 
 	spin_lock_bh(&ctx->lock);
-	while (n < most) {
-		ut = twheel_utimer_next(ctx, cursor, &looks);
+	while (n < max) {
+		ut = twheel_utimer_next(ctx, cursor, &budget);
 		*more = !IS_ERR(ut);
 		if (IS_ERR_OR_NULL(ut))
 			break;
@@ -232,7 +232,7 @@ long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain)
 	void __user *user = u64_to_user_ptr(drain->records);
 	const u32 size = drain->record_size, nr = drain->nr_records;
 	struct twheel_timer_query records[BATCH];
-	u32 done = 0, n, most;
+	u32 done = 0, n, max;
 	bool more = true;
 
 	if (drain->flags)
@@ -243,11 +243,11 @@ long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain)
 	while (done < nr && more) {
 		if (fatal_signal_pending(current))
 			return done ?: -EINTR;
-		most = min_t(u32, nr - done, BATCH);
+		max = min_t(u32, nr - done, BATCH);
 		/* Before there is something to lose. */
-		if (user && clear_user(user, most * size))
+		if (user && clear_user(user, max * size))
 			return done ?: -EFAULT;
-		n = drain_batch(ctx, &drain->cursor, records, most, &more);
+		n = drain_batch(ctx, &drain->cursor, records, max, &more);
 		if (user && copy_records(user, records, n, size))
 			return done ?: -EFAULT;
 		user += user ? n * size : 0;

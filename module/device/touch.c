@@ -12,9 +12,9 @@
  *    interrupt that woke it, or out of the idle loop, and so before a program runs there.
  *
  * The clocks move by whole jiffies, and what is left over waits for the next: the time that
- * a program finds is at most %STALE old. Should the CPU that keeps the time be held up, then
+ * a program finds is at most %STALENESS_MAX old. Should the CPU that keeps the time be held up, then
  * it stands still for all, as it does for CLOCK_MONOTONIC_COARSE. Whoever reads a word takes
- * it for %STALE younger: rather a little late than before the idle timeout has gone by.
+ * it for %STALENESS_MAX younger: rather a little late than before the idle timeout has gone by.
  */
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
@@ -31,7 +31,7 @@
 #define WORDS_MAX	(1U << 24)
 
 /* How old a published time may be, in nanoseconds. */
-#define STALE		(2 * TICK_NSEC)
+#define STALENESS_MAX	(2 * TICK_NSEC)
 
 /**
  * struct twheel_touch_array - a touch array
@@ -47,7 +47,7 @@ struct twheel_touch_array {
  * The first page of all arrays. There from before the timekeeper's notifier is registered until
  * after it is gone.
  */
-static struct page *front;
+static struct page *time_page;
 
 /**
  * twheel_touch_publish - tell all programs what time it is
@@ -57,7 +57,7 @@ static struct page *front;
  */
 void twheel_touch_publish(u64 now)
 {
-	struct twheel_touch *shared = page_address(front);
+	struct twheel_touch *shared = page_address(time_page);
 
 	/*
 	 * The clock that is read while the others are updated may go back by a hair; a published
@@ -75,8 +75,8 @@ void twheel_touch_publish(u64 now)
  */
 int __init twheel_touch_init(void)
 {
-	front = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	return front ? 0 : -ENOMEM;
+	time_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	return time_page ? 0 : -ENOMEM;
 }
 
 /**
@@ -86,7 +86,7 @@ int __init twheel_touch_init(void)
  */
 void twheel_touch_exit(void)
 {
-	__free_page(front);
+	__free_page(time_page);
 }
 
 /**
@@ -136,7 +136,7 @@ int twheel_touch_create(struct twheel_context *ctx, u32 words)
 		return -ENOMEM;
 	touch->words = words;
 	ret = twheel_mapping_create(&touch->mapping, words * sizeof(u64), TWHEEL_TOUCH_OFFSET,
-				    front);
+				    time_page);
 	if (ret) {
 		kfree(touch);
 		return ret;
@@ -193,10 +193,10 @@ u32 twheel_touch_words(const struct twheel_context *ctx)
 /**
  * twheel_touch_active - when was there activity?
  * @ctx:	the context; it has a touch array
- * @rt:		a timer with %TWHEEL_TOUCHED
+ * @et:		a timer with %TWHEEL_TOUCHED
  * @now:	the time, in nanoseconds
  *
- * A time that has passed is that of the activity, or of up to %STALE before it. One in the
+ * A time that has passed is that of the activity, or of up to %STALENESS_MAX before it. One in the
  * future is no time, but as the program has changed its mind there was activity when it was
  * first seen. So whatever a hostile program stores, or half of a store that was not atomic,
  * it puts the timer off once.
@@ -204,16 +204,16 @@ u32 twheel_touch_words(const struct twheel_context *ctx)
  * Context: with the context's lock held.
  * Return: the latest time of activity known, in nanoseconds, not after @now.
  */
-u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now)
+u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {
 	const u64 *words = ctx->touch->mapping.memory;
 	/* Written by the program. */
-	u64 value = READ_ONCE(words[rt->touch]);
+	u64 value = READ_ONCE(words[et->touch]);
 
 	if (value < now)
-		return max(rt->active, min(value + STALE, now));
-	if (value == rt->future)
-		return rt->active;
-	rt->future = value;
+		return max(et->last_active, min(value + STALENESS_MAX, now));
+	if (value == et->last_future)
+		return et->last_active;
+	et->last_future = value;
 	return now;
 }

@@ -19,6 +19,6 @@ int twheel_touch_create(struct twheel_context *ctx, u32 words);
 void twheel_touch_destroy(struct twheel_context *ctx);
 struct twheel_mapping *twheel_touch_mapping(const struct twheel_context *ctx);
 u32 twheel_touch_words(const struct twheel_context *ctx);
-u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *rt, u64 now);
+u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now);
 
 #endif /* _TWHEEL_DEVICE_TOUCH_H */

@@ -20,7 +20,7 @@
 static_assert(sizeof(struct twheel_submit) <= 16);
 
 /* The longest array that is done where io_uring wants no waiting. */
-#define INLINE_MOST	1024
+#define INLINE_MAX	1024
 
 /**
  * twheel_uring_cmd - run a command of io_uring
@@ -47,7 +47,7 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (cmd->cmd_op != TWHEEL_URING_SUBMIT)
 		return -EOPNOTSUPP;
-	if (issue_flags & IO_URING_F_NONBLOCK && submit.nr_ops > INLINE_MOST)
+	if (issue_flags & IO_URING_F_NONBLOCK && submit.nr_ops > INLINE_MAX)
 		return -EAGAIN;
 	twheel_context_used(cmd->file->private_data);
 	ret = twheel_submit(cmd->file->private_data, &submit);

@@ -95,9 +95,9 @@ int twheel_utimer_revoke_event(struct twheel_context *ctx, struct twheel_utimer 
 }
 
 /* Has a timer that is being delivered, or is with the worker, freed when that is over. */
-static void cancel_later(struct twheel_context *ctx, struct twheel_utimer *ut)
+static void defer_cancel(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
-	twheel_extended(ut)->after = TWHEEL_AFTER_STOP;
+	twheel_extended(ut)->deferred_op = TWHEEL_DEFERRED_CANCEL;
 	if (ut->node.state & TWHEEL_HASHED)
 		twheel_keys_remove(ctx, ut);
 }
@@ -111,16 +111,16 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 		twheel_utimer_free(ctx, ut, false);
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_DELIVERY:
-		cancel_later(ctx, ut);
+		defer_cancel(ctx, ut);
 		return TWHEEL_WAS_DELIVERED;
 	case TWHEEL_WITH_WORKER:
-		if (twheel_kind_ops[twheel_kind_of(ut)]->take_back(ut))
+		if (twheel_kind_ops[twheel_kind_of(ut)]->unqueue(ut))
 			twheel_utimer_free(ctx, ut, false);
 		else
-			cancel_later(ctx, ut);
+			defer_cancel(ctx, ut);
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_ACTION:
-		cancel_later(ctx, ut);
+		defer_cancel(ctx, ut);
 		/* It would have been queued in a moment. */
 		ctx->stats.expiries++;
 		ctx->stats.taken_back++;

@@ -21,7 +21,7 @@ static __always_inline void twheel_utimer_start(struct twheel_utimer *ut, u64 ex
 
 /* Cancels and frees a timer that is pending. Returns a verdict. */
 static __always_inline int twheel_utimer_cancel_pending(struct twheel_context *ctx,
-						       struct twheel_utimer *ut)
+							struct twheel_utimer *ut)
 {
 	/* If this returns 0 the callback is waiting for the lock. */
 	twheel_cancel_bhoff(&ut->timer);

@@ -28,50 +28,50 @@
 #include "waiters.h"
 
 /* Steps with interrupts off, and those of a context in a jiffy. */
-#define PORTION		64
+#define BATCH		64
 
 /* Those of a CPU in a jiffy, for all contexts. */
-#define MOST_OF_CPU	256
+#define CPU_BUDGET	256
 
 /* Nanoseconds of a step, as a power of two. */
 #define STEP_SHIFT	11
 
 /* What nothing takes longer than. */
-#define MOST_OF_ONE	(1U << 22)
+#define WAKE_STEPS_MAX	(1U << 22)
 
 /*
  * Steps of a CPU. Used in a queue's lock. Where that does not keep others off, as on PREEMPT_RT, a
  * few more may be woken.
  */
-static DEFINE_PER_CPU(struct twheel_steps, of_cpu);
+static DEFINE_PER_CPU(struct twheel_steps, cpu_steps);
 
-#define EVENTS		(EPOLLIN | EPOLLRDNORM)
+#define WAKE_EVENTS	(EPOLLIN | EPOLLRDNORM)
 
 /* Nobody is woken by the mark. */
-static int pass_mark(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
+static int ignore_wakeup(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
 {
 	return 0;
 }
 
 /* Are there some left of so many in a jiffy? */
-static bool some_left(struct twheel_steps *steps, unsigned int most)
+static bool steps_left(struct twheel_steps *steps, unsigned int max)
 {
 	unsigned long passed = jiffies - steps->jiffy;
 
-	steps->nr = passed > steps->nr / most ? 0 : steps->nr - passed * most;
+	steps->used = passed > steps->used / max ? 0 : steps->used - passed * max;
 	steps->jiffy += passed;
-	return steps->nr < most;
+	return steps->used < max;
 }
 
 /* Has all be woken. */
-static void begin(struct twheel_waiters *waiters)
+static void restart_wakeup(struct twheel_waiters *waiters)
 {
-	waiters->again = false;
+	waiters->restart = false;
 	list_move(&waiters->mark.entry, &waiters->queue.head);
 }
 
 /* Is anybody left to be woken? Those behind the mark may have left the queue. */
-static bool is_under_way(struct twheel_waiters *waiters)
+static bool wakeup_in_progress(struct twheel_waiters *waiters)
 {
 	struct list_head *mark = &waiters->mark.entry;
 
@@ -86,59 +86,59 @@ static unsigned int wake_next(struct twheel_waiters *waiters)
 	struct list_head *mark = &waiters->mark.entry;
 	struct wait_queue_entry *next = list_next_entry(&waiters->mark, entry);
 	const bool exclusive = next->flags & WQ_FLAG_EXCLUSIVE;
-	const u64 begin = local_clock();
+	const u64 start = local_clock();
 
 	/* It may leave the queue. */
 	list_move(mark, &next->entry);
 	/* One of those is enough. They are the last in the queue. */
-	if (next->func(next, TASK_NORMAL, 0, poll_to_key(EVENTS)) && exclusive)
+	if (next->func(next, TASK_NORMAL, 0, poll_to_key(WAKE_EVENTS)) && exclusive)
 		list_move_tail(mark, &waiters->queue.head);
-	return 1 + min_t(u64, (local_clock() - begin) >> STEP_SHIFT, MOST_OF_ONE);
+	return 1 + min_t(u64, (local_clock() - start) >> STEP_SHIFT, WAKE_STEPS_MAX);
 }
 
 /* Wakes the next one, if there are steps left. Returns whether it has. */
-static bool wake_at_once(struct twheel_waiters *waiters)
+static bool wake_next_inline(struct twheel_waiters *waiters)
 {
-	struct twheel_steps *cpu = raw_cpu_ptr(&of_cpu);
+	struct twheel_steps *cpu = raw_cpu_ptr(&cpu_steps);
 	unsigned int steps;
 
-	if (!some_left(&waiters->woken, PORTION) || !some_left(cpu, MOST_OF_CPU))
+	if (!steps_left(&waiters->steps, BATCH) || !steps_left(cpu, CPU_BUDGET))
 		return false;
 	steps = wake_next(waiters);
-	waiters->woken.nr += steps;
-	cpu->nr += steps;
+	waiters->steps.used += steps;
+	cpu->used += steps;
 	return true;
 }
 
-static void wake_portion(struct work_struct *work)
+static void wake_batch_work(struct work_struct *work)
 {
 	struct twheel_waiters *waiters = container_of(work, struct twheel_waiters, work);
 	unsigned int steps = 0;
 
 	spin_lock_irq(&waiters->queue.lock);
-	while (is_under_way(waiters) && steps < PORTION)
+	while (wakeup_in_progress(waiters) && steps < BATCH)
 		steps += wake_next(waiters);
-	if (!is_under_way(waiters) && waiters->again)
-		begin(waiters);
-	if (is_under_way(waiters))
-		queue_work(waiters->worker, &waiters->work);
+	if (!wakeup_in_progress(waiters) && waiters->restart)
+		restart_wakeup(waiters);
+	if (wakeup_in_progress(waiters))
+		queue_work(waiters->wq, &waiters->work);
 	spin_unlock_irq(&waiters->queue.lock);
 }
 
 /**
  * twheel_waiters_create - nobody waits yet
  * @waiters:	who might
- * @worker:	where to queue what is not done at once
+ * @wq:	where to queue what is not done at once
  *
  * Context: process.
  */
-void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *worker)
+void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *wq)
 {
-	waiters->worker = worker;
+	waiters->wq = wq;
 	init_waitqueue_head(&waiters->queue);
-	init_waitqueue_func_entry(&waiters->mark, pass_mark);
+	init_waitqueue_func_entry(&waiters->mark, ignore_wakeup);
 	INIT_LIST_HEAD(&waiters->mark.entry);
-	INIT_WORK(&waiters->work, wake_portion);
+	INIT_WORK(&waiters->work, wake_batch_work);
 }
 
 /**
@@ -165,14 +165,14 @@ void twheel_waiters_wake(struct twheel_waiters *waiters)
 	if (!wq_has_sleeper(&waiters->queue))
 		return;
 	spin_lock_irqsave(&waiters->queue.lock, flags);
-	if (is_under_way(waiters)) {
-		waiters->again = true;
+	if (wakeup_in_progress(waiters)) {
+		waiters->restart = true;
 	} else {
-		begin(waiters);
-		while (is_under_way(waiters) && wake_at_once(waiters))
+		restart_wakeup(waiters);
+		while (wakeup_in_progress(waiters) && wake_next_inline(waiters))
 			;
 	}
-	if (is_under_way(waiters))
-		queue_work(waiters->worker, &waiters->work);
+	if (wakeup_in_progress(waiters))
+		queue_work(waiters->wq, &waiters->work);
 	spin_unlock_irqrestore(&waiters->queue.lock, flags);
 }

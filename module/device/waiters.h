@@ -12,32 +12,32 @@
 /**
  * struct twheel_steps - what was taken of a budget that there is for each jiffy; see waiters.c
  * @jiffy:	up to when the budgets that have passed are subtracted
- * @nr:		steps
+ * @used:		steps
  */
 struct twheel_steps {
 	unsigned long	jiffy;
-	unsigned int	nr;
+	unsigned int	used;
 };
 
 /**
  * struct twheel_waiters - who waits for events of a context; see waiters.c
  * @queue:	the queue that they are in. Its lock guards the rest
- * @woken:	to wake some at once
- * @again:	all in the queue are to be woken once more
+ * @steps:	to wake some at once
+ * @restart:	all in the queue are to be woken once more
  * @mark:	in @queue, behind those that have been woken, while there are more
  * @work:	wakes those
- * @worker:	where it is queued; constant
+ * @wq:	where it is queued; constant
  */
 struct twheel_waiters {
 	wait_queue_head_t		queue;
-	struct twheel_steps		woken;
-	bool				again;
+	struct twheel_steps		steps;
+	bool				restart;
 	struct wait_queue_entry		mark;
 	struct work_struct		work;
-	struct workqueue_struct		*worker;
+	struct workqueue_struct		*wq;
 };
 
-void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *worker);
+void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *wq);
 void twheel_waiters_leave(struct twheel_waiters *waiters);
 void twheel_waiters_wake(struct twheel_waiters *waiters);
 

@@ -30,7 +30,7 @@ TEST_F(budgets, of_an_array)
 
 TEST_F(budgets, of_a_read)
 {
-	const struct section section = { .step = "twheel_user_delivered", .end = UNLOCK };
+	const struct section section = { .step = "complete_delivered", .end = UNLOCK };
 	struct twheel_event events[N];
 	struct steps steps;
 
@@ -46,7 +46,7 @@ TEST_F(budgets, of_a_read)
 /* What has expired before there is a ring is moved into it. */
 TEST_F(budgets, of_a_ring)
 {
-	const struct section section = { .step = "twheel_ring_put", .end = UNLOCK };
+	const struct section section = { .step = "twheel_ring_commit", .end = UNLOCK };
 	struct twheel_setup setup;
 	struct steps steps;
 

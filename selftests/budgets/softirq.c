@@ -57,8 +57,8 @@ static void keep_touching(struct twheel_touch **touch, unsigned int arrays, unsi
 TEST_F(budgets, of_the_worker_of_timers_that_are_postponed)
 {
 	const struct section section = {
-		.step		= "twheel_user_due",
-		.step_from	= "look_at_some",
+		.step		= "handle_due_timer",
+		.step_from	= "expire_postponed_work",
 		.end		= UNLOCK,
 		.all_tasks	= true,
 	};
@@ -174,7 +174,7 @@ TEST_F_TIMEOUT(budgets, of_many_who_wait_for_the_worker, TIMEOUT)
 {
 	const struct section section = {
 		.step		= "ep_poll_callback",
-		.end		= "wake_portion",
+		.end		= "wake_batch_work",
 		.all_tasks	= true,
 		.tasks		= true,
 	};

@@ -93,7 +93,7 @@ static unsigned int left_when_woken(struct __test_metadata *_metadata, int fd, i
 	EXPECT_EQ(true, text_write(INSTANCE "trace_marker", "woken"));
 	EXPECT_EQ(1, wh_read(fd, &event, 1));
 	sleep_ns(SEC);
-	left = after_mark("wake_portion <-", &before);
+	left = after_mark("wake_batch_work <-", &before);
 	EXPECT_LT(OTHERS / 2, before + left);
 	return left;
 }
@@ -101,7 +101,7 @@ static unsigned int left_when_woken(struct __test_metadata *_metadata, int fd, i
 /* Who waits has not to wait for what others have left to workers. */
 TEST_F_TIMEOUT(budgets, of_wakes_for_another_user, TIMEOUT)
 {
-	const struct section section = { .step = "wake_portion", .all_tasks = true };
+	const struct section section = { .step = "wake_batch_work", .all_tasks = true };
 	const __u64 time = now_ns() + 5 * SEC;
 	unsigned int left = 0, round;
 	int ready[2], epoll;
@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(budgets, of_contexts_when_a_clock_is_set, TIMEOUT)
 	sleep_ns(2 * SEC);
 	ASSERT_EQ(true, trace_works("0"));
 	EXPECT_EQ(0, set_clock(now + (now_ns() - begun)));
-	steps = count_works("work_on_clocked");
+	steps = count_works("rearm_clocked_work");
 	/* Portions of each. */
 	EXPECT_LT(CONTEXTS, steps.all);
 	EXPECT_EQ(1, steps.most);
