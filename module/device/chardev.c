@@ -27,7 +27,7 @@
 #include "twheel.h"
 #include "uring.h"
 
-/* Timers that a look at fdinfo shows. */
+/* The most timers that fdinfo shows. */
 #define MAX_SHOWN		1024
 
 #define FEATURES	(TWHEEL_FEATURE_SUBMIT | TWHEEL_FEATURE_KEYS |		\
@@ -57,7 +57,7 @@ static long run_info(const struct twheel_ioctl_call *call)
 	return twheel_ioctl_respond(call);
 }
 
-/* Does one operation. Returns its result. */
+/* Runs one operation. Returns its result. */
 static long run_single_op(const struct twheel_ioctl_call *call, struct twheel_op *op)
 {
 	twheel_ops_run(call->file->private_data, op, 1, false, false);
@@ -86,7 +86,7 @@ static long run_add(const struct twheel_ioctl_call *call)
 
 	if (add->reserved)
 		return -EINVAL;
-	/* Can the handle be told? It is known when there is a timer to lose. */
+	/* Is the handle writable? Checked before there is a timer to lose. */
 	ret = twheel_ioctl_respond(call);
 	if (ret)
 		return ret;
@@ -96,7 +96,7 @@ static long run_add(const struct twheel_ioctl_call *call)
 	add->handle = op.handle;
 	if (!twheel_ioctl_respond(call))
 		return ret;
-	/* A timer with a key can be found by that. Others may have, and have moved it. */
+	/* A timer with a key can be found by that. Others may have found it, and moved it. */
 	if (add->flags & TWHEEL_KEYED)
 		return ret;
 	undo.handle = op.handle;
@@ -153,7 +153,7 @@ static long run_drain(const struct twheel_ioctl_call *call)
 {
 	long done;
 
-	/* Can the cursor be told? */
+	/* Is the cursor writable? */
 	if (twheel_ioctl_respond(call))
 		return -EFAULT;
 	done = twheel_drain(call->file->private_data, call->arg);
@@ -186,7 +186,7 @@ static int check_setup(const struct twheel_setup *setup)
 	return 0;
 }
 
-/* Makes what is asked for. The context's grow_lock is held. */
+/* Sets up what is asked for. The caller holds the context's grow_lock. */
 static int apply_setup(struct twheel_context *ctx, const struct twheel_setup *setup)
 {
 	bool event_keys = setup->flags & TWHEEL_SETUP_EVENT_KEYS;
@@ -258,7 +258,7 @@ static int twheel_open(struct inode *inode, struct file *file)
 	if (!ctx)
 		return -ENOMEM;
 	file->private_data = ctx;
-	/* A read() that finds no event does not wait if it is not to. */
+	/* A read() that finds no event does not wait if it must not. */
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
@@ -377,7 +377,7 @@ static struct miscdevice twheel_device = {
 };
 
 /**
- * twheel_chardev_init - make /dev/twheel
+ * twheel_chardev_init - create /dev/twheel
  *
  * Return: 0, or an errno.
  */
@@ -387,7 +387,7 @@ int twheel_chardev_init(void)
 }
 
 /**
- * twheel_chardev_exit - remove /dev/twheel; it is not open any more
+ * twheel_chardev_exit - remove /dev/twheel, which is not open any more
  */
 void twheel_chardev_exit(void)
 {

@@ -2,24 +2,24 @@
 /*
  * twheel: clocks that jump
  *
- * The wheels know CLOCK_MONOTONIC only. A time of another clock is converted when its
- * timer is armed, and that is wrong as soon as the clock is set or the system has
- * slept: the timer would come late if the clock has jumped forward. (If it was set back
- * the timer comes up early, and is armed anew: see limits.c.)
+ * The wheels know only CLOCK_MONOTONIC. A time on another clock is converted when its timer is
+ * armed, and the result is wrong as soon as the clock is set or the system has slept: if the clock
+ * has jumped forward, the timer would expire late. (If it was set back, the timer comes due early
+ * and is re-armed: see limits.c.)
  *
- * The timekeeping core tells of each jump (timekeeper.c). It does so with its lock held, so the
- * jump is counted and no more, and work is queued for each context that has timers of such
- * clocks: it arms anew all those that have not seen this jump. Contexts are kept in a list, and
- * their timers in one of the context; those that have seen the latest jump are at the ends. A
- * timer that is armed in between has
+ * The timekeeping core reports each jump (timekeeper.c). It does so with its lock held, so the jump
+ * is only counted there, and work is queued for each context that has timers on such clocks; the
+ * work re-arms all of them that have not seen this jump. Contexts are on a list, and the timers of
+ * each on a list of the context's; those that have seen the latest jump are at the tail. A timer
+ * that is armed meanwhile has
  *
  *	timekeeping			arming
  *	the clock's offset changes
- *	jumps++				jump = jumps
- *					reads the offset, not before the change is over
+ *	jumps++				seen_jump = jumps
+ *					reads the offset, not before the change is complete
  *
- * seen the new offset, or is found by the work, or both. The works of a user's contexts take turns
- * (users.c), and whoever closes one waits for nothing but a portion of its own.
+ * seen the new offset, or the work finds it, or both. The work items of one user's contexts take
+ * turns (users.c), and closing a context waits for no more than one batch of its own.
  */
 #include <linux/irq_work.h>
 #include <linux/ktime.h>
@@ -35,17 +35,17 @@
 #include "limits.h"
 #include "postponed.h"
 
-/* Timers armed anew before the lock is let go of. */
+/* Timers re-armed before the lock is dropped. */
 #define BATCH	32
 
 /*
- * Guards @contexts, and their @clock_link and @clock_jump. Taken in process context; with no
- * other lock held, or taken inside.
+ * Guards @contexts, and their @clock_link and @queued_jump. Taken in process context, with no other
+ * lock held or taken inside.
  */
 static DEFINE_SPINLOCK(contexts_lock);
 static LIST_HEAD(contexts);
 
-/* Arms some timers anew that have not seen a jump. Returns whether there may be more. */
+/* Re-arms a batch of timers that have not seen a jump. Returns whether there may be more. */
 static bool rearm_batch(struct twheel_context *ctx, u32 jump)
 {
 	struct twheel_extended_timer *et;
@@ -71,7 +71,7 @@ static bool rearm_batch(struct twheel_context *ctx, u32 jump)
 	return more;
 }
 
-/* The work of a context: a portion. A jump that comes meanwhile has it queued again. */
+/* Handles one batch of a context's timers. A jump in the meantime queues the work again. */
 static void rearm_clocked_work(struct work_struct *work)
 {
 	struct twheel_context *ctx = container_of(work, struct twheel_context, clock_work);
@@ -114,13 +114,13 @@ static void queue_jump_work(struct irq_work *work)
 static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
 
 /**
- * twheel_clocks_jumped - the kernel says that clocks were set
- * @realtime:	what CLOCK_REALTIME shows more than CLOCK_MONOTONIC
+ * twheel_clocks_jumped - handle a notification that clocks were set
+ * @realtime:	by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC
  * @boottime:	likewise CLOCK_BOOTTIME
  *
- * It says so on other occasions, too: nothing has jumped unless one of these has changed.
+ * The kernel sends it on other occasions, too: nothing has jumped unless one of these has changed.
  *
- * Context: with the kernel's clocks locked: nothing here may take a lock.
+ * Context: with the timekeeping lock held: no lock may be taken here.
  */
 void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime)
 {
@@ -136,9 +136,9 @@ void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime)
 }
 
 /**
- * twheel_clocks_exit - wait for what the last jump has caused
+ * twheel_clocks_exit - wait for the work that the last jump has caused
  *
- * Context: process; may sleep. No jump is told of any more, and there are no contexts.
+ * Context: process; may sleep. No more jumps are reported, and there are no contexts.
  */
 void twheel_clocks_exit(void)
 {
@@ -147,7 +147,7 @@ void twheel_clocks_exit(void)
 }
 
 /**
- * twheel_clocks_create - a context is made
+ * twheel_clocks_create - initialise a context's list of timers on clocks that jump
  * @ctx:	the context
  *
  * Context: process.
@@ -160,7 +160,7 @@ void twheel_clocks_create(struct twheel_context *ctx)
 }
 
 /**
- * twheel_clocks_join - from now on, a context may have timers on clocks that jump
+ * twheel_clocks_join - allow a context to have timers on clocks that jump
  * @ctx:	the context
  *
  * Context: process.
@@ -179,7 +179,7 @@ void twheel_clocks_join(struct twheel_context *ctx)
 }
 
 /**
- * twheel_clocks_leave - a context is about to end
+ * twheel_clocks_leave - stop re-arming the timers of a context
  * @ctx:	the context, which is closing
  *
  * Context: process; may sleep.

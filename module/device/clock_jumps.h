@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what is done when clocks jump
+ * twheel: handling clock jumps
  */
 #ifndef _TWHEEL_DEVICE_CLOCK_JUMPS_H
 #define _TWHEEL_DEVICE_CLOCK_JUMPS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: clocks: what they show, and when they will show a time
+ * twheel: reading clocks, and converting their times to CLOCK_MONOTONIC
  *
- * What is done when one of them jumps is in clock_jumps.c.
+ * See clock_jumps.c for what happens when one of them jumps.
  */
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -14,12 +14,12 @@
 atomic_t twheel_clock_jumps = ATOMIC_INIT(0);
 
 /**
- * twheel_clock_read - what a clock shows
+ * twheel_clock_read - read a clock
  * @clock:	CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * @now:	the time on CLOCK_MONOTONIC, in nanoseconds
  *
  * Context: any but NMI.
- * Return: nanoseconds.
+ * Return: the time on @clock, in nanoseconds.
  */
 u64 twheel_clock_read(u8 clock, u64 now)
 {
@@ -34,14 +34,14 @@ u64 twheel_clock_read(u8 clock, u64 now)
 }
 
 /**
- * twheel_clock_to_monotonic - when does a clock show a time?
+ * twheel_clock_to_monotonic - convert a time on a clock to CLOCK_MONOTONIC
  * @clock:	as for twheel_clock_read()
  * @time:	the time, in nanoseconds, below 2^63
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * @now:	the time on CLOCK_MONOTONIC, in nanoseconds
  *
  * Context: any but NMI.
- * Return: nanoseconds of CLOCK_MONOTONIC, if the clock is not set; @now if it has shown
- * the time already.
+ * Return: when the clock shows @time unless it is set, in nanoseconds of CLOCK_MONOTONIC; @now if
+ * that has passed.
  */
 u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now)
 {
@@ -54,7 +54,7 @@ u64 twheel_clock_to_monotonic(u8 clock, u64 time, u64 now)
 }
 
 /**
- * twheel_clock_set_deadline - a timer is about to be armed on a clock
+ * twheel_clock_set_deadline - prepare a timer to be armed on a clock
  * @ctx:	the context
  * @et:		the timer
  * @clock:	the clock

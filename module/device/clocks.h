@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: clocks: what they show
+ * twheel: reading and converting clocks
  */
 #ifndef _TWHEEL_DEVICE_CLOCKS_H
 #define _TWHEEL_DEVICE_CLOCKS_H
@@ -11,7 +11,7 @@
 struct twheel_context;
 struct twheel_extended_timer;
 
-/* How often clocks have jumped. */
+/* How many times clocks have jumped. */
 extern atomic_t twheel_clock_jumps;
 
 void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extended_timer *et,

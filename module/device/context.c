@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: contexts are made, and ended
+ * twheel: creating and destroying contexts
  */
 #include <linux/cred.h>
 #include <linux/gfp.h>
@@ -31,14 +31,14 @@
 #include "touch.h"
 #include "waiters.h"
 
-/* Those that are not destroyed yet. */
+/* Contexts that have not been destroyed yet. */
 static atomic_t nr_contexts = ATOMIC_INIT(0);
 
-/* Frees contexts that somebody might still look at. */
+/* Frees contexts that RCU readers might still access. */
 static struct workqueue_struct *free_queue;
 
 /**
- * twheel_contexts_init - get ready for contexts
+ * twheel_contexts_init - prepare for contexts
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -51,20 +51,20 @@ int __init twheel_contexts_init(void)
 }
 
 /**
- * twheel_contexts_wait - wait until all contexts that were closed are freed
+ * twheel_contexts_wait - wait until all closed contexts have been freed
  *
- * Context: process; may sleep. There are no open ones left.
+ * Context: process; may sleep. No context is open any more.
  */
 void twheel_contexts_wait(void)
 {
 	wait_var_event(&nr_contexts, !atomic_read(&nr_contexts));
-	/* Those that wait for a grace period are in the queue after that. */
+	/* After this, contexts that waited for a grace period are on the queue. */
 	rcu_barrier();
 	flush_workqueue(free_queue);
 }
 
 /**
- * twheel_contexts_exit - the opposite of twheel_contexts_init()
+ * twheel_contexts_exit - undo twheel_contexts_init()
  *
  * Context: process; may sleep. There are no contexts left.
  */
@@ -74,10 +74,10 @@ void twheel_contexts_exit(void)
 }
 
 /**
- * twheel_nr_contexts - how many contexts are open
+ * twheel_nr_contexts - number of contexts that have not been destroyed yet
  *
  * Context: any.
- * Return: their number.
+ * Return: the number.
  */
 unsigned int twheel_nr_contexts(void)
 {
@@ -85,10 +85,10 @@ unsigned int twheel_nr_contexts(void)
 }
 
 /**
- * twheel_context_create - make an empty context
+ * twheel_context_create - create an empty context
  *
  * Context: process.
- * Return: the context, or NULL if there is no memory.
+ * Return: the context, or NULL if out of memory.
  */
 struct twheel_context *twheel_context_create(void)
 {
@@ -117,7 +117,7 @@ struct twheel_context *twheel_context_create(void)
 	return ctx;
 }
 
-/* From here on expiry does not link timers into the events any more. */
+/* From here on, expiry no longer adds timers to the events. */
 static void stop_events(struct twheel_context *ctx)
 {
 	spin_lock_bh(&ctx->lock);
@@ -125,7 +125,7 @@ static void stop_events(struct twheel_context *ctx)
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Frees what nobody looks at who has found a watch. */
+/* Frees what cannot be reached through a watch that was found in the table. */
 static void free_parts(struct twheel_context *ctx)
 {
 	twheel_keys_destroy(ctx);
@@ -134,7 +134,7 @@ static void free_parts(struct twheel_context *ctx)
 	twheel_pool_free(ctx, false);
 }
 
-/* Nothing of it is known to anybody any more. */
+/* Frees the rest: no one can reach the context any more. */
 static void free_context(struct twheel_context *ctx)
 {
 	twheel_sock_timers_leave(ctx);
@@ -151,8 +151,8 @@ static void free_context_work(struct work_struct *work)
 }
 
 /*
- * Who has found a watch of it in the table is not waited for: what he looks at is freed after a
- * grace period.
+ * Does not wait for code that has found a watch of the context in the table: what it accesses is
+ * freed after a grace period.
  */
 static void destroy_context(struct twheel_context *ctx)
 {
@@ -181,11 +181,11 @@ static void destroy_context_work(struct work_struct *work)
 
 /**
  * twheel_context_destroy - cancel all timers of a context and free it
- * @ctx:	the context; nobody uses it any more, but for callbacks
+ * @ctx:	the context; only callbacks still use it
  *
- * Who has got a descriptor from another user, and has not used it, does not wait for this. Nor does
- * a thread of the kernel's that puts the last reference to a file, as others are to be put by it,
- * too. It is left to the user's worker then.
+ * A task that was passed the descriptor by another user, and has not used it, does not wait for
+ * this. Nor does a kernel thread that puts the last reference to a file, as it has other files to
+ * put. In both cases the user's worker does it.
  *
  * Context: process.
  */
@@ -216,7 +216,7 @@ void twheel_context_limit(struct twheel_context *ctx, u64 max)
 }
 
 /**
- * twheel_context_bytes - how much memory a context has
+ * twheel_context_bytes - how much memory a context uses
  * @ctx:	the context
  *
  * Context: process.

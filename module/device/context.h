@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: contexts: what an open of /dev/twheel holds
+ * twheel: contexts: the state behind an open of /dev/twheel
  *
- * With the timers that it has: their memory, and the states that they go through.
+ * Including the context's timers: their memory, and the states that they go through.
  */
 #ifndef _TWHEEL_DEVICE_CONTEXT_H
 #define _TWHEEL_DEVICE_CONTEXT_H
@@ -30,26 +30,26 @@
 #include "waiters.h"
 
 /*
- * Timers are allocated in blocks. A handle is the timer's generation, and below it
- * INDEX_BITS of its number: that of its block, and below it that within the block.
+ * Timers are allocated in blocks. The upper half of a handle is the timer's generation; the lower
+ * INDEX_BITS are its number: that of its block, and below it its index within the block.
  */
 #define TWHEEL_BLOCK_ORDER	3
 #define TWHEEL_BLOCK_BYTES	(PAGE_SIZE << TWHEEL_BLOCK_ORDER)
 #define TWHEEL_SLOT_BITS	10
 #define TWHEEL_INDEX_BITS	32
 
-/* Timers that are looked at before a context's lock is let go of. */
+/* Timers looked at before a context's lock is dropped. */
 #define TWHEEL_LOCK_BATCH	64
 
 /**
- * enum twheel_kind - how much memory a timer of a context has
+ * enum twheel_kind - kinds of timers of a context, by the structure that each needs
  * @TWHEEL_BASIC: struct twheel_utimer
  * @TWHEEL_WITH_KEY: struct twheel_keyed_timer
  * @TWHEEL_EXTENDED: struct twheel_extended_timer
  * @TWHEEL_WITH_WATCH: struct twheel_sock_timer
- * @TWHEEL_NR_KINDS: their number
+ * @TWHEEL_NR_KINDS: the number of kinds
  *
- * Each begins with the one before.
+ * Each structure begins with the one before it.
  */
 enum twheel_kind {
 	TWHEEL_BASIC,
@@ -60,16 +60,16 @@ enum twheel_kind {
 };
 
 /*
- * struct twheel_node::state: an enum twheel_utimer_state, whether the timer is in its
- * context's keys, and for each of the lives before whether it ended with a delivery, the
- * last one first.
+ * struct twheel_node::state holds an enum twheel_utimer_state, whether the timer is in the keys of
+ * its context, and for each of its previous lives whether that ended with a delivery, the last one
+ * first.
  */
 #define TWHEEL_STATE_MASK	0x7
 #define TWHEEL_HASHED		0x8
 #define TWHEEL_HISTORY_SHIFT	4
 #define TWHEEL_HISTORY_BITS	12
 
-/* The number of no timer: see struct twheel_expired. */
+/* No timer has this number: the end of the list of events, see struct twheel_expired. */
 #define TWHEEL_NO_EVENT		U32_MAX
 
 struct mem_cgroup;
@@ -78,49 +78,50 @@ struct twheel_touch_array;
 
 /**
  * struct twheel_context - an open of /dev/twheel
- * @lock:	guards what follows, up to @blocks, and every timer; the engine
- *		wants calls for one timer to be serialised, and its _bhoff() calls softirqs
- *		off. Taken with softirqs off, in process context and by the timers'
- *		callbacks. Outside of the engine's locks
- * @free:	of each kind, timers that are not in use, the last one freed first, by
- *		@timer.node.next
- * @first_event: the first of the timers that have expired, in this order, by
- *		@expired.next; %TWHEEL_NO_EVENT if there is none
- * @last_event:	the last of them, likewise
- * @postponed:	timers that postponed.c's worker is to look at, by @timer.node.link
- * @share:	what was taken of the context's share of the softirqs
- * @clocked:	timers on clocks that can jump, by twheel_extended_timer.clock_link
- * @closing:	the last close has come: nothing expires any more
- * @max_timers:	limit of this context; that of the module may be lower
+ * @lock:	guards the fields up to @blocks, and every timer: the core requires that calls for
+ *		one timer are serialised, and its _bhoff() calls that softirqs are disabled. Taken
+ *		with softirqs disabled, in process context and by timer callbacks. Nests outside
+ *		the core's locks
+ * @free:	free timers of each kind, linked by @timer.node.next; the last one freed comes
+ *		first
+ * @first_event: the timer that expired first, the head of a list linked by @expired.next;
+ *		%TWHEEL_NO_EVENT if the list is empty
+ * @last_event:	the tail of that list, likewise
+ * @postponed:	postponed timers, for @postponed_work, linked by @timer.node.link
+ * @share:	how much of its share of softirq time the context has used
+ * @clocked:	timers on clocks that can jump, linked by twheel_extended_timer.clock_link
+ * @closing:	the last close has happened: nothing expires any more
+ * @max_timers:	this context's limit; the module's may be lower
  * @nr_timers:	timers in use
- * @nr_events:	how many timers have expired; read without @lock by poll
- * @stats:	see struct twheel_context_stats; @nr_timers and @nr_events are not used
- * @seq:	number of the next event; written with @read_lock held as well
+ * @nr_events:	number of expired timers; poll reads it without @lock
+ * @stats:	see struct twheel_context_stats; its @nr_timers and @nr_events are not used
+ * @seq:	number of the next event; without a ring, written with @read_lock held as well
  * @blocks:	the blocks, by number. Replaced under @grow_lock and @lock
- * @nr_blocks:	their number
+ * @nr_blocks:	number of blocks
  * @capacity:	how many @blocks can hold; under @grow_lock
  * @ring:	the ring, or NULL. Set once, under @grow_lock, @read_lock and @lock
- * @touch:	the touch array, or NULL. Set once, likewise
+ * @touch:	the touch array, or NULL. Set once, under @grow_lock and @lock
  * @keys:	timers with a key
- * @user:	who has opened the device; constant
- * @used_by:	who has called for it last, or opened it. Written by any caller, with no lock
- * @payer:	the memory cgroup that is charged for what the kernel arms by itself: that of who
- *		has opened the device. With a reference; constant
+ * @user:	the user that opened the device; constant
+ * @used_by:	the uid that made the last call for the context, or opened it. Written by any
+ *		caller, without a lock
+ * @payer:	the memory cgroup charged for what the kernel arms by itself: that of the task
+ *		that opened the device. Holds a reference; constant
  * @event_keys:	events name timers by their keys. Set once, under @lock
  * @has_clocks:	timers on clocks that jump may be added. Set once, under @lock
  * @has_watches: timers that watch connections may be added. Set once, under sock_timer.c's
  *		lock
- * @waiters:	who waits for @nr_events to be more than 0, or for the ring
- * @read_lock:	one reader at a time, so that events are numbered in the order in
- *		which they are delivered. Outside of @lock, inside of @grow_lock
- * @grow_lock:	one at a time allocates. Outside of @lock and @read_lock
- * @clock_link:	in clocks.c's list of contexts with @clocked; guarded there
- * @queued_jump:	the jump of clocks up to which @clock_work has been queued; likewise
- * @clock_work:	arms the timers of @clocked anew
- * @postponed_work: looks at those of @postponed
- * @watch_worker:	watches that are due
- * @destroy_work: destroys the context, when a kernel's thread has closed it
- * @free_work: frees it, when it has had watches
+ * @waiters:	waiters for @nr_events to become non-zero, or for the ring
+ * @read_lock:	admits one reader at a time, so that events are numbered in the order in which
+ *		they are delivered. Nests outside @lock and inside @grow_lock
+ * @grow_lock:	serialises allocations. Nests outside @lock and @read_lock
+ * @clock_link:	in the list of contexts with @clocked in clock_jumps.c; guarded there
+ * @queued_jump: the clock jump up to which @clock_work has been queued; likewise
+ * @clock_work:	re-arms the timers on @clocked
+ * @postponed_work: expires or re-arms the timers on @postponed
+ * @watch_worker: the worker for watches that are due
+ * @destroy_work: destroys the context if a kernel thread or another user closed it
+ * @free_work:	frees the context after a grace period, if it has had watches
  */
 struct twheel_context {
 	spinlock_t			lock;
@@ -162,18 +163,18 @@ struct twheel_context {
 
 /**
  * enum twheel_utimer_state - the life of a struct twheel_utimer
- * @TWHEEL_FREE: in no use: no handle names it
- * @TWHEEL_PENDING: armed. The engine may have taken it out of the wheel already:
- *	it expires when its callback gets the context's lock
- * @TWHEEL_POSTPONED: has come up, and waits in a list for a worker to look at it. For the
- *	program it is pending
- * @TWHEEL_EXPIRED: in the list of events
- * @TWHEEL_IN_DELIVERY: out of the list, on its way to a reader. Becomes free, or pending
- *	if it is periodic; or expired again if the reader's buffer turns out to be bad
- * @TWHEEL_WITH_WORKER: due, as far as can be seen without the lock of the socket that it
- *	watches: twheel_watch_kind.judge() has the word. For the program it is pending
- * @TWHEEL_IN_ACTION: has expired, and its connection is being shut down or reset. The event
- *	comes when that is done
+ * @TWHEEL_FREE: not in use: no handle names it
+ * @TWHEEL_PENDING: armed. The core may have dequeued it already: it expires once its callback
+ *	gets the context's lock
+ * @TWHEEL_POSTPONED: it came due and is on a list for a worker to check. The program sees it as
+ *	pending
+ * @TWHEEL_EXPIRED: on the list of events
+ * @TWHEEL_IN_DELIVERY: off the list, on its way to a reader. Becomes free, or pending if it is
+ *	periodic; or expired again if the reader's buffer turns out to be bad
+ * @TWHEEL_WITH_WORKER: due, as far as can be known without the lock of the socket that it
+ *	watches: twheel_watch_kind.evaluate() decides. The program sees it as pending
+ * @TWHEEL_IN_ACTION: expired, and its connection is being shut down or reset. The event is
+ *	queued when that is done
  */
 enum twheel_utimer_state {
 	TWHEEL_FREE,
@@ -186,15 +187,15 @@ enum twheel_utimer_state {
 };
 
 /**
- * struct twheel_expired - what takes the place of a node's entry when its timer has expired
+ * struct twheel_expired - overlays a node's entry once its timer has expired
  * @deadline:	the node's
  * @fired:	when the timer expired, in nanoseconds
- * @prev:	the timer whose event is delivered before this one's, by the lower half of
- *		its handle; or %TWHEEL_NO_EVENT
- * @next:	the timer whose event is delivered after it, likewise
+ * @prev:	the timer whose event is delivered before this one's, by the lower half of its
+ *		handle; or %TWHEEL_NO_EVENT
+ * @next:	the timer whose event is delivered after this one's, likewise
  *
- * Neighbours are named by number, not by address, so that all of it fits into what only an
- * armed timer uses, and nothing has to lie over the timer's function.
+ * Neighbours are named by number rather than by address, so that the structure fits into fields
+ * that only an armed timer uses, and need not overlay the timer's function.
  */
 struct twheel_expired {
 	u64				deadline;
@@ -210,10 +211,10 @@ static_assert(sizeof(struct twheel_expired) <= offsetof(struct twheel_node, owne
 
 /**
  * struct twheel_utimer - a timer of a context
- * @timer:	the engine's part; its deadline is the timer's. @timer.node.state is
- *		explained above, @timer.node.generation the upper half of the
- *		handle that names the timer, or will name it when it is used next
- * @node:	the same, as far as it is there when the timer has expired
+ * @timer:	the core's part; its deadline is the timer's. See above for @timer.node.state.
+ *		@timer.node.generation is the upper half of the handle that names the timer, or
+ *		will name it when it is used next
+ * @node:	the node of @timer, of which all but the entry is valid when the timer has expired
  * @expired:	in state %TWHEEL_EXPIRED
  * @user_data:	the program's
  */
@@ -230,7 +231,7 @@ struct twheel_utimer {
  * struct twheel_keyed_timer - a timer with a key
  * @ut:		the timer
  * @key:	the program's
- * @next:	the next timer of the same bucket of the context's keys
+ * @next:	the next timer in the same bucket of the context's key table
  */
 struct twheel_keyed_timer {
 	struct twheel_utimer		ut;
@@ -239,11 +240,13 @@ struct twheel_keyed_timer {
 };
 
 /**
- * enum twheel_deferred_op - what to do with a periodic timer when its event has been delivered, or
- * with one that watches a connection when the worker lets go of it
- * @TWHEEL_DEFERRED_NONE: arm it for its next period; or do what the worker has decided
+ * enum twheel_deferred_op - an operation put off because its timer was busy
+ * @TWHEEL_DEFERRED_NONE: none: arm the timer for its next period; or do what the worker decided
  * @TWHEEL_DEFERRED_REARM: it was re-armed meanwhile: arm it for that
  * @TWHEEL_DEFERRED_CANCEL: it was cancelled meanwhile: free it
+ *
+ * Carried out when the event of a periodic timer has been delivered, or when the worker is done
+ * with a timer that watches a connection.
  */
 enum twheel_deferred_op {
 	TWHEEL_DEFERRED_NONE,
@@ -251,29 +254,29 @@ enum twheel_deferred_op {
 	TWHEEL_DEFERRED_CANCEL,
 };
 
-/* A flag of struct twheel_extended_timer: added with an idle timeout or a lifetime. */
+/* A flag of struct twheel_extended_timer: it was added with an idle timeout or a lifetime. */
 #define TWHEEL_HAS_LIMITS	0x80
 
 /**
  * struct twheel_extended_timer - a timer with more than a deadline on CLOCK_MONOTONIC
- * @kt:		the timer; @kt.key only with @flags TWHEEL_KEYED
+ * @kt:		the timer; @kt.key is valid only with TWHEEL_KEYED in @flags
  * @deadline:	the deadline on @clock, in nanoseconds; or %TWHEEL_TIME_NONE
  * @period:	in nanoseconds, or 0
- * @slack:	of each period's deadline, in nanoseconds
+ * @slack:	slack of each period's deadline, in nanoseconds
  * @idle:	the idle timeout in nanoseconds, or 0
- * @last_active:	the last activity known, in nanoseconds of CLOCK_MONOTONIC
- * @lifetime_end:	end of the lifetime, in nanoseconds of CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
- * @missed:	with @period: periods that passed since the one that its event is about
- * @last_future:	with @flags TWHEEL_TOUCHED: the last time that @touch held which lay in the future
+ * @last_active: the last known activity, in nanoseconds of CLOCK_MONOTONIC
+ * @lifetime_end: the end of the lifetime, in nanoseconds of CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
+ * @missed:	with @period: periods that have passed since the one that the event is for
+ * @last_future: with TWHEEL_TOUCHED in @flags: the last value of @touch that lay in the future
  *		when it was read; or 0
  * @clock_link:	in the context's list if @clock can jump
- * @seen_jump:	the jump of clocks up to which the timer is armed rightly
- * @touch:	the word of the touch array, with @flags TWHEEL_TOUCHED
+ * @seen_jump:	the last clock jump that the timer's arming takes into account
+ * @touch:	the index into the touch array, with TWHEEL_TOUCHED in @flags
  * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_WATCHED, TWHEEL_HAS_LIMITS
  * @clock:	the clock of @deadline
  * @added_on:	the clock that the timer was added with
  * @limit:	an enum twheel_limit: the one that the timer is armed for
- * @deferred_op:	an enum twheel_deferred_op
+ * @deferred_op: an enum twheel_deferred_op
  */
 struct twheel_extended_timer {
 	struct twheel_keyed_timer	kt;
@@ -302,8 +305,8 @@ struct twheel_extended_timer {
  * @et:		the timer
  * @watch:	the socket's side. In the table from the add until the timer ends or the worker
  *		decides that it has expired
- * @retry_at:	when to have the worker look again, in nanoseconds of CLOCK_MONOTONIC, as the
- *		socket was busy; or %TWHEEL_TIME_NONE
+ * @retry_at:	when the worker is to try again because the socket was busy, in nanoseconds of
+ *		CLOCK_MONOTONIC; or %TWHEEL_TIME_NONE
  */
 struct twheel_sock_timer {
 	struct twheel_extended_timer	et;
@@ -315,8 +318,8 @@ struct twheel_sock_timer {
  * struct twheel_block - a block of timers, aligned to its size
  * @ctx:	the context
  * @number:	the block's number
- * @kind:	an enum twheel_kind: what the timers are
- * @timers:	its timers
+ * @kind:	an enum twheel_kind: the kind of @timers
+ * @timers:	the timers
  */
 struct twheel_block {
 	struct twheel_context		*ctx;
@@ -325,7 +328,7 @@ struct twheel_block {
 	u8				timers[];
 };
 
-/* The block that a timer is in. */
+/* The block that holds a timer. */
 static inline struct twheel_block *twheel_block_of(const struct twheel_utimer *ut)
 {
 	return (struct twheel_block *)((unsigned long)ut & ~(TWHEEL_BLOCK_BYTES - 1));
@@ -361,7 +364,7 @@ static inline struct twheel_sock_timer *twheel_sock_timer_of(struct twheel_utime
 	return container_of(ut, struct twheel_sock_timer, et.kt.ut);
 }
 
-/* Is it a struct twheel_extended_timer, or more? */
+/* Is the timer a struct twheel_extended_timer, or more? */
 static inline bool twheel_is_extended(const struct twheel_utimer *ut)
 {
 	return twheel_kind_of(ut) >= TWHEEL_EXTENDED;
@@ -373,10 +376,10 @@ static inline bool twheel_is_periodic(struct twheel_utimer *ut)
 }
 
 /**
- * twheel_context_used - this task makes a call for a context
+ * twheel_context_used - note that the current task makes a call for a context
  * @ctx:	the context
  *
- * Its close() is that of a user of the context then; see twheel_context_destroy().
+ * When this task closes the context, it counts as a user of it; see twheel_context_destroy().
  *
  * Context: process.
  */
@@ -384,7 +387,7 @@ static inline void twheel_context_used(struct twheel_context *ctx)
 {
 	const kuid_t uid = current_uid();
 
-	/* Pairs with twheel_context_destroy(). Mostly it is so, and the cache line stays shared. */
+	/* Pairs with twheel_context_destroy(). Usually unchanged: the cache line stays shared. */
 	if (!uid_eq(READ_ONCE(ctx->used_by), uid))
 		WRITE_ONCE(ctx->used_by, uid);
 }

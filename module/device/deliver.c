@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: timers that have come up: expiry, and the delivery of events: read, poll, the ring
+ * twheel: expiry of timers, and delivery of their events: read, poll, the ring
  *
- * A context with a ring has its events delivered there at
- * once, as long as it has room; the others wait, and nothing passes them.
+ * A context with a ring has its events delivered there at once, as long as there is room; the
+ * others wait, and none overtakes them.
  *
- * A reader takes a batch of timers out of the queue under the lock, copies their
- * events to the program without it, and then frees them. If the copy fails the
- * rest goes back to the head of the queue, and the numbers are used again. In
- * between, such a timer is neither pending nor expired: a cancel that comes then
- * is too late, as it would be after the read. No ring is made meanwhile, which would
- * go on with the same numbers.
+ * A reader takes a batch of timers off the queue under the lock, copies their events to the program
+ * without it, and then frees the timers. If the copy fails, the rest goes back to the head of the
+ * queue, and the sequence numbers are used again. In between, such a timer is neither pending nor
+ * expired: a cancel then comes too late, just as it would after the read. No ring can be created
+ * meanwhile, as it would continue with the same numbers.
  *
- * Each event wakes who waits, also if others are there already: an edge-triggered epoll counts on
- * that. No wake-up is lost:
+ * Each event wakes waiters even if other events are queued already, as edge-triggered epoll relies
+ * on that. No wake-up is lost:
  *
  *	expiry					reader, or poll
  *	nr_events++				puts itself on @waiters
  *	full barrier (wq_has_sleeper())		full barrier (prepare_to_wait(), smp_mb())
- *	looks whether somebody is on @waiters	looks at nr_events
+ *	checks for anyone on @waiters		checks nr_events
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -44,12 +43,12 @@
 /* Events copied, or moved to the ring, at a time. */
 #define BATCH	16
 
-/* Timers looked at before the lock is let go of. */
+/* Postponed timers handled before the lock is dropped. */
 #define POSTPONED_BATCH	32
 
 /*
- * The event of a timer has been delivered, and it is not in the list of events. A one-shot timer
- * ends here. A periodic one goes on.
+ * The event of a timer has been delivered, and the timer is off the list of events. Ends a one-shot
+ * timer, and lets a periodic one go on.
  */
 static void complete_delivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
@@ -71,9 +70,9 @@ static void complete_delivered(struct twheel_context *ctx, struct twheel_utimer 
 }
 
 /*
- * The event of a timer could not be delivered, and it is not in the list of events. Returns true
- * if it is to be delivered later, and the timer to be put back into the list; false if it was
- * cancelled or re-armed while the delivery was tried.
+ * The event of a timer could not be delivered, and the timer is off the list of events. Returns
+ * true if the event is to be delivered later, and the caller must put the timer back on the list;
+ * false if the timer was cancelled or re-armed during the attempt.
  */
 static bool resolve_undelivered(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
@@ -90,7 +89,7 @@ static bool resolve_undelivered(struct twheel_context *ctx, struct twheel_utimer
 	return true;
 }
 
-/* Moves some of what waits into the ring. Returns how many: BATCH, if there may be more. */
+/* Moves up to BATCH waiting events into the ring. Returns how many: if BATCH, there may be more. */
 static unsigned int move_to_ring(struct twheel_context *ctx)
 {
 	struct twheel_utimer *ut;
@@ -110,10 +109,10 @@ static unsigned int move_to_ring(struct twheel_context *ctx)
 }
 
 /**
- * twheel_deliver_queue - a timer has expired: add it to the events
+ * twheel_deliver_queue - queue the event of a timer that has expired
  * @ctx:	the context
  * @ut:		the timer, which is not armed
- * @fired:	when, in nanoseconds of its clock
+ * @fired:	when it expired, in nanoseconds of its clock
  *
  * Context: process and softirq, with the context's lock held.
  */
@@ -125,7 +124,7 @@ void twheel_deliver_queue(struct twheel_context *ctx, struct twheel_utimer *ut, 
 	twheel_waiters_wake(&ctx->waiters);
 }
 
-/* A timer has come up, and is not armed any more: sees whether it has expired. */
+/* Finds out whether a timer has expired that has come due and is not armed any more. */
 static void handle_due_timer(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires;
@@ -137,7 +136,7 @@ static void handle_due_timer(struct twheel_context *ctx, struct twheel_utimer *u
 			twheel_utimer_arm_again(ctx, ut, expires, now);
 			return;
 		}
-		/* It may be due for another limit than it was armed for. */
+		/* It may be due for a different limit than the one it was armed for. */
 		ut->node.deadline = expires;
 		if (twheel_kind_ops[twheel_kind_of(ut)]) {
 			twheel_kind_ops[twheel_kind_of(ut)]->handle_due(ut);
@@ -149,8 +148,8 @@ static void handle_due_timer(struct twheel_context *ctx, struct twheel_utimer *u
 }
 
 /**
- * twheel_utimer_expired - a timer of a context has come up
- * @timer:	the engine's part of it
+ * twheel_utimer_expired - callback of a context's timers
+ * @timer:	the core's part of the timer
  *
  * Context: softirq.
  */
@@ -184,14 +183,14 @@ static void expire_postponed_work(struct work_struct *work)
 		twheel_postponed_remove(ut);
 		handle_due_timer(ctx, ut, now);
 	}
-	/* What comes later finds the list empty, or the work queued. */
+	/* Timers postponed from now on find the list empty, or the work queued. */
 	if (!ctx->closing && !list_empty(&ctx->postponed))
 		queue_work(ctx->user->queue, &ctx->postponed_work);
 	spin_unlock_bh(&ctx->lock);
 }
 
 /**
- * twheel_deliver_create - a context is made
+ * twheel_deliver_create - set up a context's worker for postponed timers
  * @ctx:	the context
  *
  * Context: process.
@@ -213,7 +212,7 @@ static bool has_ring(const struct twheel_context *ctx)
 	return READ_ONCE(ctx->ring);
 }
 
-/* Ends the delivery of the first @done timers of a batch of @n; puts the others back. */
+/* Completes the delivery of the first @done timers of a batch of @n; puts the others back. */
 static void finish_delivery(struct twheel_context *ctx, struct twheel_utimer **batch,
 			    const struct twheel_event *events, unsigned int done, unsigned int n)
 {
@@ -235,7 +234,7 @@ static void finish_delivery(struct twheel_context *ctx, struct twheel_utimer **b
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Takes up to @max timers from the queue, and writes their events. */
+/* Takes up to @max timers off the queue, and fills in their events. */
 static unsigned int take_batch(struct twheel_context *ctx, struct twheel_utimer **batch,
 			       struct twheel_event *events, unsigned int max)
 {
@@ -253,7 +252,7 @@ static unsigned int take_batch(struct twheel_context *ctx, struct twheel_utimer 
 	return n;
 }
 
-/* Copies events. Returns how many arrived whole. */
+/* Copies events. Returns how many were copied completely. */
 static unsigned int copy_events(const struct twheel_event *events, unsigned int n,
 				struct iov_iter *to)
 {
@@ -266,8 +265,8 @@ static unsigned int copy_events(const struct twheel_event *events, unsigned int 
 }
 
 /*
- * Delivers what is there and fits, or what could be before a signal came. Returns the number of
- * events, or -EFAULT.
+ * Delivers the queued events that fit, or as many as it can before a signal arrives. Returns the
+ * number of events, or -EFAULT.
  */
 static ssize_t deliver_events(struct twheel_context *ctx, struct iov_iter *to)
 {
@@ -295,7 +294,7 @@ static ssize_t deliver_events(struct twheel_context *ctx, struct iov_iter *to)
 	return total;
 }
 
-/* Who does not want to wait does not wait for another reader's page fault, either. */
+/* A reader that must not block does not wait for another reader's page fault, either. */
 static int lock_reader(struct twheel_context *ctx, bool nonblock)
 {
 	if (nonblock)
@@ -312,10 +311,10 @@ static int lock_reader(struct twheel_context *ctx, bool nonblock)
  * Context: process; may sleep.
  * Return: the number of bytes, a multiple of the size of an event; or
  * * %-EBUSY	- the events go to the ring
- * * %-EINVAL	- the buffer is too small for one
- * * %-EAGAIN	- there is none, or another reader is at work, and @nonblock
+ * * %-EINVAL	- the buffer is too small for one event
+ * * %-EAGAIN	- with @nonblock: there is no event, or another reader is active
  * * %-EFAULT	- the buffer is bad; no event is lost
- * * %-ERESTARTSYS - a signal came
+ * * %-ERESTARTSYS - a signal arrived
  */
 ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, bool nonblock)
 {
@@ -337,21 +336,21 @@ ssize_t twheel_deliver_read(struct twheel_context *ctx, struct iov_iter *to, boo
 		ret = lock_reader(ctx, nonblock);
 		if (ret)
 			return ret;
-		/* There is none, or it is made when this is done: see twheel_ring_create(). */
+		/* No ring can be created while read_lock is held: see twheel_ring_create(). */
 		ret = ctx->ring ? -EBUSY : deliver_events(ctx, to);
 		mutex_unlock(&ctx->read_lock);
-		/* 0: another reader was faster, or the events were taken back. */
+		/* 0: another reader was faster, or the events were revoked. */
 	} while (!ret);
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
 }
 
 /*
- * Moves events that wait into the ring, as far as there is room.
+ * Moves waiting events into the ring, as far as there is room.
  *
- * No more than fit into an empty ring, should the program go on to make room; and none after a
- * signal. What is left is moved by the next poll(). Those who wait are woken for what was moved,
- * as they would not look again with edge-triggered epoll. If nothing was, they are not: who polls
- * may be one of them, and would wake himself for ever.
+ * Moves no more than an empty ring holds, in case the program keeps making room, and none after a
+ * signal; the next poll() moves what is left. If any were moved, waiters are woken, as with
+ * edge-triggered epoll they would not check again. If none were, they are not woken: the poller may
+ * be one of them, and would keep waking itself for ever.
  */
 static void flush_to_ring(struct twheel_context *ctx)
 {
@@ -370,10 +369,11 @@ static void flush_to_ring(struct twheel_context *ctx)
 }
 
 /**
- * twheel_deliver_to_ring - from now on the events go to a ring
- * @ctx:	the context, which has got one
+ * twheel_deliver_to_ring - switch the delivery of events to a ring
+ * @ctx:	the context, which has just been given one
  *
- * What has waited for a read() is moved there, and who waits in one is woken: it is over.
+ * Events that waited for a read() are moved there. Tasks blocked in a read() are woken, and get
+ * -EBUSY.
  *
  * Context: process; may sleep.
  */

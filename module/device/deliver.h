@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: timers that have come up: expiry, and the delivery of events
+ * twheel: expiry of timers, and delivery of their events
  */
 #ifndef _TWHEEL_DEVICE_DELIVER_H
 #define _TWHEEL_DEVICE_DELIVER_H

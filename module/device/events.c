@@ -2,8 +2,8 @@
 /*
  * twheel: the events of a context: the list of timers that have expired
  *
- * An expired timer is its own entry in the list, so that cannot overflow, and what is not read
- * waits.
+ * An expired timer is its own entry on the list, so the list cannot overflow, and events wait until
+ * they are read.
  */
 #include <linux/lockdep.h>
 #include <uapi/linux/twheel.h>
@@ -13,7 +13,7 @@
 #include "limits.h"
 #include "pool.h"
 
-/* The timer of a number in the list of events. */
+/* The timer with a number from the list of events. */
 static struct twheel_utimer *timer_at(struct twheel_context *ctx, u32 index)
 {
 	struct twheel_block *block = ctx->blocks[index >> TWHEEL_SLOT_BITS];
@@ -33,7 +33,7 @@ static void set_nr_events(struct twheel_context *ctx, u64 nr)
 	WRITE_ONCE(ctx->nr_events, nr);
 }
 
-/* Links an expired timer into the list of events, behind @prev, or first. */
+/* Links an expired timer into the list of events, after @prev, or first. */
 static void link_event(struct twheel_context *ctx, struct twheel_utimer *ut, u32 prev)
 {
 	u32 *link = prev == TWHEEL_NO_EVENT ? &ctx->first_event :
@@ -66,11 +66,11 @@ static void unlink_event(struct twheel_context *ctx, struct twheel_utimer *ut)
 }
 
 /**
- * twheel_events_first - the next event
+ * twheel_events_first - the timer whose event is next
  * @ctx:	the context
  *
  * Context: with the context's lock held.
- * Return: the timer that has expired; or NULL.
+ * Return: the timer, or NULL if there is no event.
  */
 struct twheel_utimer *twheel_events_first(struct twheel_context *ctx)
 {
@@ -78,10 +78,10 @@ struct twheel_utimer *twheel_events_first(struct twheel_context *ctx)
 }
 
 /**
- * twheel_events_append - add a timer to the events
+ * twheel_events_append - append a timer to the events
  * @ctx:	the context
  * @ut:		the timer, which is not armed
- * @fired:	when it has expired, in nanoseconds of its clock
+ * @fired:	when it expired, in nanoseconds of its clock
  *
  * Context: process and softirq, with the context's lock held.
  */
@@ -94,7 +94,7 @@ void twheel_events_append(struct twheel_context *ctx, struct twheel_utimer *ut, 
 }
 
 /**
- * twheel_events_unqueue - take a timer out of the events
+ * twheel_events_unqueue - take a timer off the events
  * @ctx:	the context
  * @ut:		the timer
  *
@@ -103,12 +103,12 @@ void twheel_events_append(struct twheel_context *ctx, struct twheel_utimer *ut, 
 void twheel_events_unqueue(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	unlink_event(ctx, ut);
-	/* The engine has to find that the timer is not armed. */
+	/* The core must see that the timer is not armed. */
 	ut->node.location = 0;
 }
 
 /**
- * twheel_events_put_back - add a timer to the events again, as the first one
+ * twheel_events_put_back - put a timer back at the head of the events
  * @ctx:	the context
  * @ut:		the timer, whose event was not delivered
  * @fired:	as for twheel_events_append()
@@ -123,11 +123,11 @@ void twheel_events_put_back(struct twheel_context *ctx, struct twheel_utimer *ut
 }
 
 /**
- * twheel_event_fill - write the event of a timer
+ * twheel_event_fill - fill in the event of a timer
  * @ctx:	the context
  * @ut:		the timer, which has expired
  * @seq:	the event's number
- * @event:	where to
+ * @event:	the event to fill in
  *
  * Context: with the context's lock held.
  */

@@ -2,16 +2,17 @@
 /*
  * twheel: the timers of a context by key
  *
- * A hash table with chains. It is charged to the program, and no call does more than a few
- * steps to it, which is why it is not one of the kernel's: those get their memory in a worker of
- * their own, charged to nobody, and all at once.
+ * A hash table with chaining. Its memory is charged to the program, and no call spends more than a
+ * few steps on it; that rules out the kernel's own tables, which allocate their memory in a worker
+ * of their own, charged to nobody, and all at once.
  *
- * It grows by linear hashing, bucket by bucket: of a table with n buckets, the bucket of a hash is
- * its lower bits, as many as it takes to number them all; where that is n or more, one bit less. A
- * key that makes the table too full adds bucket n, which gets some of what is in the bucket that
- * differs in this bit only. Buckets lie in segments of a page each, which are there before they
- * are used: so growing needs no memory, and a key that finds no room sends for another segment.
- * Chains are as short as chance has it, as a program does not know the key of the hash.
+ * It grows by linear hashing, one bucket at a time: in a table of n buckets, the lower bits of a
+ * hash give its bucket, as many as it takes to number all buckets; or one bit less where that
+ * number is n or more. A key that makes the table too full adds bucket n, which takes over some of
+ * the contents of the bucket whose number differs in this bit only. Buckets lie in segments of a
+ * page each, which are allocated before they are used: growing needs no memory, and a key that
+ * finds no room has another segment allocated. The hash is keyed with a secret, so a program
+ * cannot make chains longer than they are by chance.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -23,7 +24,7 @@
 #include "keys.h"
 #include "lib/memory.h"
 
-/* Buckets of a segment. */
+/* Buckets in a segment. */
 #define BUCKETS_PER_SEGMENT	(PAGE_SIZE / sizeof(struct twheel_keyed_timer *))
 
 static u32 hash_key(const struct twheel_keys *keys, u64 key)
@@ -36,7 +37,7 @@ static struct twheel_keyed_timer **bucket_at(const struct twheel_keys *keys, u32
 	return &keys->segments[i / BUCKETS_PER_SEGMENT][i % BUCKETS_PER_SEGMENT];
 }
 
-/* The bucket that a key belongs into. There is at least one. */
+/* The bucket that a key belongs in. There is at least one bucket. */
 static struct twheel_keyed_timer **bucket_of(const struct twheel_keys *keys, u64 key)
 {
 	u32 i = hash_key(keys, key) & keys->mask;
@@ -44,7 +45,7 @@ static struct twheel_keyed_timer **bucket_of(const struct twheel_keys *keys, u64
 	return bucket_at(keys, i < keys->nr_buckets ? i : i & (keys->mask >> 1));
 }
 
-/* Adds a bucket, for which there is memory. */
+/* Adds a bucket, whose memory is already there. */
 static void add_bucket(struct twheel_keys *keys)
 {
 	struct twheel_keyed_timer **from, **to, *kt;
@@ -70,7 +71,7 @@ static void add_bucket(struct twheel_keys *keys)
 	}
 }
 
-/* The link that leads to a timer with a key. */
+/* The link that points to a timer with a key. */
 static struct twheel_keyed_timer **find_link(const struct twheel_keys *keys,
 					     const struct twheel_keyed_timer *kt)
 {
@@ -81,7 +82,7 @@ static struct twheel_keyed_timer **find_link(const struct twheel_keys *keys,
 	return link;
 }
 
-/* Makes room for another segment in the list of them, which only changes under @grow_lock. */
+/* Makes room for another segment in the array of segments, which changes only under @grow_lock. */
 static int grow_segment_list(struct twheel_context *ctx)
 {
 	struct twheel_keys *keys = &ctx->keys;
@@ -123,11 +124,11 @@ static int add_segment(struct twheel_context *ctx)
 }
 
 /**
- * twheel_keys_room - is there room for another key?
+ * twheel_keys_room - check whether there is room for another key
  * @ctx:	the context
  *
  * Context: with the context's lock held.
- * Return: whether twheel_keys_insert() may be called; if not, call twheel_keys_grow().
+ * Return: true if twheel_keys_insert() may be called; if not, call twheel_keys_grow().
  */
 bool twheel_keys_room(const struct twheel_context *ctx)
 {
@@ -135,13 +136,15 @@ bool twheel_keys_room(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_keys_grow - see to it that there is room for another key, for the moment
+ * twheel_keys_grow - make sure that there is room for another key
  * @ctx:	the context
+ *
+ * The room may be gone again by the time the caller takes the context's lock.
  *
  * Context: process; may sleep.
  * Return:
- * * %0		- there was some when this looked
- * * %-ENOMEM	- no memory
+ * * %0		- there is room, or there was when this checked
+ * * %-ENOMEM	- out of memory
  * * %-EINTR	- the task is being killed
  */
 int twheel_keys_grow(struct twheel_context *ctx)
@@ -152,7 +155,7 @@ int twheel_keys_grow(struct twheel_context *ctx)
 	ret = mutex_lock_killable(&ctx->grow_lock);
 	if (ret)
 		return ret;
-	/* Whoever held the lock may have made some. */
+	/* The previous holder of the lock may have made room. */
 	spin_lock_bh(&ctx->lock);
 	has_room = twheel_keys_room(ctx);
 	spin_unlock_bh(&ctx->lock);
@@ -163,8 +166,8 @@ int twheel_keys_grow(struct twheel_context *ctx)
 }
 
 /**
- * twheel_keys_destroy - forget all keys
- * @ctx:	the context, whose end has come
+ * twheel_keys_destroy - free the key table
+ * @ctx:	the context, which is being destroyed
  *
  * Context: process; may sleep.
  */
@@ -181,8 +184,8 @@ void twheel_keys_destroy(struct twheel_context *ctx)
 
 /**
  * twheel_keys_insert - give a timer a key
- * @ctx:	the context, which has room for it
- * @ut:		the timer, of a kind that has room for it
+ * @ctx:	the context, which has room for the key
+ * @ut:		the timer, of a kind that can have a key
  * @key:	a key that no other timer of the context has
  *
  * Context: with the context's lock held.
@@ -205,8 +208,8 @@ void twheel_keys_insert(struct twheel_context *ctx, struct twheel_utimer *ut, u6
 /**
  * twheel_keys_replace - give a timer the key of another one
  * @ctx:	the context
- * @old:	a timer that has a key, and loses it
- * @ut:		the timer, of a kind that has room for it
+ * @old:	a timer with a key, which it loses
+ * @ut:		the timer, of a kind that can have a key
  *
  * Context: with the context's lock held.
  */
@@ -224,9 +227,9 @@ void twheel_keys_replace(struct twheel_context *ctx, struct twheel_utimer *old,
 }
 
 /**
- * twheel_keys_remove - take a timer's key away
+ * twheel_keys_remove - take away a timer's key
  * @ctx:	the context
- * @ut:		a timer that has one
+ * @ut:		a timer with a key
  *
  * Context: with the context's lock held.
  */
@@ -260,7 +263,7 @@ struct twheel_utimer *twheel_keys_find(struct twheel_context *ctx, u64 key)
 }
 
 /**
- * twheel_keys_bytes - how much memory the table of keys takes
+ * twheel_keys_bytes - how much memory the key table uses
  * @ctx:	the context
  *
  * Context: with the context's lock held.

@@ -15,12 +15,12 @@ struct twheel_utimer;
 /**
  * struct twheel_keys - the timers of a context that have a key; see keys.c
  * @segments:	the buckets, in arrays of a page each. Replaced under @grow_lock and @lock
- * @nr_segments: how many arrays
+ * @nr_segments: number of arrays
  * @capacity:	how many @segments can hold; under @grow_lock
  * @nr_buckets:	buckets in use
- * @mask:	a power of two, less one: the least that is not less than the last bucket's number
- * @nr:		timers
- * @secret:	what the hash depends on. Set once
+ * @mask:	the smallest power of two, less one, that is not below the last bucket's number
+ * @nr:		number of timers
+ * @secret:	the key of the hash. Set once
  */
 struct twheel_keys {
 	struct twheel_keyed_timer	***segments;

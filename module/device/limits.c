@@ -3,13 +3,13 @@
  * twheel: timers with more than a deadline: periods, other clocks, idle timeouts and
  * lifetimes
  *
- * Such a timer is armed for the first of its limits, in the time of CLOCK_MONOTONIC. When
- * it comes up all limits are looked at again: there may have been activity, or its clock
- * may have been set back. If the first one lies ahead then, the timer is armed anew.
+ * Such a timer is armed for the first of its limits, in the time of CLOCK_MONOTONIC. When it comes
+ * due, all limits are checked again: there may have been activity, or its clock may have been set
+ * back. If the first limit then lies in the future, the timer is re-armed.
  *
- * A periodic timer waits for the delivery of its event before it is armed again, so it
- * has one event at most, and a program that does not read costs no wake-ups. The periods
- * that passed meanwhile are counted.
+ * A periodic timer is not armed again until its event has been delivered. So it has one event at
+ * most, and a program that does not read causes no wake-ups. The periods that pass meanwhile are
+ * counted.
  */
 #include <linux/bitops.h>
 #include <linux/math64.h>
@@ -25,20 +25,20 @@
 #include "touch.h"
 #include "twheel.h"
 
-/* The sum of two times below 2^63, or the latest time there is. */
+/* The sum of two times below 2^63, capped at the latest time there is. */
 static u64 add_capped(u64 time, u64 by)
 {
 	return min_t(u64, time + by, TWHEEL_TIME_MAX);
 }
 
-/* A time from @time, below 2^64 - 2^63, to @spread later, below 2^63: each as probable. */
+/* Adds a random time from 0 to @spread, uniformly. Both are below 2^63: the sum cannot wrap. */
 static u64 add_spread(u64 time, u64 spread)
 {
 	return time + mul_u64_u64_shr(get_random_u64(), spread + 1, 64);
 }
 
 /**
- * twheel_deadline - the deadline of a timer that has nothing else
+ * twheel_deadline - compute the deadline of a timer that has no other limits
  * @op:		the operation, which has been checked
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
@@ -55,7 +55,7 @@ u64 twheel_deadline(const struct twheel_op *op, u64 now)
 			    op->slack);
 }
 
-/* A deadline, or the end of a lifetime, as an operation gives it. */
+/* The deadline, or the end of the lifetime, that an operation sets. */
 static u64 compute_time(const struct twheel_extended_timer *et, const struct twheel_op *op, u64 now)
 {
 	u64 time = op->time;
@@ -72,7 +72,7 @@ static void set_deadline(struct twheel_context *ctx, struct twheel_extended_time
 {
 	u8 clock = et->added_on;
 
-	/* As with timer_settime(): a relative time does not care for the clock being set. */
+	/* As with timer_settime(): setting the clock does not affect a relative time. */
 	if (clock == CLOCK_REALTIME && !(op->flags & TWHEEL_TIME_ABS))
 		clock = CLOCK_MONOTONIC;
 	twheel_clock_set_deadline(ctx, et, clock);
@@ -81,10 +81,10 @@ static void set_deadline(struct twheel_context *ctx, struct twheel_extended_time
 }
 
 /**
- * twheel_extended_init - give a timer what an add says
+ * twheel_extended_init - initialise a timer from an add
  * @ctx:	the context
  * @et:		the timer, which is not armed
- * @op:		the add; it has been checked
+ * @op:		the add, which has been checked
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
@@ -112,7 +112,7 @@ void twheel_extended_init(struct twheel_context *ctx, struct twheel_extended_tim
 	set_deadline(ctx, et, op, now);
 }
 
-/* Activity is told with no time. */
+/* A report of activity carries no time. */
 static int check_activity(const struct twheel_extended_timer *et, const struct twheel_op *op)
 {
 	if (!et->idle || op->limit != TWHEEL_LIMIT_IDLE)
@@ -122,7 +122,7 @@ static int check_activity(const struct twheel_extended_timer *et, const struct t
 	return 0;
 }
 
-/* Would a timer have another limit without this one? */
+/* Would a timer still have a limit without this one? */
 static bool has_other_limits(const struct twheel_extended_timer *et, u32 limit)
 {
 	return (limit != TWHEEL_LIMIT_DEADLINE && et->deadline != TWHEEL_TIME_NONE) ||
@@ -151,14 +151,14 @@ static int check_rearm(const struct twheel_extended_timer *et, const struct twhe
 }
 
 /**
- * twheel_extended_rearm - give a timer what a re-arm says
+ * twheel_extended_rearm - apply a re-arm to a timer's limits
  * @ctx:	the context
  * @et:		the timer
  * @op:		the re-arm
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
- * Return: 0; or -EINVAL if the timer has no such limit, or would have none.
+ * Return: 0; or -EINVAL if the timer does not have this limit, or would have none left.
  */
 int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
 			  const struct twheel_op *op, u64 now)
@@ -190,13 +190,13 @@ static u64 get_last_activity(struct twheel_extended_timer *et, u64 now)
 }
 
 /**
- * twheel_extended_expiry - when is a timer due?
+ * twheel_extended_expiry - compute when a timer is due
  * @ctx:	the context
- * @et:		the timer. Its limit is set to the one that comes first
+ * @et:		the timer. Its @limit is set to the one that comes first
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
- * Return: nanoseconds of CLOCK_MONOTONIC, as far as its clock's relation to that is now.
+ * Return: nanoseconds of CLOCK_MONOTONIC, by its current relation to the timer's clock.
  */
 u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {
@@ -221,17 +221,17 @@ u64 twheel_extended_expiry(struct twheel_context *ctx, struct twheel_extended_ti
 		first = et->lifetime_end;
 		et->limit = TWHEEL_LIMIT_LIFETIME;
 	}
-	/* No limit, but time for the worker to look again. */
+	/* Not a limit, but the time for the worker to try again. */
 	if (et->flags & TWHEEL_WATCHED)
 		first = min(first, twheel_sock_timer_of(&et->kt.ut)->retry_at);
 	return first;
 }
 
 /**
- * twheel_extended_fill_event - write what only the event of such a timer tells
- * @et:		the timer, which has expired. If it is periodic, the periods that have passed
- *		are counted
- * @event:	where to
+ * twheel_extended_fill_event - fill in what is specific to the event of an extended timer
+ * @et:		the timer, which has expired. If it is periodic, the periods that have passed are
+ *		counted
+ * @event:	the event to fill in
  *
  * Context: with the context's lock held.
  */
@@ -250,13 +250,13 @@ void twheel_extended_fill_event(struct twheel_extended_timer *et, struct twheel_
 }
 
 /**
- * twheel_extended_next_period - go on to the first period that was not counted
+ * twheel_extended_next_period - advance a timer to the first period that was not counted
  * @et:		a periodic timer, whose periods have been counted
  *
  * Context: with the context's lock held.
  */
 void twheel_extended_next_period(struct twheel_extended_timer *et)
 {
-	/* Up to now, which is below 2^63, and one period. */
+	/* At most the current time, which is below 2^63, and one period. */
 	et->deadline = add_capped(et->deadline + et->missed * et->period, et->period);
 }

@@ -12,7 +12,7 @@
 struct twheel_context;
 struct twheel_extended_timer;
 
-/* An absolute deadline, from an operation that has been checked; with no slack or spread. */
+/* The absolute deadline of an operation that has been checked, without slack and spread. */
 static __always_inline u64 twheel_basic_deadline(const struct twheel_op *op, u64 now)
 {
 	u64 time = op->flags & TWHEEL_TIME_ABS ? op->time : op->time + now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: an operation of a program: is it a valid one, and what does it need?
+ * twheel: one operation of a program: checking it, and providing what it needs
  *
- * All that can be wrong with an operation is found before anything is changed.
+ * Anything wrong with an operation is found before anything is changed.
  */
 #include <linux/time.h>
 
@@ -31,7 +31,7 @@ enum twheel_kind twheel_op_kind(const struct twheel_op *op)
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WITH_KEY : TWHEEL_BASIC;
 }
 
-/* Checks what stands behind the first 40 bytes of an add. */
+/* Checks the fields beyond the first 40 bytes of an add. */
 static int check_extended_fields(const struct twheel_context *ctx, const struct twheel_op *op)
 {
 	bool limits = op->idle || op->lifetime;
@@ -67,10 +67,10 @@ static int check_fields(const struct twheel_context *ctx, const struct twheel_op
 	return check_extended_fields(ctx, op);
 }
 
-/* Flags of most adds. */
+/* The flags of an ordinary add. */
 #define ADD_FLAGS	(TWHEEL_TIME_ABS | TWHEEL_KEYED | TWHEEL_TOUCHED)
 
-/* Checks the flags of an add that is not an ordinary one. */
+/* Checks the flags of an add that has others than these. */
 static int check_flags(const struct twheel_op *op)
 {
 	if (op->flags & ~(ADD_FLAGS | TWHEEL_WATCH_FLAGS))
@@ -82,7 +82,7 @@ static int check_flags(const struct twheel_op *op)
 }
 
 /**
- * twheel_op_check_add - find what is wrong with an add
+ * twheel_op_check_add - check an add
  * @ctx:	the context
  * @op:		the add
  *
@@ -97,7 +97,7 @@ int twheel_op_check_add(const struct twheel_context *ctx, const struct twheel_op
 }
 
 /**
- * twheel_op_check_rearm - find what is wrong with a re-arm, whatever its timer is
+ * twheel_op_check_rearm - check what is the same for re-arms of all timers
  * @op:		the re-arm
  *
  * Context: any.
@@ -119,7 +119,7 @@ int twheel_op_check_rearm(const struct twheel_op *op)
 }
 
 /**
- * twheel_op_prepare - provide what an add needs and cannot be had under the lock
+ * twheel_op_prepare - provide what an add needs and cannot get with the lock held
  * @ctx:	the context
  * @op:		the add
  *

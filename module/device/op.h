@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: an operation of a program: is it a valid one, and what does it need?
+ * twheel: one operation of a program: checking it, and providing what it needs
  */
 #ifndef _TWHEEL_DEVICE_OP_H
 #define _TWHEEL_DEVICE_OP_H

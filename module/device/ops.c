@@ -2,8 +2,8 @@
 /*
  * twheel: operations of a program: add, cancel, re-arm, query
  *
- * They are done with the context locked, some at a time. What is asked for most is inlined; the
- * rest is in functions whose names end in _any.
+ * They run with the context locked, a batch at a time. The common cases are inlined; the rest is in
+ * functions whose names end in _slow.
  */
 #include <linux/ktime.h>
 #include <linux/time.h>
@@ -20,7 +20,7 @@
 #include "tcp/watch.h"
 #include "utimer.h"
 
-/* Finds the timer that an operation names. */
+/* Looks up the timer that an operation names. */
 static struct twheel_utimer *find_timer(struct twheel_context *ctx, u64 handle, u32 flags)
 {
 	struct twheel_utimer *ut;
@@ -36,8 +36,8 @@ static struct twheel_utimer *find_timer(struct twheel_context *ctx, u64 handle, 
 }
 
 /*
- * Does an operation use nothing beyond its first 40 bytes? @min_size is a constant: whether that
- * is known of all of an array, whose operations then need not be looked at.
+ * Does an operation use nothing beyond its first 40 bytes? @min_size is a constant: true if this is
+ * known of all operations of an array, which then need not be checked.
  */
 static __always_inline bool is_min_size(const struct twheel_op *op, bool min_size)
 {
@@ -46,7 +46,7 @@ static __always_inline bool is_min_size(const struct twheel_op *op, bool min_siz
 }
 
 /*
- * Adds a timer in place of another one that has its key: one of another kind, or one whose
+ * Adds a timer in place of another one that has its key: one of a different kind, or one whose
  * event is being delivered.
  */
 static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
@@ -56,7 +56,7 @@ static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
 	int verdict = TWHEEL_WAS_ABSENT;
 	struct twheel_utimer *ut;
 
-	/* One more only as long as the other one is being delivered, or is with the worker. */
+	/* There is one more only while the old one is being delivered, or is with the worker. */
 	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
@@ -70,7 +70,7 @@ static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
 	return verdict;
 }
 
-/* Moves a timer that has the key, and is of the right kind. */
+/* Re-arms the timer that has the key, which is of the right kind, as an add says. */
 static int rearm_keyed(struct twheel_context *ctx, struct twheel_utimer *ut,
 		       struct twheel_op *op, u64 now)
 {
@@ -107,7 +107,7 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return TWHEEL_WAS_ABSENT;
 }
 
-/* With another limit the deadline, and so its clock, need not be given. */
+/* With another limit, the deadline may be left out, and so may its clock. */
 static void set_defaults(struct twheel_op *op)
 {
 	if (!op->idle && !op->lifetime)
@@ -127,7 +127,7 @@ static noinline int add_slow(struct twheel_context *ctx, struct twheel_op *op, u
 	ret = twheel_op_check_add(ctx, op);
 	if (ret)
 		return ret;
-	/* The socket is locked before the context is. */
+	/* The socket must be locked before the context. */
 	if (op->flags & TWHEEL_WATCHED)
 		return -EAGAIN;
 	if (op->clock != CLOCK_MONOTONIC && !ctx->has_clocks)
@@ -144,7 +144,7 @@ static noinline int add_slow(struct twheel_context *ctx, struct twheel_op *op, u
 	return 0;
 }
 
-/* What is asked for most: a timer with a deadline, and nothing else. */
+/* The common case: a timer with a deadline, and nothing else. */
 static __always_inline int do_add(struct twheel_context *ctx, struct twheel_op *op, u64 now,
 				  bool min_size)
 {
@@ -178,7 +178,7 @@ static noinline int cancel_slow(struct twheel_context *ctx, const struct twheel_
 	return twheel_utimer_cancel(ctx, ut);
 }
 
-/* What is asked for most: a pending timer is cancelled. */
+/* The common case: the timer is pending. */
 static __always_inline int do_cancel(struct twheel_context *ctx, const struct twheel_op *op,
 				     bool min_size)
 {
@@ -191,7 +191,7 @@ static __always_inline int do_cancel(struct twheel_context *ctx, const struct tw
 	return likely(ut) ? twheel_utimer_cancel_pending(ctx, ut) : cancel_slow(ctx, op);
 }
 
-/* Has a timer that is being delivered armed anew when that is over. */
+/* Defers a re-arm until the event of the timer has been delivered. */
 static int defer_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
 		       const struct twheel_op *op, u64 now)
 {
@@ -204,7 +204,7 @@ static int defer_rearm(struct twheel_context *ctx, struct twheel_extended_timer 
 	return TWHEEL_WAS_DELIVERED;
 }
 
-/* Arms a timer for the first of its limits. If it is with the worker, that will do so. */
+/* Arms a timer for the first of its limits. If the timer is with the worker, that will arm it. */
 static void rearm_extended(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires = twheel_extended_expiry(ctx, twheel_extended(ut), now);
@@ -228,7 +228,7 @@ static noinline int rearm_slow(struct twheel_context *ctx, const struct twheel_o
 		return PTR_ERR(ut);
 	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
 		return defer_rearm(ctx, twheel_extended(ut), op, now);
-	/* It watches no more. */
+	/* It does not watch a connection any more. */
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_sock_timer_of(ut)->watch.sk)
 		return -ENOTCONN;
 	if (twheel_is_extended(ut))
@@ -247,7 +247,7 @@ static noinline int rearm_slow(struct twheel_context *ctx, const struct twheel_o
 	return verdict;
 }
 
-/* What is asked for most: the deadline of a pending timer moves. */
+/* The common case: a pending timer gets another deadline. */
 static __always_inline int do_rearm(struct twheel_context *ctx, const struct twheel_op *op,
 				    u64 now, bool min_size)
 {
@@ -275,14 +275,14 @@ static __always_inline int run_op(struct twheel_context *ctx, struct twheel_op *
 	case TWHEEL_OP_REARM:
 		return do_rearm(ctx, op, now, min_size);
 	default:
-		/* What cannot even be read has its result already. */
+		/* An operation that could not even be read has its result already. */
 		return op->result ?: -EOPNOTSUPP;
 	}
 }
 
 /*
- * Does an operation that has returned -EAGAIN: it cannot be done with the lock held, or needs what
- * can only be had without. Lets go of the lock for a while.
+ * Runs an operation that has returned -EAGAIN: it cannot run with the lock held, or needs something
+ * that can only be provided without it. Drops the lock, and takes it again.
  */
 static noinline int run_op_unlocked(struct twheel_context *ctx, struct twheel_op *op)
 	__must_hold(&ctx->lock)
@@ -326,15 +326,15 @@ static __always_inline unsigned int run_batch(struct twheel_context *ctx, struct
 }
 
 /**
- * twheel_ops_run - do an array of operations
+ * twheel_ops_run - run an array of operations
  * @ctx:	the context
- * @ops:	the operations, their results 0. These are set, and the handles of adds
- * @nr:		their number: few, as the context is locked meanwhile
- * @stop:	end with the first that fails
- * @min_size:	all are known to be zero behind their first 40 bytes
+ * @ops:	the operations, with a result of 0. Results are filled in, and the handles of adds
+ * @nr:		number of operations; a few only, as the context is locked meanwhile
+ * @stop:	stop after the first one that fails
+ * @min_size:	all are known to be zero beyond their first 40 bytes
  *
  * Context: process; may sleep.
- * Return: how many have been done.
+ * Return: how many were run.
  */
 unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, unsigned int nr,
 			    bool stop, bool min_size)
@@ -344,7 +344,7 @@ unsigned int twheel_ops_run(struct twheel_context *ctx, struct twheel_op *ops, u
 	return run_batch(ctx, ops, nr, stop, false);
 }
 
-/* Has the timer not expired? */
+/* Does a query report the timer as pending? */
 static bool is_pending(const struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
@@ -358,9 +358,9 @@ static bool is_pending(const struct twheel_utimer *ut)
 }
 
 /**
- * twheel_utimer_describe - tell what there is to know of a timer
- * @ut:		the timer, as twheel_utimer_lookup() gives it
- * @query:	is filled in
+ * twheel_utimer_describe - describe a timer for a query
+ * @ut:		the timer, as returned by twheel_utimer_lookup()
+ * @query:	filled in
  *
  * Context: with the context's lock held.
  */
@@ -395,7 +395,7 @@ void twheel_utimer_describe(struct twheel_utimer *ut, struct twheel_timer_query 
 }
 
 /**
- * twheel_ops_query - tell a timer's state
+ * twheel_ops_query - query a timer's state
  * @ctx:	the context
  * @query:	in: the handle and flags; out: the rest
  *

@@ -2,9 +2,9 @@
 /*
  * twheel: the memory of a context's timers, and the handles that name them
  *
- * A timer that is freed gets the next generation, so that the handles given out
- * before name it no more. When the generations of a timer are used up, it is not
- * used again: a handle is never given out twice.
+ * Freeing a timer advances its generation, so that handles given out before no longer name it.
+ * When the generations of a timer are used up, it is never used again: no handle is given out
+ * twice.
  */
 #include <linux/gfp.h>
 #include <linux/kmemleak.h>
@@ -31,7 +31,7 @@ MODULE_PARM_DESC(max_timers_total, "most timers that all open files have memory 
 
 const struct twheel_kind_ops *twheel_kind_ops[TWHEEL_NR_KINDS];
 
-/* Timers that all contexts have memory for. */
+/* Timers that memory has been allocated for, in all contexts. */
 static atomic_long_t nr_allocated = ATOMIC_LONG_INIT(0);
 
 const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
@@ -61,7 +61,7 @@ static void block_stop(struct twheel_block *block)
 
 	for (i = 0; i < twheel_layouts[block->kind].nr; i++) {
 		ut = twheel_block_utimer(block, i);
-		/* These are not armed, and where that would show there is something else. */
+		/* Not armed, but other data overlays the field that says so. */
 		if (twheel_state_of(ut) == TWHEEL_EXPIRED ||
 		    twheel_state_of(ut) == TWHEEL_POSTPONED)
 			ut->node.location = 0;
@@ -73,7 +73,7 @@ static void block_stop(struct twheel_block *block)
  * twheel_pool_stop - wait for the callbacks of all timers of a context
  * @ctx:	the context, which is closing
  *
- * One may still run for a timer that was cancelled long ago.
+ * A callback may still be running for a timer that was cancelled long ago.
  *
  * Context: process; may sleep.
  */
@@ -89,8 +89,8 @@ void twheel_pool_stop(struct twheel_context *ctx)
 
 /**
  * twheel_pool_free - free timers of a context
- * @ctx:	the context, which nobody uses any more
- * @with_watch:	those that can watch, or the others
+ * @ctx:	the context, which is not in use any more
+ * @with_watch:	free those that can watch connections, or else the others
  *
  * Context: process; may sleep.
  */
@@ -113,7 +113,7 @@ void twheel_pool_free(struct twheel_context *ctx, bool with_watch)
 	}
 }
 
-/* Reserves the right to another block in what all contexts may have. */
+/* Charges another block to the limit that all contexts share. */
 static int reserve_block(enum twheel_kind kind)
 {
 	/* A module parameter: may be written at any time. */
@@ -140,7 +140,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 		return ERR_PTR(-ENOMEM);
 	}
 	block = page_address(pages);
-	/* Pages are not what it looks for by itself. */
+	/* kmemleak does not track pages by itself. */
 	kmemleak_alloc(block, TWHEEL_BLOCK_BYTES, 1, GFP_KERNEL);
 	block->ctx = ctx;
 	block->number = ctx->nr_blocks;
@@ -155,7 +155,7 @@ static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel
 	return block;
 }
 
-/* Gives a context a block. Its timers are linked to each other before the context is locked. */
+/* Adds a block to a context. Its timers are linked to each other before the lock is taken. */
 static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 {
 	unsigned int i, nr = twheel_layouts[block->kind].nr;
@@ -169,7 +169,7 @@ static void add_block(struct twheel_context *ctx, struct twheel_block *block)
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* Makes room for one block more in the list of them, which only changes under @grow_lock. */
+/* Makes room for another block in the array of blocks, which changes only under @grow_lock. */
 static int grow_block_list(struct twheel_context *ctx)
 {
 	unsigned long capacity = ctx->capacity ? 2 * ctx->capacity : 8;
@@ -203,16 +203,18 @@ static bool has_free(struct twheel_context *ctx, enum twheel_kind kind)
 }
 
 /**
- * twheel_context_grow - see to it that there is a free timer, for the moment
+ * twheel_context_grow - make sure that a context has a free timer
  * @ctx:	the context
- * @kind:	which kind of timer
- * @expired:	what is called in a softirq when it comes up
+ * @kind:	the kind of timer
+ * @expired:	the callback of the kind's timers, called in softirq context
+ *
+ * The timer may be gone again by the time the caller takes the context's lock.
  *
  * Context: process; may sleep.
  * Return:
- * * %0		- there was one when this looked
- * * %-ENOSPC	- the limit of the module is reached
- * * %-ENOMEM	- no memory
+ * * %0		- there is one, or there was when this checked
+ * * %-ENOSPC	- the module's limit is reached
+ * * %-ENOMEM	- out of memory
  * * %-EINTR	- the task is being killed
  */
 int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
@@ -224,7 +226,7 @@ int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
 	ret = mutex_lock_killable(&ctx->grow_lock);
 	if (ret)
 		return ret;
-	/* Whoever held the lock may have grown the context. */
+	/* The previous holder of the lock may have grown the context. */
 	if (has_free(ctx, kind))
 		goto out;
 	ret = grow_block_list(ctx);
@@ -240,7 +242,7 @@ out:
 }
 
 /**
- * twheel_utimer_unlink - take a timer out of what only timers that are not plain are in
+ * twheel_utimer_unlink - unlink a timer from its context's keys and clocks, and from its watch
  * @ctx:	the context
  * @ut:		the timer
  *
@@ -259,10 +261,10 @@ void twheel_utimer_unlink(struct twheel_context *ctx, struct twheel_utimer *ut)
 }
 
 /**
- * twheel_utimer_handle - what names a timer
+ * twheel_utimer_handle - the handle that names a timer
  * @ut:		the timer
  *
- * Context: any; the handle changes when the timer is released.
+ * Context: any; the handle changes when the timer is freed.
  * Return: the handle.
  */
 u64 twheel_utimer_handle(const struct twheel_utimer *ut)
@@ -270,7 +272,7 @@ u64 twheel_utimer_handle(const struct twheel_utimer *ut)
 	return twheel_handle_of(ut, twheel_layouts[twheel_kind_of(ut)].size);
 }
 
-/* What has become of an earlier life of a timer. */
+/* The errno for a handle of one of the timer's previous lives. */
 static int stale_errno(const struct twheel_utimer *ut, u32 generation)
 {
 	u32 age = ut->node.generation - generation;
@@ -281,7 +283,7 @@ static int stale_errno(const struct twheel_utimer *ut, u32 generation)
 	return -ENOENT;
 }
 
-/* Would a handle find the timer? If not, why? */
+/* Returns 0 if a handle finds the timer, or else the errno for it. */
 static int lookup_errno(struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
@@ -306,10 +308,10 @@ static int lookup_errno(struct twheel_utimer *ut)
  * @handle:	any number
  *
  * Context: with the context's lock held.
- * Return: the timer: pending, expired, with the worker, or periodic and in delivery; or an
- * error pointer:
- * * %-ENOENT	- the handle names none
- * * %-EALREADY	- its event has been delivered, or is about to be
+ * Return: the timer: pending, postponed, expired, with the worker, in action, or periodic and in
+ * delivery; or an error pointer:
+ * * %-ENOENT	- the handle names no timer
+ * * %-EALREADY	- the timer's event has been delivered, or is about to be
  */
 struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handle)
 {
@@ -329,15 +331,15 @@ struct twheel_utimer *twheel_utimer_lookup(struct twheel_context *ctx, u64 handl
 }
 
 /**
- * twheel_utimer_next - go through the timers of a context
+ * twheel_utimer_next - iterate over the timers of a context
  * @ctx:	the context
- * @cursor:	where to begin; is set to where to go on. 0 is the beginning
- * @budget:	how many may be looked at before the lock is let go of: %TWHEEL_LOCK_BATCH when it
- *		has just been taken. Counts down
+ * @cursor:	where to begin, 0 for the start; updated to where to continue
+ * @budget:	how many timers may be looked at before the lock is dropped: %TWHEEL_LOCK_BATCH when
+ *		it has just been taken. Counts down
  *
  * Context: with the context's lock held.
- * Return: a timer as twheel_utimer_lookup() would give it; NULL if none was found in one block,
- * or before @budget were used up; an error pointer with -ENOENT at the end.
+ * Return: a timer that twheel_utimer_lookup() would return; NULL if the rest of the block has none,
+ * or @budget ran out before one was found; an error pointer with -ENOENT at the end.
  */
 struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor,
 					 unsigned int *budget)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the blocks in which a context's timers lie: finding, taking and freeing one
+ * twheel: the blocks that hold a context's timers: looking up, allocating and freeing one
  *
- * What is short, and done for each operation of an array, is here; the rest is in pool.c.
+ * Short functions that run for each operation of an array are here; the rest is in pool.c.
  */
 #ifndef _TWHEEL_DEVICE_POOL_H
 #define _TWHEEL_DEVICE_POOL_H
@@ -14,15 +14,17 @@
 #include "context.h"
 
 /**
- * struct twheel_kind_ops - what timers of a kind do in a way of their own
+ * struct twheel_kind_ops - what is specific to timers of a kind
  *
  * All are called with the context's lock held.
  *
- * @last_activity: when, in nanoseconds of CLOCK_MONOTONIC, and not after @now
- * @handle_due:	it has come up: see whether it has expired, and act upon that
- * @unqueue:	it is in state %TWHEEL_WITH_WORKER, and is cancelled. Returns whether it can be
- *		freed; if not, the worker will do so
- * @unlink:	it ends
+ * @last_activity: the time of the last activity, in nanoseconds of CLOCK_MONOTONIC and not after
+ *		@now
+ * @handle_due:	the timer is due and not armed any more: find out whether it has expired, and act
+ *		on it
+ * @unqueue:	the timer, in state %TWHEEL_WITH_WORKER, is being cancelled. Returns true if it can
+ *		be freed; if not, the worker will free it
+ * @unlink:	the timer ends
  */
 struct twheel_kind_ops {
 	u64	(*last_activity)(struct twheel_extended_timer *et, u64 now);
@@ -31,11 +33,11 @@ struct twheel_kind_ops {
 	void	(*unlink)(struct twheel_utimer *ut);
 };
 
-/* By kind; NULL if it does as all do. Constant when there are contexts. */
+/* Indexed by kind; NULL if a kind needs nothing special. Constant once there are contexts. */
 extern const struct twheel_kind_ops *twheel_kind_ops[TWHEEL_NR_KINDS];
 
 /**
- * struct twheel_layout - what a block of timers of some kind is like
+ * struct twheel_layout - the layout of a block of timers of one kind
  * @size:	bytes of a timer
  * @nr:		timers in a block
  */
@@ -44,7 +46,7 @@ struct twheel_layout {
 	unsigned int	nr;
 };
 
-/* By kind. */
+/* Indexed by kind. */
 extern const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS];
 
 /* The module parameter max_timers; may be written at any time. */
@@ -60,7 +62,7 @@ struct twheel_utimer *twheel_utimer_next(struct twheel_context *ctx, u64 *cursor
 					 unsigned int *budget);
 u64 twheel_utimer_handle(const struct twheel_utimer *ut);
 
-/* The timer at @i of a block, which is in range. */
+/* The timer at index @i of a block; the caller has checked @i. */
 static __always_inline struct twheel_utimer *twheel_block_utimer(struct twheel_block *block,
 								 unsigned int i)
 {
@@ -68,7 +70,7 @@ static __always_inline struct twheel_utimer *twheel_block_utimer(struct twheel_b
 					i * twheel_layouts[block->kind].size);
 }
 
-/* The timer of the number in the lower half of a handle, or NULL. */
+/* The timer whose number is the lower half of a handle, or NULL. */
 static __always_inline struct twheel_utimer *twheel_utimer_at(struct twheel_context *ctx,
 							      u32 index)
 {
@@ -90,7 +92,7 @@ static __always_inline struct twheel_utimer *twheel_utimer_at(struct twheel_cont
  * @handle:	any number
  *
  * Context: with the context's lock held.
- * Return: the timer, or NULL if there is another answer: ask twheel_utimer_lookup().
+ * Return: the timer; NULL if it is not pending or does not exist: call twheel_utimer_lookup().
  */
 static __always_inline struct twheel_utimer *
 twheel_utimer_lookup_pending(struct twheel_context *ctx, u64 handle)
@@ -104,7 +106,7 @@ twheel_utimer_lookup_pending(struct twheel_context *ctx, u64 handle)
 	return ut;
 }
 
-/* What names a timer of @size bytes. Where that is a constant, it is no division. */
+/* The handle of a timer of @size bytes. If @size is a constant, this needs no division. */
 static __always_inline u64 twheel_handle_of(const struct twheel_utimer *ut, u32 size)
 {
 	const struct twheel_block *block = twheel_block_of(ut);
@@ -119,7 +121,7 @@ static __always_inline u64 twheel_handle_of(const struct twheel_utimer *ut, u32 
  * @ctx:	the context
  *
  * Context: with the context's lock held.
- * Return: their number.
+ * Return: the number.
  */
 static __always_inline u64 twheel_max_timers(const struct twheel_context *ctx)
 {
@@ -128,11 +130,11 @@ static __always_inline u64 twheel_max_timers(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_timers_limited - has a context as many timers as it may have?
+ * twheel_timers_limited - check whether a context has as many timers as it may have
  * @ctx:	the context
  *
  * Context: with the context's lock held.
- * Return: whether it has.
+ * Return: true if it does.
  */
 static __always_inline bool twheel_timers_limited(const struct twheel_context *ctx)
 {
@@ -140,12 +142,12 @@ static __always_inline bool twheel_timers_limited(const struct twheel_context *c
 }
 
 /**
- * twheel_utimer_alloc - get a timer that no handle names yet
+ * twheel_utimer_alloc - allocate a timer, which no handle names yet
  * @ctx:	the context
- * @kind:	which kind
+ * @kind:	the kind of timer
  *
  * Context: with the context's lock held.
- * Return: the timer, to be armed or to be given to twheel_utimer_free(); NULL if
+ * Return: the timer, which the caller arms or passes to twheel_utimer_free(); NULL if
  * twheel_context_grow() must be called first.
  */
 static __always_inline struct twheel_utimer *
@@ -161,7 +163,7 @@ twheel_utimer_alloc(struct twheel_context *ctx, enum twheel_kind kind)
 	return container_of(node, struct twheel_utimer, node);
 }
 
-/* Adds a timer to those that are not in use. */
+/* Puts a timer on the list of free ones. */
 static __always_inline void twheel_utimer_put(struct twheel_context *ctx,
 					      struct twheel_utimer *ut, enum twheel_kind kind)
 {
@@ -172,7 +174,7 @@ static __always_inline void twheel_utimer_put(struct twheel_context *ctx,
 /**
  * twheel_utimer_free - free a timer
  * @ctx:	the context
- * @ut:		a timer that is neither armed nor in the list of events
+ * @ut:		a timer that is neither armed nor on the list of events
  * @delivered:	its event has been delivered
  *
  * Its handle is stale from here on.
@@ -191,7 +193,7 @@ static __always_inline void twheel_utimer_free(struct twheel_context *ctx,
 	history = ut->node.state >> TWHEEL_HISTORY_SHIFT << 1 | delivered;
 	ut->node.state = history << TWHEEL_HISTORY_SHIFT | TWHEEL_FREE;
 	ctx->nr_timers--;
-	/* When the generation has wrapped, the timer is never used again. */
+	/* Once its generation has wrapped, the timer is never used again. */
 	if (likely(++ut->node.generation))
 		twheel_utimer_put(ctx, ut, kind);
 }

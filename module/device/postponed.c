@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: timers that a context's share of the softirq (share.h) is not enough for
+ * twheel: timers postponed because a context has used up its share of the softirqs (share.h)
  *
- * They wait in a list for a worker to look at them, a portion at a time. Between two portions
- * of a context all others of the user have their turn: see users.c.
+ * They are on a list, and a worker handles a batch of them at a time. Between two batches of a
+ * context, all other contexts of the user get their turn: see users.c.
  *
- * For the program a timer that is postponed is pending. Whatever comes first takes it out of
- * the list: the worker, a cancel, a re-arm, or the end of its connection.
+ * The program sees a postponed timer as pending. Whatever comes first takes it off the list: the
+ * worker, a cancel, a re-arm, or the end of its connection.
  */
 #include <linux/ktime.h>
 #include <linux/preempt.h>
@@ -29,14 +29,14 @@ static void postpone_timer(struct twheel_context *ctx, struct twheel_utimer *ut)
 }
 
 /**
- * twheel_postpone - leave a timer that has come up to the worker, if that is due
+ * twheel_postpone - leave a due timer to the worker if the context's share is used up
  * @ctx:	the context
  * @et:		the timer, which is not armed any more
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
  * Context: softirq, with the context's lock held.
- * Return: whether it was postponed, as it might have to be armed anew, and nothing is left of the
- * context's share.
+ * Return: true if the timer was postponed, as it might have to be re-armed and nothing is left of
+ * the context's share.
  */
 bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {
@@ -48,14 +48,14 @@ bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *e
 }
 
 /**
- * twheel_utimer_arm_again - arm a timer of the kernel's own accord
+ * twheel_utimer_arm_again - arm a timer without a call from the program
  * @ctx:	the context
- * @ut:		the timer, armed or not; not in the list of events
- * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
- * @now:	the time, likewise
+ * @ut:		the timer, armed or not; not on the list of events
+ * @expires:	when it is due, in nanoseconds of CLOCK_MONOTONIC
+ * @now:	the current time, likewise
  *
- * Who has opened the context is charged. In a softirq that is from the context's share; when
- * nothing is left of it, it is for the worker.
+ * Memory is charged to the task that opened the context. In a softirq, arming uses up the context's
+ * share; once nothing is left of it, the timer is left to the worker.
  *
  * Context: process and softirq, with the context's lock held.
  */
@@ -77,9 +77,9 @@ void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *u
 }
 
 /**
- * twheel_postponed_create - a context is made
+ * twheel_postponed_create - initialise a context's list of postponed timers
  * @ctx:	the context
- * @work:	what is to look at timers that were postponed
+ * @work:	the work that handles postponed timers
  *
  * Context: process.
  */
@@ -90,7 +90,7 @@ void twheel_postponed_create(struct twheel_context *ctx, work_func_t work)
 }
 
 /**
- * twheel_postponed_leave - wait for the worker to be done with a context
+ * twheel_postponed_leave - wait until the worker is done with a context
  * @ctx:	the context, which is closing
  *
  * Context: process; may sleep.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: timers that a context's share of the softirq is not enough for
+ * twheel: timers postponed because a context has used up its share of the softirqs
  */
 #ifndef _TWHEEL_DEVICE_POSTPONED_H
 #define _TWHEEL_DEVICE_POSTPONED_H

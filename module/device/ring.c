@@ -2,41 +2,41 @@
 /*
  * twheel: the ring: events in memory that the program maps
  *
- * The program can write all of it. The kernel believes none of it but @tail, and that only
- * as far as it makes sense: a program that writes nonsense gets its events late or not at
- * all, and nobody else is concerned. What else the kernel has to know, it keeps for itself.
+ * The program can write all of it. The kernel trusts none of it but @tail, and that only as far as
+ * it makes sense: a program that writes nonsense gets its events late or not at all, and affects
+ * nobody else. Anything else that the kernel needs to know, it keeps to itself.
  *
- * An event is written before @head tells of it, and read before @tail gives its place back:
+ * An event is written before @head announces it, and read before @tail gives its place back:
  *
  *	expiry					program
  *	twheel_ring_reserve(): reads @tail	reads @head (acquire)
  *	writes the event			reads the event
  *	twheel_ring_commit(): @head (release)	writes @tail (release)
  *
- * The write of the event depends on the read of @tail, and so comes after it.
+ * The write of the event has a control dependency on the read of @tail, and so comes after it.
  *
  * No wake-up is lost. A program that finds the ring empty goes to sleep in poll() or
- * epoll_wait(), which look once more:
+ * epoll_wait(), which check once more:
  *
  *	expiry					poll
  *	twheel_ring_commit(): head++		puts itself on the context's @waiters
  *	full barrier (wq_has_sleeper())		full barrier (smp_mb())
- *	looks whether somebody is on @waiters	twheel_ring_readable(): looks at head
+ *	checks for anyone on @waiters		twheel_ring_readable(): checks head
  *
- * One of both sees the other. An epoll is always on @waiters; there, the entry that the wake-up
- * puts into its list is what the next epoll_wait() finds, however late it comes.
+ * At least one of the two sees the other. An epoll instance is always on @waiters; there, the
+ * wake-up puts an entry on its ready list, which the next epoll_wait() finds, however late it
+ * comes.
  *
- * Nor is what did not fit forgotten:
+ * Nor are events forgotten that did not fit:
  *
  *	expiry: the ring is full		program
  *	queues the event			reads the events, moves @tail
  *	sets TWHEEL_RING_WAITING		reads @flags: set, or not yet
  *	wakes as above				polls, at once or when the ring is empty
  *
- * Only poll() moves what waits, and it looks at the queue under the context's lock. So a
- * program that sleeps is safe whatever it read in @flags, and the flag needs no barrier: it
- * is for programs that are too busy to sleep, and for those that poll only when they are
- * woken, as with EPOLLET.
+ * Only poll() moves waiting events, and it checks the queue under the context's lock. So a program
+ * that sleeps is safe whatever it read in @flags, and the flag needs no barrier: it is for programs
+ * that are too busy to sleep, and for those that poll only when they are woken, as with EPOLLET.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -53,8 +53,8 @@
  * struct twheel_ring_buffer - a ring
  * @mapping:	its memory, a struct twheel_ring
  * @entries:	how many events it holds, a power of two
- * @head:	number of events ever written. Written with the context's lock held; read
- *		without it by poll
+ * @head:	number of events ever written. Written with the context's lock held; poll reads it
+ *		without the lock
  */
 struct twheel_ring_buffer {
 	struct twheel_mapping	mapping;
@@ -62,7 +62,7 @@ struct twheel_ring_buffer {
 	u32			head;
 };
 
-/* A context's ring, or NULL. With the context's lock held, or a ring known to be there. */
+/* A context's ring, or NULL. Once there is one, it stays until the context is destroyed. */
 static struct twheel_ring_buffer *ring_of(const struct twheel_context *ctx)
 {
 	/* Pairs with the smp_store_release() in twheel_ring_create(). */
@@ -75,7 +75,7 @@ static void ring_free(struct twheel_ring_buffer *ring)
 	kfree(ring);
 }
 
-/* Makes a ring. Returns it, or an error pointer. */
+/* Allocates a ring. Returns it, or an error pointer. */
 static struct twheel_ring_buffer *ring_alloc(u32 entries)
 {
 	struct twheel_ring_buffer *ring = kzalloc(sizeof(*ring), TWHEEL_GFP_USER);
@@ -97,18 +97,18 @@ static struct twheel_ring_buffer *ring_alloc(u32 entries)
 }
 
 /**
- * twheel_ring_create - give a context its ring
+ * twheel_ring_create - create a context's ring
  * @ctx:	the context
- * @entries:	how many events it is to hold
- * @event_keys:	from the first one on, events name timers by their keys
+ * @entries:	how many events the ring holds
+ * @event_keys:	events name timers by their keys, from the first one on
  *
- * Waits for a read() that is delivering events: its numbers come first.
+ * Waits for a read() that is delivering events: its sequence numbers come first.
  *
  * Context: process, with the context's @grow_lock held; may sleep.
  * Return: 0; or
  * * %-EINVAL	- @entries is not a power of two, or too large
- * * %-EBUSY	- there is one
- * * %-ENOMEM	- no memory
+ * * %-EBUSY	- the context has a ring already
+ * * %-ENOMEM	- out of memory
  * * %-EINTR	- the task is being killed
  */
 int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
@@ -138,7 +138,7 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
 
 /**
  * twheel_ring_destroy - free a context's ring, if it has one
- * @ctx:	the context; nobody uses it any more
+ * @ctx:	the context, which is not in use any more
  *
  * Context: process.
  */
@@ -177,11 +177,11 @@ u32 twheel_ring_entries(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_ring_reserve - the place in the ring for the next event
- * @ctx:	the context; it has a ring
+ * twheel_ring_reserve - get the place in the ring for the next event
+ * @ctx:	the context, which has a ring
  *
  * Context: any, with the context's lock held.
- * Return: where to write it, before twheel_ring_commit(); NULL if there is no room.
+ * Return: where to write the event, before twheel_ring_commit(); NULL if there is no room.
  */
 struct twheel_event *twheel_ring_reserve(struct twheel_context *ctx)
 {
@@ -189,15 +189,15 @@ struct twheel_event *twheel_ring_reserve(struct twheel_context *ctx)
 	struct twheel_ring *shared = ring->mapping.memory;
 
 	lockdep_assert_held(&ctx->lock);
-	/* Pairs with the program's release. A tail that is ahead of the head is far behind. */
+	/* Pairs with the program's release. A tail ahead of the head counts as far behind. */
 	if (ring->head - READ_ONCE(shared->tail) >= ring->entries)
 		return NULL;
 	return &shared->events[ring->head & (ring->entries - 1)];
 }
 
 /**
- * twheel_ring_commit - tell the program of an event
- * @ctx:	the context, whose event has been written where twheel_ring_reserve() has said
+ * twheel_ring_commit - publish an event to the program
+ * @ctx:	the context, whose event has been written to the place from twheel_ring_reserve()
  *
  * Context: any, with the context's lock held.
  */
@@ -215,11 +215,11 @@ void twheel_ring_commit(struct twheel_context *ctx)
 }
 
 /**
- * twheel_ring_readable - is there an event in the ring?
- * @ctx:	the context; it has a ring
+ * twheel_ring_readable - check whether there is an event in the ring
+ * @ctx:	the context, which has a ring
  *
  * Context: any.
- * Return: whether the program has not read all events, as far as it says.
+ * Return: true if, going by its tail, the program has not read all events.
  */
 bool twheel_ring_readable(const struct twheel_context *ctx)
 {
@@ -231,9 +231,9 @@ bool twheel_ring_readable(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_ring_set_waiting - tell the program whether events wait that did not fit
- * @ctx:	the context; it has a ring
- * @waiting:	whether they do
+ * twheel_ring_set_waiting - show the program whether events are waiting that did not fit
+ * @ctx:	the context, which has a ring
+ * @waiting:	true if there are any
  *
  * Context: any, with the context's lock held.
  */

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: timers of contexts that watch connections; tcp/ is the sockets' side
+ * twheel: timers of contexts that watch connections; tcp/ has the sockets' side
  *
- * Such a timer is armed as others are, for the first of its limits. When it comes up, and
- * the socket tells of no activity that would move it, it goes to the worker, who looks again
- * with the socket locked:
+ * Such a timer is armed like any other, for the first of its limits. When it comes due, and the
+ * socket shows no activity that would defer it, it goes to the worker, which checks again with the
+ * socket locked:
  *
  *	PENDING ---> WITH_WORKER ---> IN_ACTION ---> EXPIRED
  *	   ^            |    |
- *	   '------------'    '---> FREE: the connection is over, there is no event
+ *	   '------------'    '---> FREE: the connection is closed, there is no event
  *	 active, or busy
  *
- * What comes meanwhile, with the context's lock held, finds one of these states, and what it
- * does is final. A cancel takes the timer back from the worker; should that have begun to
- * look, it finds when it gets the lock that there is nothing to decide any more, and frees
- * the timer. In IN_ACTION the decision has been made: the timer has expired.
+ * Whatever happens meanwhile holds the context's lock, finds the timer in one of these states, and
+ * is final. A cancel takes the timer back from the worker; if the worker has already started on it,
+ * it finds when it gets the lock that nothing is left to decide, and frees the timer. In IN_ACTION
+ * the decision has been made: the timer has expired.
  *
- * The watch leaves the table, and lets go of the socket, as soon as the timer has been
- * cancelled or is decided on: the socket can get another timer then.
+ * The watch leaves the table, and drops the socket, as soon as the timer has been cancelled or
+ * decided on: from then on the socket can get another timer.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -42,8 +42,8 @@
 static struct twheel_watch_kind sock_timer_kind;
 
 /*
- * Guards @nr_joined, and is held while @sock_timer_kind comes and goes. Taken in process context; outside
- * of all others.
+ * Guards @nr_joined, and is held while @sock_timer_kind is added and removed. Taken in process
+ * context, outside all other locks.
  */
 static DEFINE_MUTEX(join_lock);
 /* Contexts with watches. */
@@ -54,7 +54,7 @@ static struct twheel_sock_timer *sock_timer_of_watch(struct twheel_watch *watch)
 	return container_of(watch, struct twheel_sock_timer, watch);
 }
 
-/* Has a timer watch nothing any more. */
+/* Makes a timer stop watching its connection. */
 static void unlink_watch(struct twheel_utimer *ut)
 {
 	struct twheel_watch *watch = &twheel_sock_timer_of(ut)->watch;
@@ -63,7 +63,7 @@ static void unlink_watch(struct twheel_utimer *ut)
 		sock_put(twheel_watch_remove(&sock_timer_kind, watch));
 }
 
-/* When was the connection last active? */
+/* The last activity of the connection that a timer watches. */
 static u64 sock_last_activity(struct twheel_extended_timer *et, u64 now)
 {
 	const struct twheel_watch *watch = &twheel_sock_timer_of(&et->kt.ut)->watch;
@@ -71,7 +71,7 @@ static u64 sock_last_activity(struct twheel_extended_timer *et, u64 now)
 	return twheel_last_activity(watch->sk, watch->flags, now);
 }
 
-/* Has the worker look at a timer that is pending, but not on the wheel any more. */
+/* Hands a timer to the worker that is pending, but not on the wheel any more. */
 static void queue_for_worker(struct twheel_utimer *ut)
 {
 	twheel_set_state(ut, TWHEEL_WITH_WORKER);
@@ -80,9 +80,9 @@ static void queue_for_worker(struct twheel_utimer *ut)
 }
 
 /*
- * Takes a timer in state %TWHEEL_WITH_WORKER from the worker, to cancel it. Its watch may have been
- * taken back, if another one has replaced it. Returns true if it can be freed; false if the worker
- * will do so, as it just looks at it.
+ * Takes a timer in state %TWHEEL_WITH_WORKER back from the worker, to cancel it. Its watch may have
+ * been unqueued already, if another timer has replaced it. Returns true if the timer can be freed;
+ * false if the worker is just looking at it, and will free it.
  */
 static bool unqueue_from_worker(struct twheel_utimer *ut)
 {
@@ -94,14 +94,14 @@ static bool unqueue_from_worker(struct twheel_utimer *ut)
 	return false;
 }
 
-/* Ends a timer whose connection is over. */
+/* Ends a timer whose connection is closed. */
 static void end_timer(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	twheel_utimer_free(ctx, ut, false);
 	ctx->stats.ended++;
 }
 
-/* Looks at a timer whose socket is locked, and open. Returns whether it has expired. */
+/* Checks a timer whose socket is locked, and open. Returns whether it has expired. */
 static bool check_expiry(struct twheel_context *ctx, struct twheel_sock_timer *st)
 {
 	struct twheel_utimer *ut = &st->et.kt.ut;
@@ -132,7 +132,7 @@ static bool evaluate_timer(struct twheel_watch *watch, enum twheel_sk_status sta
 	twheel_watch_put_back(&ctx->watch_worker, watch);
 	if (status != TWHEEL_SK_BUSY)
 		twheel_watch_set_busy_count(watch, 0);
-	/* After the last close() nothing is decided any more. */
+	/* After the last close(), nothing is decided any more. */
 	if (st->et.deferred_op == TWHEEL_DEFERRED_CANCEL || ctx->closing) {
 		twheel_utimer_free(ctx, ut, false);
 	} else if (status == TWHEEL_SK_CLOSED) {
@@ -148,7 +148,7 @@ static bool evaluate_timer(struct twheel_watch *watch, enum twheel_sk_status sta
 	return expired;
 }
 
-/* The connection has been dealt with: the event can come. */
+/* The action on the connection is complete: queues the event. */
 static void finish_action(struct twheel_watch *watch)
 {
 	struct twheel_sock_timer *st = sock_timer_of_watch(watch);
@@ -169,10 +169,10 @@ static void handle_sk_closed(struct twheel_watch *watch, struct sock *sk)
 	struct twheel_context *ctx = twheel_block_of(ut)->ctx;
 
 	spin_lock_bh(&ctx->lock);
-	/* It is not busy for long any more. */
+	/* It will not be busy for long any more. */
 	if (watch->sk == sk)
 		twheel_watch_set_busy_count(watch, 0);
-	/* If neither, the worker will see for itself. */
+	/* In any other state, the worker will find out by itself. */
 	if (watch->sk == sk && (twheel_state_of(ut) == TWHEEL_PENDING ||
 				twheel_state_of(ut) == TWHEEL_POSTPONED)) {
 		twheel_utimer_disarm(ut);
@@ -181,13 +181,13 @@ static void handle_sk_closed(struct twheel_watch *watch, struct sock *sk)
 	spin_unlock_bh(&ctx->lock);
 }
 
-/* A timer's generation is another one when it is released. */
+/* A timer's generation changes when it is freed. */
 static u8 timer_life(const struct twheel_watch *watch)
 {
 	const struct twheel_sock_timer *st = container_of(watch, struct twheel_sock_timer,
 							  watch);
 
-	/* If it is released just now, that shows: see note_end() in sk_state.c. */
+	/* If it is being freed right now, that is noticed: see note_end() in sk_state.c. */
 	return data_race(st->et.kt.ut.node.generation) | 1U << 7;
 }
 
@@ -208,7 +208,7 @@ static const struct twheel_kind_ops sock_timer_ops = {
 };
 
 /**
- * twheel_sock_timers_init - get ready for timers that watch connections
+ * twheel_sock_timers_init - prepare for timers that watch connections
  */
 void __init twheel_sock_timers_init(void)
 {
@@ -216,8 +216,8 @@ void __init twheel_sock_timers_init(void)
 }
 
 /**
- * twheel_sock_timers_create - a context is made
- * @ctx:	the context, whose user is known
+ * twheel_sock_timers_create - initialise a context's worker for watches
+ * @ctx:	the context, whose user has been set
  *
  * Context: process.
  */
@@ -226,7 +226,7 @@ void twheel_sock_timers_create(struct twheel_context *ctx)
 	twheel_watch_worker_init(&ctx->watch_worker, &sock_timer_kind, ctx->user->queue);
 }
 
-/* From now on, a context may have watches. */
+/* Allows a context to have watches. */
 static int enable_watches(struct twheel_context *ctx)
 {
 	int ret = 0;
@@ -240,7 +240,7 @@ static int enable_watches(struct twheel_context *ctx)
 			ret = twheel_watch_kind_add(&sock_timer_kind);
 		if (!ret) {
 			nr_joined++;
-			/* @sock_timer_kind is there. Pairs with the smp_load_acquire() above. */
+			/* The kind has been added. Pairs with the smp_load_acquire() above. */
 			smp_store_release(&ctx->has_watches, true);
 		}
 	}
@@ -249,9 +249,9 @@ static int enable_watches(struct twheel_context *ctx)
 }
 
 /*
- * Gives a timer its watch. If there is a timer that it replaces, that may lose its own: it is still
- * to be cancelled then, in whatever state it is, and is not with the worker any more unless that
- * is looking at it.
+ * Gives a timer its watch. If it replaces another timer, that one may lose its own watch: it must
+ * still be cancelled then, in whatever state it is, and is not with the worker any more unless the
+ * worker is just looking at it.
  */
 static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
 		       struct twheel_utimer *ut, struct sock *sk)
@@ -266,7 +266,7 @@ static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
 	return twheel_watch_insert(&sock_timer_kind, watch, sk);
 }
 
-/* Gives a timer the key of another one, which ends. Returns a verdict. */
+/* Gives a timer the key of another one, and ends that one. Returns a verdict. */
 static int take_over_key(struct twheel_context *ctx, struct twheel_utimer *old,
 			 struct twheel_utimer *ut)
 {
@@ -276,7 +276,7 @@ static int take_over_key(struct twheel_context *ctx, struct twheel_utimer *old,
 	return ends ? TWHEEL_WAS_ABSENT : twheel_utimer_cancel(ctx, old);
 }
 
-/* Gives a timer all that can fail. Returns a verdict, or an errno. */
+/* Gives a timer its watch and its key: all that can fail. Returns a verdict, or an errno. */
 static int link_timer(struct twheel_context *ctx, struct twheel_utimer *old,
 		      struct twheel_utimer *ut, const struct twheel_op *op, struct sock *sk)
 {
@@ -291,7 +291,7 @@ static int link_timer(struct twheel_context *ctx, struct twheel_utimer *old,
 	return op->flags & TWHEEL_KEYED ? TWHEEL_WAS_ABSENT : 0;
 }
 
-/* Adds a timer for a socket that is locked, and open. Needs no memory but for tables. */
+/* Adds a timer for a socket that is locked, and open. Allocates nothing but table memory. */
 static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
 {
 	struct twheel_utimer *old = NULL, *ut;
@@ -303,7 +303,7 @@ static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct s
 		if (!old && !twheel_keys_room(ctx))
 			return -EAGAIN;
 	}
-	/* One more for a moment, if there is one that can be freed. */
+	/* There may be one more for a moment, if the old one can be freed. */
 	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_limited(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, TWHEEL_WITH_WATCH);
@@ -323,8 +323,8 @@ static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct s
 }
 
 /*
- * Adds a timer to what is locked from the outside to the inside: the socket, so that its state
- * stays as it is until the watch is in the table, and the context.
+ * Adds a timer, with the locks taken from the outside in: that of the socket, whose state must not
+ * change until the watch is in the table, and that of the context.
  */
 static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct sock *sk)
 {
@@ -343,14 +343,14 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
 /**
  * twheel_sock_timer_add - add a timer that watches a connection
  * @ctx:	the context
- * @op:		the add, with TWHEEL_WATCHED; it has been checked
+ * @op:		the add, with TWHEEL_WATCHED, which has been checked
  *
  * Context: process; may sleep.
  * Return: 0, or a verdict if it has a key; or
  * * %-EBADF	- no such file descriptor
- * * %-EOPNOTSUPP - it is no TCP socket, or this kernel does not tell of changes
+ * * %-EOPNOTSUPP - it is not a TCP socket, or this kernel does not report changes of sockets
  * * %-ENOTCONN	- it has no connection that can be watched
- * * %-EBUSY	- a timer watches it
+ * * %-EBUSY	- another timer watches it
  * * %-ENOSPC, %-ENOMEM, %-EINTR - no room for the timer
  */
 int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
@@ -368,7 +368,7 @@ int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 	return ret;
 }
 
-/* Cancels some timers that watch. Returns whether there may be more. */
+/* Cancels a batch of timers that watch. Returns whether there may be more. */
 static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 {
 	struct twheel_utimer *ut = NULL;
@@ -386,11 +386,11 @@ static bool cancel_some(struct twheel_context *ctx, u64 *cursor)
 }
 
 /**
- * twheel_sock_timers_stop - no timer of a context watches a connection any more
+ * twheel_sock_timers_stop - cancel the timers of a context that watch connections
  * @ctx:	the context, which is closing
  *
- * What others do is not waited for. Who has found a watch in the table may look at it until a
- * grace period of RCU has gone by.
+ * Does not wait for others: code that has found a watch in the table may access it until an RCU
+ * grace period has passed.
  *
  * Context: process; may sleep.
  */
@@ -406,11 +406,11 @@ void twheel_sock_timers_stop(struct twheel_context *ctx)
 }
 
 /**
- * twheel_sock_timers_leave - a context has no watches any more
- * @ctx:	the context, with which twheel_sock_timers_stop() is done
+ * twheel_sock_timers_leave - undo what allowed a context to have watches
+ * @ctx:	the context, after twheel_sock_timers_stop()
  *
- * For the last one that is a wait: for a grace period of RCU, and a portion of changes or of a
- * scan for changes that were lost.
+ * For the last such context this waits for an RCU grace period, and for a batch of changes or of a
+ * scan for lost changes.
  *
  * Context: process; may sleep.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: arrays of operations, and of timers that are drained
+ * twheel: arrays of operations, and draining a context's timers
  *
- * Operations are read, done and answered a batch at a time, so that the context is not
- * locked for long, and a call of any length needs no memory.
+ * Operations are read, run and answered a batch at a time, so that the context is not locked for
+ * long, and a call of any length needs no memory.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -15,14 +15,14 @@
 #include "submit.h"
 #include "utimer.h"
 
-/* Operations done, or timers drained, at a time. */
+/* Operations run, or timers drained, at a time. */
 #define BATCH	16
 
 #define MIN_SIZE_WORDS	(TWHEEL_OP_SIZE_MIN / sizeof(u64))
 
 /*
- * Reads operations that have no more than their first 40 bytes. Returns how many can be
- * read, and be told their result.
+ * Reads operations that have no more than their first 40 bytes. Returns how many are readable and
+ * have a writable result.
  */
 static unsigned int fetch_min_size(struct twheel_op *ops, void __user *from, unsigned int nr)
 {
@@ -37,7 +37,7 @@ static unsigned int fetch_min_size(struct twheel_op *ops, void __user *from, uns
 #pragma GCC unroll 5
 		for (k = 0; k < MIN_SIZE_WORDS; k++)
 			unsafe_get_user(to[k], &word[k], fault);
-		/* Can it be told? */
+		/* Is the result writable? */
 		unsafe_put_user(ops[i].result, &((struct twheel_op __user *)word)->result, fault);
 		ops[i].result = 0;
 		word += MIN_SIZE_WORDS;
@@ -48,7 +48,10 @@ fault:
 	return i;
 }
 
-/* Can the result of an operation be told? Returns 0, or -EFAULT. */
+/*
+ * Is the result of an operation writable? Checked before the operation takes effect. Returns 0, or
+ * -EFAULT.
+ */
 static int check_result_writable(struct twheel_op __user *op)
 {
 	s32 result;
@@ -56,7 +59,7 @@ static int check_result_writable(struct twheel_op __user *op)
 	return get_user(result, &op->result) ?: put_user(result, &op->result);
 }
 
-/* The same for any size. An operation whose unknown tail is not zero has its result already. */
+/* The same for any size. An operation whose unknown tail is not zero gets its result here. */
 static unsigned int fetch_any_size(struct twheel_op *ops, void __user *from, unsigned int nr,
 				   unsigned int size)
 {
@@ -85,8 +88,8 @@ static unsigned int fetch_ops(struct twheel_op *ops, void __user *from, unsigned
 }
 
 /*
- * Writes the results, and the handles of adds. Returns how many could be written: all, unless
- * their memory has gone away just now.
+ * Writes the results, and the handles of adds. Returns how many could be written: all, unless their
+ * memory has just gone away.
  */
 static unsigned int put_results(const struct twheel_op *ops, void __user *to, unsigned int nr,
 				unsigned int size)
@@ -108,7 +111,7 @@ fault:
 	return i;
 }
 
-/* An add whose handle nobody will know. One with a key can be found by that. */
+/* Undoes an add whose handle nobody will know. A timer with a key can be found by that. */
 static void undo_add(struct twheel_context *ctx, const struct twheel_op *op)
 {
 	struct twheel_utimer *ut;
@@ -123,8 +126,8 @@ static void undo_add(struct twheel_context *ctx, const struct twheel_op *op)
 }
 
 /*
- * Does up to BATCH operations. Returns how many have got their result, and tells whether the
- * last one of these has failed.
+ * Runs up to BATCH operations. Returns how many have got their result; @failed says whether the
+ * last one of these failed.
  */
 static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *ops,
 				 void __user *user, unsigned int nr, unsigned int size,
@@ -142,7 +145,7 @@ static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *o
 }
 
 /**
- * twheel_submit - do an array of operations
+ * twheel_submit - run an array of operations
  * @ctx:	the context
  * @submit:	what the program asks for
  *
@@ -150,7 +153,7 @@ static unsigned int submit_batch(struct twheel_context *ctx, struct twheel_op *o
  * Return: how many operations have got their result; or
  * * %-EINVAL	- the size or the number of operations is out of range
  * * %-EOPNOTSUPP - an unknown flag
- * * %-EFAULT	- not even the first is accessible
+ * * %-EFAULT	- not even the first one is accessible
  * * %-EINTR	- the task is being killed, and nothing was done
  */
 long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submit)
@@ -158,7 +161,7 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 	void __user *user = u64_to_user_ptr(submit->ops);
 	const u32 size = submit->op_size, nr = submit->nr_ops;
 	const bool stop = submit->flags & TWHEEL_SUBMIT_STOP;
-	/* What stands behind the first 40 bytes stays 0 if the operations have no more. */
+	/* If the operations have no more than 40 bytes, the rest stays 0. */
 	struct twheel_op ops[BATCH] = {};
 	u32 done = 0, n, answered;
 	bool failed = false;
@@ -181,7 +184,7 @@ long twheel_submit(struct twheel_context *ctx, const struct twheel_submit *submi
 	return done;
 }
 
-/* Cancels up to @max timers, and writes what there was to know of them. */
+/* Cancels up to @max timers, and fills in their records. */
 static unsigned int drain_batch(struct twheel_context *ctx, u64 *cursor,
 				struct twheel_timer_query *records, unsigned int max,
 				bool *more)
@@ -217,14 +220,14 @@ static int copy_records(void __user *user, const struct twheel_timer_query *reco
 /**
  * twheel_drain - cancel timers of a context and hand them back
  * @ctx:	the context
- * @drain:	what the program asks for. The cursor is set
+ * @drain:	what the program asks for; its cursor is updated
  *
  * Context: process; may sleep.
  * Return: how many; or
  * * %-EINVAL	- the size or the number of records is out of range
  * * %-EOPNOTSUPP - an unknown flag
- * * %-EFAULT	- the records cannot be written; nothing is cancelled, unless their memory
- *		  goes away just now
+ * * %-EFAULT	- the records are not writable; nothing is cancelled, unless their memory has
+ *		  just gone away
  * * %-EINTR	- the task is being killed, and nothing was done
  */
 long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain)
@@ -244,7 +247,7 @@ long twheel_drain(struct twheel_context *ctx, struct twheel_drain *drain)
 		if (fatal_signal_pending(current))
 			return done ?: -EINTR;
 		max = min_t(u32, nr - done, BATCH);
-		/* Before there is something to lose. */
+		/* Are the records writable? Checked before there is something to lose. */
 		if (user && clear_user(user, max * size))
 			return done ?: -EFAULT;
 		n = drain_batch(ctx, &drain->cursor, records, max, &more);

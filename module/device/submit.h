@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: arrays of operations, and of timers that are drained
+ * twheel: arrays of operations, and draining a context's timers
  */
 #ifndef _TWHEEL_DEVICE_SUBMIT_H
 #define _TWHEEL_DEVICE_SUBMIT_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: what is done whenever the kernel brings its clocks up to date
+ * twheel: what runs whenever the kernel updates its clocks
  *
- * The kernel tells of that on the notifier chain that is there for the clocks of virtual
- * machines, with its clocks locked and interrupts off, as a rule once a jiffy. So what is done
- * here is the same few steps, whatever programs do.
+ * The kernel reports that on a notifier chain meant for the clocks of virtual machines, with the
+ * timekeeping lock held and interrupts disabled, usually once a jiffy. So the same few steps run
+ * here, whatever programs do.
  *
- * The notifier is there as long as the module is. To register one calls the whole chain as if
- * the clocks had been set: no program shall be able to cause that.
+ * The notifier is registered for as long as the module is loaded. Registering one calls the whole
+ * chain as if the clocks had been set: no program must be able to cause that.
  */
 #include <linux/jiffies.h>
 #include <linux/pvclock_gtod.h>
@@ -22,9 +22,9 @@
 static int clocks_updated(struct notifier_block *block, unsigned long was_set, void *priv)
 {
 	const struct timekeeper *tk = priv;
-	/* In this order, see twheel_note_jiffy(). */
+	/* In this order: see twheel_note_jiffy(). */
 	u64 jiffy = get_jiffies_64();
-	/* The only clock that can be read while the clocks are updated. */
+	/* The only clock that can be read during an update. */
 	u64 now = ktime_get_mono_fast_ns();
 
 	twheel_touch_publish(now);
@@ -39,9 +39,9 @@ static struct notifier_block clocks_notifier = {
 };
 
 /**
- * twheel_timekeeper_init - from now on, follow the kernel's clocks
+ * twheel_timekeeper_init - begin to follow the kernel's clocks
  *
- * Context: process; may sleep. What is called for it is ready.
+ * Context: process; may sleep. What the notifier calls is ready.
  * Return: 0, or an errno.
  */
 int __init twheel_timekeeper_init(void)
@@ -50,7 +50,7 @@ int __init twheel_timekeeper_init(void)
 }
 
 /**
- * twheel_timekeeper_exit - the opposite of twheel_timekeeper_init()
+ * twheel_timekeeper_exit - undo twheel_timekeeper_init()
  *
  * Context: process; may sleep.
  */

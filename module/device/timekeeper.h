@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what is done whenever the kernel brings its clocks up to date
+ * twheel: what runs whenever the kernel updates its clocks
  */
 #ifndef _TWHEEL_DEVICE_TIMEKEEPER_H
 #define _TWHEEL_DEVICE_TIMEKEEPER_H

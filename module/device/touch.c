@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the touch array: programs tell of activity with a store
+ * twheel: the touch array: programs report activity with a store
  *
- * What they store is the time that the kernel publishes in the same mapping. The first page of
- * each is the same one, which programs can only read: so to publish the time is one store,
- * however many arrays there are. It is made whenever the kernel brings its own clocks up to
- * date (timekeeper.c):
+ * They store the time that the kernel publishes in the same mapping. The first page of every
+ * mapping is the same one, which programs can only read: publishing the time is one store, however
+ * many arrays there are. It happens whenever the kernel updates its own clocks (timekeeper.c):
  *
- *  - each jiffy, on one of the CPUs that are not idle. A CPU that is idle is not woken;
- *  - when a CPU leaves idle and no other has kept the time meanwhile: on the way into the
+ *  - each jiffy, on one of the CPUs that are not idle. An idle CPU is not woken;
+ *  - when a CPU leaves idle and no other CPU has kept the time meanwhile: on the way into the
  *    interrupt that woke it, or out of the idle loop, and so before a program runs there.
  *
- * The clocks move by whole jiffies, and what is left over waits for the next: the time that
- * a program finds is at most %STALENESS_MAX old. Should the CPU that keeps the time be held up, then
- * it stands still for all, as it does for CLOCK_MONOTONIC_COARSE. Whoever reads a word takes
- * it for %STALENESS_MAX younger: rather a little late than before the idle timeout has gone by.
+ * The clocks advance by whole jiffies, and the remainder waits for the next update: the time that
+ * a program finds is at most %STALENESS_MAX old. Should the CPU that keeps the time be held up, it
+ * stands still for everyone, as it does for CLOCK_MONOTONIC_COARSE. When a word is read, it is
+ * taken to be %STALENESS_MAX younger: better a little late than before the idle timeout has
+ * passed.
  */
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
@@ -30,13 +30,13 @@
 
 #define WORDS_MAX	(1U << 24)
 
-/* How old a published time may be, in nanoseconds. */
+/* How old the published time may be, in nanoseconds. */
 #define STALENESS_MAX	(2 * TICK_NSEC)
 
 /**
  * struct twheel_touch_array - a touch array
  * @mapping:	its memory: a page with the time, and the words, which the program can write
- * @words:	how many words it has
+ * @words:	number of words
  */
 struct twheel_touch_array {
 	struct twheel_mapping	mapping;
@@ -44,31 +44,31 @@ struct twheel_touch_array {
 };
 
 /*
- * The first page of all arrays. There from before the timekeeper's notifier is registered until
- * after it is gone.
+ * The first page of all arrays. Allocated before the timekeeper's notifier is registered, and freed
+ * after it is unregistered.
  */
 static struct page *time_page;
 
 /**
- * twheel_touch_publish - tell all programs what time it is
+ * twheel_touch_publish - publish the time to all programs
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *
- * Context: any; one at a time.
+ * Context: any; one call at a time.
  */
 void twheel_touch_publish(u64 now)
 {
 	struct twheel_touch *shared = page_address(time_page);
 
 	/*
-	 * The clock that is read while the others are updated may go back by a hair; a published
-	 * time does not. Read by programs.
+	 * The clock that is readable during an update may go back a little; the published time
+	 * does not. Read by programs.
 	 */
 	if (now > shared->now)
 		WRITE_ONCE(shared->now, now);
 }
 
 /**
- * twheel_touch_init - get the page in which the time is published
+ * twheel_touch_init - allocate the page in which the time is published
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -80,9 +80,9 @@ int __init twheel_touch_init(void)
 }
 
 /**
- * twheel_touch_exit - the opposite of twheel_touch_init()
+ * twheel_touch_exit - undo twheel_touch_init()
  *
- * Context: process. Nothing is published any more, and no array is there.
+ * Context: process. Nothing is published any more, and there are no arrays.
  */
 void twheel_touch_exit(void)
 {
@@ -90,10 +90,10 @@ void twheel_touch_exit(void)
 }
 
 /**
- * twheel_touch_available - can there be touch arrays?
+ * twheel_touch_available - check whether this kernel supports touch arrays
  *
  * Context: any.
- * Return: whether this kernel's pages are as long as what programs take for the first one.
+ * Return: true if a page has the size that programs expect of the first one.
  */
 bool twheel_touch_available(void)
 {
@@ -108,16 +108,16 @@ static struct twheel_touch_array *touch_of(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_touch_create - give a context its touch array
+ * twheel_touch_create - create a context's touch array
  * @ctx:	the context
- * @words:	how many timers it is for
+ * @words:	number of words
  *
  * Context: process, with the context's @grow_lock held.
  * Return: 0; or
  * * %-EINVAL	- @words is 0, or too large
- * * %-EOPNOTSUPP - there are none in this kernel
- * * %-EBUSY	- there is one
- * * %-ENOMEM	- no memory
+ * * %-EOPNOTSUPP - this kernel does not support touch arrays
+ * * %-EBUSY	- the context has an array already
+ * * %-ENOMEM	- out of memory
  */
 int twheel_touch_create(struct twheel_context *ctx, u32 words)
 {
@@ -150,7 +150,7 @@ int twheel_touch_create(struct twheel_context *ctx, u32 words)
 
 /**
  * twheel_touch_destroy - free a context's touch array, if it has one
- * @ctx:	the context; nobody uses it any more
+ * @ctx:	the context, which is not in use any more
  *
  * Context: process; may sleep.
  */
@@ -181,7 +181,7 @@ struct twheel_mapping *twheel_touch_mapping(const struct twheel_context *ctx)
  * @ctx:	the context
  *
  * Context: any.
- * Return: their number; 0 if there is no array.
+ * Return: the number; 0 if there is no array.
  */
 u32 twheel_touch_words(const struct twheel_context *ctx)
 {
@@ -191,18 +191,18 @@ u32 twheel_touch_words(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_touch_active - when was there activity?
- * @ctx:	the context; it has a touch array
+ * twheel_touch_active - the last activity that a touch array reports for a timer
+ * @ctx:	the context, which has a touch array
  * @et:		a timer with %TWHEEL_TOUCHED
- * @now:	the time, in nanoseconds
+ * @now:	the current time, in nanoseconds
  *
- * A time that has passed is that of the activity, or of up to %STALENESS_MAX before it. One in the
- * future is no time, but as the program has changed its mind there was activity when it was
- * first seen. So whatever a hostile program stores, or half of a store that was not atomic,
- * it puts the timer off once.
+ * A time in the past is that of the activity, or up to %STALENESS_MAX before it. A time in the
+ * future is not a valid one; but the program has changed the word, so there was activity when that
+ * was first seen. So whatever a hostile program stores, or half of a store that was not atomic,
+ * defers the timer once.
  *
  * Context: with the context's lock held.
- * Return: the latest time of activity known, in nanoseconds, not after @now.
+ * Return: the time of the last known activity, in nanoseconds, not after @now.
  */
 u64 twheel_touch_active(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the touch array, and the time in it
+ * twheel: the touch array, and the time published in it
  */
 #ifndef _TWHEEL_DEVICE_TOUCH_H
 #define _TWHEEL_DEVICE_TOUCH_H

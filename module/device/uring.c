@@ -2,11 +2,11 @@
 /*
  * twheel: io_uring: arrays of operations by IORING_OP_URING_CMD
  *
- * A command is done when it is issued: it may wait for memory and for pages of the
- * program, as an ioctl may, but for no other event. So none is ever pending, there is
- * nothing to cancel when a ring is closed, and a command holds the file as long as it
- * runs, no longer. A long one is not done where others of the ring would wait for it: there
- * it is refused with -EAGAIN, on which io_uring gives it to a worker.
+ * A command runs when it is issued: like an ioctl it may wait for memory and for pages of the
+ * program, but for no other event. So no command is ever pending, there is nothing to cancel when
+ * an io_uring is closed, and a command holds the file only while it runs. A long one does not run
+ * where others of the same io_uring would wait for it: there it fails with -EAGAIN, and io_uring
+ * hands it to a worker.
  */
 #include <linux/build_bug.h>
 #include <linux/fs.h>
@@ -16,10 +16,10 @@
 #include "submit.h"
 #include "uring.h"
 
-/* What a submission of the usual size has room for. */
+/* The command area of a submission queue entry of the usual size. */
 static_assert(sizeof(struct twheel_submit) <= 16);
 
-/* The longest array that is done where io_uring wants no waiting. */
+/* The longest array that runs where io_uring must not wait. */
 #define INLINE_MAX	1024
 
 /**
@@ -27,10 +27,10 @@ static_assert(sizeof(struct twheel_submit) <= 16);
  * @cmd:	the command
  * @issue_flags: how it was issued
  *
- * Context: Process context, that of the program, of a worker or of the thread that
- * polls for submissions, with the program's memory.
+ * Context: Process context, that of the program, of a worker or of the thread that polls for
+ * submissions, with the program's memory.
  * Return: -EIOCBQUEUED, as the command has been completed; or
- * * %-EAGAIN	- it is too long to be done here
+ * * %-EAGAIN	- it is too long to run here
  * * %-EOPNOTSUPP - there is no such command
  */
 int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
@@ -51,7 +51,7 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EAGAIN;
 	twheel_context_used(cmd->file->private_data);
 	ret = twheel_submit(cmd->file->private_data, &submit);
-	/* Not returned: 6.1 never completes what returns more than 0 to a worker. */
+	/* Not returned: 6.1 never completes a command that returns more than 0 to a worker. */
 	io_uring_cmd_done(cmd, ret, issue_flags);
 	return -EIOCBQUEUED;
 }

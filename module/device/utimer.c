@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: one timer of a context: it is armed, disarmed, begun and cancelled
+ * twheel: one timer of a context: arming, disarming, initialising and cancelling it
  *
- * Every change of a timer's state happens under the context's lock, and an
- * arming ends with the first of these that gets it:
+ * The state of a timer changes only under the context's lock. Once armed, it stays so until one of
+ * these gets the lock:
  *
- *  - its callback, which queues the event, or hands the timer to the worker of watched
- *    connections: see sock_timer.c;
+ *  - its callback, which queues the event, or hands the timer to the worker of watched connections:
+ *    see sock_timer.c;
  *  - a cancel or a re-arm.
  *
- * The engine may have taken the timer out of the wheel already when the latter
- * comes first: the callback is then on its way. It finds the timer free, or armed
- * anew, and does nothing:
+ * When a cancel or a re-arm comes first, the core may have dequeued the timer already: its callback
+ * is then on its way, finds the timer free or armed again, and does nothing:
  *
  *	softirq				re-arm
  *	the timer leaves the wheel
- *					lock; pending -> armed anew; unlock
+ *					lock; pending -> armed again; unlock
  *	lock; back on the wheel: return
  *
- * The timer cannot have left the wheel again by then: the engine keeps a timer
- * whose callback runs on the same CPU, and that CPU is busy with the callback.
+ * The timer cannot have left the wheel again by then: the core keeps a timer whose callback is
+ * running on the same CPU, and that CPU is busy with the callback.
  */
 #include <linux/ktime.h>
 #include <linux/time.h>
@@ -33,23 +32,23 @@
 #include "utimer.h"
 
 /**
- * twheel_postponed_remove - take a timer from the worker
- * @ut:		a timer that is postponed. The caller gives it another state
+ * twheel_postponed_remove - take a timer off the list of postponed ones
+ * @ut:		a timer that is postponed. The caller must give it another state
  *
  * Context: with the context's lock held.
  */
 void twheel_postponed_remove(struct twheel_utimer *ut)
 {
 	list_del(&ut->node.link);
-	/* Where the link was the engine has to find that the timer is not armed. */
+	/* Overlaid by the link: the core must see that the timer is not armed. */
 	ut->node.location = 0;
 	twheel_set_state(ut, TWHEEL_FREE);
 }
 
 /**
  * twheel_utimer_arm - arm a timer, whether it is armed or not
- * @ut:		the timer; not in the list of events
- * @expires:	when, in nanoseconds of CLOCK_MONOTONIC
+ * @ut:		the timer; not on the list of events
+ * @expires:	when it is due, in nanoseconds of CLOCK_MONOTONIC
  *
  * Context: with the context's lock held.
  */
@@ -65,9 +64,9 @@ void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires)
 }
 
 /**
- * twheel_utimer_disarm - disarm a timer that gets another state
- * @ut:		the timer, pending or postponed. If its callback is on its way it finds that the
- *		timer is not pending any more
+ * twheel_utimer_disarm - disarm a timer that is about to get another state
+ * @ut:		the timer, pending or postponed. A callback on its way finds that the timer is
+ *		not pending any more
  *
  * Context: with the context's lock held.
  */
@@ -80,7 +79,7 @@ void twheel_utimer_disarm(struct twheel_utimer *ut)
 }
 
 /**
- * twheel_utimer_revoke_event - take the event of an expired timer back
+ * twheel_utimer_revoke_event - take back the event of an expired timer
  * @ctx:	the context
  * @ut:		the timer
  *
@@ -94,7 +93,7 @@ int twheel_utimer_revoke_event(struct twheel_context *ctx, struct twheel_utimer 
 	return TWHEEL_WAS_EXPIRED;
 }
 
-/* Has a timer that is being delivered, or is with the worker, freed when that is over. */
+/* Defers the cancel of a timer until its delivery is over, or the worker is done with it. */
 static void defer_cancel(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	twheel_extended(ut)->deferred_op = TWHEEL_DEFERRED_CANCEL;
@@ -121,7 +120,7 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_ACTION:
 		defer_cancel(ctx, ut);
-		/* It would have been queued in a moment. */
+		/* It was about to be queued. */
 		ctx->stats.expiries++;
 		ctx->stats.taken_back++;
 		return TWHEEL_WAS_EXPIRED;
@@ -135,7 +134,7 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 /**
  * twheel_utimer_cancel - cancel and free a timer
  * @ctx:	the context
- * @ut:		the timer, as twheel_utimer_lookup() gives it
+ * @ut:		the timer, as returned by twheel_utimer_lookup()
  *
  * Context: with the context's lock held.
  * Return: an enum twheel_verdict.
@@ -149,10 +148,10 @@ int twheel_utimer_cancel(struct twheel_context *ctx, struct twheel_utimer *ut)
 }
 
 /**
- * twheel_utimer_begin - give a timer what an add says, and arm it
+ * twheel_utimer_begin - initialise a timer from an add, and arm it
  * @ctx:	the context
- * @ut:		the timer, as twheel_utimer_alloc() gives it, or to be armed anew. If it has a key or
- *		a watch, it has been given these
+ * @ut:		the timer, as returned by twheel_utimer_alloc(), or one to be re-armed. If it is
+ *		to have a key or a watch, it has been given these
  * @op:		the add. Its handle is set
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *

@@ -12,18 +12,18 @@
 
 struct twheel_op;
 
-/* Arms a timer that is not armed; a callback of its last life may just be running. */
+/* Arms a timer that is not armed; a callback of its previous life may still be running. */
 static __always_inline void twheel_utimer_start(struct twheel_utimer *ut, u64 expires)
 {
 	twheel_set_state(ut, TWHEEL_PENDING);
 	twheel_add_bhoff(&ut->timer, expires);
 }
 
-/* Cancels and frees a timer that is pending. Returns a verdict. */
+/* Cancels and frees a pending timer. Returns a verdict. */
 static __always_inline int twheel_utimer_cancel_pending(struct twheel_context *ctx,
 							struct twheel_utimer *ut)
 {
-	/* If this returns 0 the callback is waiting for the lock. */
+	/* If this returns 0, the callback is waiting for the lock. */
 	twheel_cancel_bhoff(&ut->timer);
 	twheel_utimer_free(ctx, ut, false);
 	ctx->stats.cancels++;

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: who waits for the events of a context
+ * twheel: waiters for the events of a context
  *
- * There may be as many as a user has descriptors, times the instances of epoll that he has them
- * in, and each event wakes all. A few are woken at once, by the softirq in which a timer
- * expires; the others by a worker, some at a time, and then others have their turn.
+ * There may be as many waiters as a user has descriptors, times the epoll instances that each of
+ * them is in, and each event wakes all of them. A few are woken at once, by the softirq in which a
+ * timer expires; a worker wakes the others, a batch at a time, and lets others have their turn in
+ * between.
  *
- * What has been woken is behind a mark in the queue, which is there while there are more; who
- * comes to wait is in front of it, and has seen what there is. Should all be to be woken again
- * meanwhile, then the worker begins anew when it is done.
+ * As long as there are waiters left to wake, a mark in the queue separates those that have been
+ * woken, before it, from those that have not, after it. A new waiter joins before the mark, and
+ * sees the events that are there already. If all waiters must be woken again meanwhile, the worker
+ * starts over when it is done.
  *
- * How much is at once
- * -------------------
- * To wake one is a step; but who waits may be an instance of epoll, for which others wait, and
- * these are woken with it, however many they are. So it is as many steps as it takes time. A
- * context has so many in a jiffy, and so has a CPU for all contexts; what is more is taken from
- * the jiffies to come.
+ * How much is done at once
+ * ------------------------
+ * Waking one waiter is a step; but a waiter may be an epoll instance that others wait for, and
+ * these are woken with it, however many they are. So it counts as more steps the longer it takes.
+ * A context may take so many steps in a jiffy, and so may a CPU for all contexts; any excess is
+ * charged to the following jiffies.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -27,33 +29,33 @@
 
 #include "waiters.h"
 
-/* Steps with interrupts off, and those of a context in a jiffy. */
+/* Steps taken with interrupts disabled, and steps of a context in a jiffy. */
 #define BATCH		64
 
-/* Those of a CPU in a jiffy, for all contexts. */
+/* Steps of a CPU in a jiffy, for all contexts. */
 #define CPU_BUDGET	256
 
-/* Nanoseconds of a step, as a power of two. */
+/* The length of a step in nanoseconds, as a power of two. */
 #define STEP_SHIFT	11
 
-/* What nothing takes longer than. */
+/* Waking one waiter never counts as more steps than this. */
 #define WAKE_STEPS_MAX	(1U << 22)
 
 /*
- * Steps of a CPU. Used in a queue's lock. Where that does not keep others off, as on PREEMPT_RT, a
- * few more may be woken.
+ * Steps taken on a CPU. Accessed with a queue's lock held. Where that does not exclude others, as
+ * on PREEMPT_RT, a few more waiters may be woken.
  */
 static DEFINE_PER_CPU(struct twheel_steps, cpu_steps);
 
 #define WAKE_EVENTS	(EPOLLIN | EPOLLRDNORM)
 
-/* Nobody is woken by the mark. */
+/* The mark's wake function: there is nobody to wake. */
 static int ignore_wakeup(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
 {
 	return 0;
 }
 
-/* Are there some left of so many in a jiffy? */
+/* Are any steps left, of @max in each jiffy? */
 static bool steps_left(struct twheel_steps *steps, unsigned int max)
 {
 	unsigned long passed = jiffies - steps->jiffy;
@@ -63,14 +65,14 @@ static bool steps_left(struct twheel_steps *steps, unsigned int max)
 	return steps->used < max;
 }
 
-/* Has all be woken. */
+/* Starts waking all waiters. */
 static void restart_wakeup(struct twheel_waiters *waiters)
 {
 	waiters->restart = false;
 	list_move(&waiters->mark.entry, &waiters->queue.head);
 }
 
-/* Is anybody left to be woken? Those behind the mark may have left the queue. */
+/* Are any waiters left to wake? Those after the mark may have left the queue. */
 static bool wakeup_in_progress(struct twheel_waiters *waiters)
 {
 	struct list_head *mark = &waiters->mark.entry;
@@ -80,7 +82,7 @@ static bool wakeup_in_progress(struct twheel_waiters *waiters)
 	return !list_empty(mark);
 }
 
-/* Wakes who is behind the mark, and has it move on. Returns how many steps that was. */
+/* Wakes the waiter after the mark, and moves the mark past it. Returns the steps that this took. */
 static unsigned int wake_next(struct twheel_waiters *waiters)
 {
 	struct list_head *mark = &waiters->mark.entry;
@@ -88,15 +90,15 @@ static unsigned int wake_next(struct twheel_waiters *waiters)
 	const bool exclusive = next->flags & WQ_FLAG_EXCLUSIVE;
 	const u64 start = local_clock();
 
-	/* It may leave the queue. */
+	/* The waiter may leave the queue. */
 	list_move(mark, &next->entry);
-	/* One of those is enough. They are the last in the queue. */
+	/* Waking one exclusive waiter is enough. They are at the end of the queue. */
 	if (next->func(next, TASK_NORMAL, 0, poll_to_key(WAKE_EVENTS)) && exclusive)
 		list_move_tail(mark, &waiters->queue.head);
 	return 1 + min_t(u64, (local_clock() - start) >> STEP_SHIFT, WAKE_STEPS_MAX);
 }
 
-/* Wakes the next one, if there are steps left. Returns whether it has. */
+/* Wakes the next waiter if there are steps left. Returns whether it did. */
 static bool wake_next_inline(struct twheel_waiters *waiters)
 {
 	struct twheel_steps *cpu = raw_cpu_ptr(&cpu_steps);
@@ -126,9 +128,9 @@ static void wake_batch_work(struct work_struct *work)
 }
 
 /**
- * twheel_waiters_create - nobody waits yet
- * @waiters:	who might
- * @wq:	where to queue what is not done at once
+ * twheel_waiters_create - initialise the waiters of a context
+ * @waiters:	the waiters
+ * @wq:		where to queue what is not done at once
  *
  * Context: process.
  */
@@ -142,8 +144,8 @@ void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_stru
 }
 
 /**
- * twheel_waiters_leave - wait for the worker to be done
- * @waiters:	nobody waits, or is woken, any more
+ * twheel_waiters_leave - wait until the worker is done
+ * @waiters:	the waiters; nobody waits, or is woken, any more
  *
  * Context: process; may sleep.
  */
@@ -153,8 +155,8 @@ void twheel_waiters_leave(struct twheel_waiters *waiters)
 }
 
 /**
- * twheel_waiters_wake - wake who waits, as there is something to read
- * @waiters:	who waits
+ * twheel_waiters_wake - wake all waiters, as there is something to read
+ * @waiters:	the waiters
  *
  * Context: any but NMI and hard interrupt.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: who waits for the events of a context
+ * twheel: waiters for the events of a context
  */
 #ifndef _TWHEEL_DEVICE_WAITERS_H
 #define _TWHEEL_DEVICE_WAITERS_H
@@ -10,9 +10,9 @@
 #include <linux/workqueue.h>
 
 /**
- * struct twheel_steps - what was taken of a budget that there is for each jiffy; see waiters.c
- * @jiffy:	up to when the budgets that have passed are subtracted
- * @used:		steps
+ * struct twheel_steps - steps taken from a budget for each jiffy; see waiters.c
+ * @jiffy:	the jiffy up to which past budgets have been deducted
+ * @used:	number of steps taken
  */
 struct twheel_steps {
 	unsigned long	jiffy;
@@ -20,13 +20,13 @@ struct twheel_steps {
 };
 
 /**
- * struct twheel_waiters - who waits for events of a context; see waiters.c
+ * struct twheel_waiters - waiters for the events of a context; see waiters.c
  * @queue:	the queue that they are in. Its lock guards the rest
- * @steps:	to wake some at once
- * @restart:	all in the queue are to be woken once more
- * @mark:	in @queue, behind those that have been woken, while there are more
- * @work:	wakes those
- * @wq:	where it is queued; constant
+ * @steps:	steps taken to wake waiters at once
+ * @restart:	all waiters in the queue must be woken once more
+ * @mark:	in @queue, after those that have been woken, while there are more
+ * @work:	wakes the others
+ * @wq:		where @work is queued; constant
  */
 struct twheel_waiters {
 	wait_queue_head_t		queue;
