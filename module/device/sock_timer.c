@@ -194,9 +194,9 @@ static u8 timer_life(const struct twheel_watch *watch)
 static struct twheel_watch_kind sock_timer_kind = {
 	.name		= "timers",
 	.timer_offset	= offsetof(struct twheel_sock_timer, watch),
-	.judge		= evaluate_timer,
-	.acted		= finish_action,
-	.over		= handle_sk_closed,
+	.evaluate	= evaluate_timer,
+	.action_done	= finish_action,
+	.sk_closed	= handle_sk_closed,
 	.life		= timer_life,
 };
 

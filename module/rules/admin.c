@@ -46,7 +46,7 @@
 #include "track.h"
 
 /* Rules of a namespace. */
-#define NR_RULES	256
+#define RULES_MAX	256
 
 /* See the head of this file. */
 static DEFINE_MUTEX(rules_lock);
@@ -82,7 +82,7 @@ static void put_cgroup(struct twheel_idle_rule *rule) { }
 #endif
 
 /* Finds what a rule names. What has been found is for free_rule() to let go of. */
-static int resolve(struct twheel_idle_rule *rule, const struct twheel_rule *spec)
+static int resolve_criteria(struct twheel_idle_rule *rule, const struct twheel_rule *spec)
 {
 	if (spec->flags & TWHEEL_RULE_UID) {
 		rule->uid = make_kuid(current_user_ns(), spec->uid);
@@ -113,13 +113,13 @@ static void free_rule(struct twheel_idle_rule *rule)
 }
 
 /* What of a rule can be changed later. Returns NULL without memory. */
-static struct twheel_limits *make_limits(const struct twheel_rule *spec)
+static struct twheel_limits *alloc_limits(const struct twheel_rule *spec)
 {
 	struct twheel_limits *limits = kzalloc(sizeof(*limits), TWHEEL_GFP_USER);
 
 	if (!limits)
 		return NULL;
-	limits->flags = spec->flags & ~TWHEEL_RULE_ASKS;
+	limits->flags = spec->flags & ~TWHEEL_RULE_CRITERIA;
 	limits->rate = spec->rate ?: TWHEEL_RULE_RATE;
 	limits->idle = spec->idle;
 	limits->lifetime = spec->lifetime;
@@ -130,13 +130,13 @@ static struct twheel_limits *make_limits(const struct twheel_rule *spec)
 }
 
 /* Gives a rule what it is made of. Returns 0 or -ENOMEM; frees nothing. */
-static int fill_rule(struct twheel_idle_rule *rule, const struct twheel_rule *spec,
+static int init_rule(struct twheel_idle_rule *rule, const struct twheel_rule *spec,
 		     const struct twheel_match *matches)
 {
-	struct twheel_limits *limits = make_limits(spec);
+	struct twheel_limits *limits = alloc_limits(spec);
 
 	RCU_INIT_POINTER(rule->limits, limits);
-	rule->asks = spec->flags & TWHEEL_RULE_ASKS;
+	rule->criteria = spec->flags & TWHEEL_RULE_CRITERIA;
 	rule->local_port = spec->local_port;
 	rule->remote_port = spec->remote_port;
 	rule->nr_matches = spec->nr_matches;
@@ -147,8 +147,8 @@ static int fill_rule(struct twheel_idle_rule *rule, const struct twheel_rule *sp
 }
 
 /* Makes a rule, which nobody finds yet. */
-static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_rule *spec,
-					  const struct twheel_match *matches)
+static struct twheel_idle_rule *create_rule(struct net *net, const struct twheel_rule *spec,
+					    const struct twheel_match *matches)
 {
 	struct twheel_idle_rule *rule = kzalloc(sizeof(*rule), TWHEEL_GFP_USER);
 	int ret = -ENOMEM;
@@ -158,9 +158,9 @@ static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_r
 	spin_lock_init(&rule->lock);
 	rule->net = net;
 	rule->seed = get_random_u32();
-	ret = fill_rule(rule, spec, matches);
+	ret = init_rule(rule, spec, matches);
 	if (!ret)
-		ret = resolve(rule, spec);
+		ret = resolve_criteria(rule, spec);
 	if (!ret)
 		ret = twheel_rules_register(rule);
 	if (ret < 0) {
@@ -172,8 +172,8 @@ static struct twheel_idle_rule *make_rule(struct net *net, const struct twheel_r
 	return rule;
 }
 
-/* The opposite of make_rule(). */
-static void drop_rule(struct twheel_idle_rule *rule)
+/* The opposite of create_rule(). */
+static void destroy_rule(struct twheel_idle_rule *rule)
 {
 	twheel_rules_unregister(rule);
 	free_rule(rule);
@@ -185,9 +185,9 @@ static void drop_rule(struct twheel_idle_rule *rule)
  * Finds out whose connections the rules of a namespace are for: the worker is his. If it is of the
  * first user namespace, it has one of its own. Returns 0, or -ENOMEM.
  */
-static int find_owner(struct twheel_rules *ours)
+static int bind_user(struct twheel_rules *net_rules)
 {
-	struct user_namespace *ns = ours->net->user_ns;
+	struct user_namespace *ns = net_rules->net->user_ns;
 	struct twheel_user *user;
 
 	if (ns == &init_user_ns)
@@ -197,9 +197,9 @@ static int find_owner(struct twheel_rules *ours)
 		return -ENOMEM;
 	mutex_lock(&rules_lock);
 	/* Once, before the first rule is there, and so before anything is due. */
-	if (!ours->user) {
-		ours->due.queue = user->queue;
-		swap(ours->user, user);
+	if (!net_rules->user) {
+		net_rules->worker.queue = user->queue;
+		swap(net_rules->user, user);
 	}
 	mutex_unlock(&rules_lock);
 	if (user)
@@ -208,27 +208,27 @@ static int find_owner(struct twheel_rules *ours)
 }
 
 /* The limits of a rule, for who holds the mutex. */
-static struct twheel_limits *limits_of(const struct twheel_idle_rule *rule)
+static struct twheel_limits *limits_locked(const struct twheel_idle_rule *rule)
 {
 	return rcu_dereference_protected(rule->limits, lockdep_is_held(&rules_lock));
 }
 
 /* Does another rule have this name? The mutex is held. */
-static bool is_name_taken(const struct twheel_rules *ours, const char *name,
+static bool is_name_taken(const struct twheel_rules *net_rules, const char *name,
 			  const struct twheel_idle_rule *except)
 {
 	const struct twheel_idle_rule *rule;
 
 	if (!*name)
 		return false;
-	list_for_each_entry(rule, &ours->list, list)
-		if (rule != except && !strcmp(limits_of(rule)->name, name))
+	list_for_each_entry(rule, &net_rules->list, list)
+		if (rule != except && !strcmp(limits_locked(rule)->name, name))
 			return true;
 	return false;
 }
 
 /* The rule with an id, for who holds the mutex; or NULL. */
-static struct twheel_idle_rule *find_locked(struct net *net, u32 id)
+static struct twheel_idle_rule *find_rule_locked(struct net *net, u32 id)
 {
 	struct twheel_idle_rule *rule;
 
@@ -243,24 +243,24 @@ static struct twheel_idle_rule *find_locked(struct net *net, u32 id)
  * Puts a rule into its namespace's list, before the one with the id @before, or at its end.
  * The mutex is held. Returns 0, -ENOENT, -EEXIST or -ENOSPC.
  */
-static int insert(struct twheel_rules *ours, struct twheel_idle_rule *rule, u32 before)
+static int insert_rule(struct twheel_rules *net_rules, struct twheel_idle_rule *rule, u32 before)
 {
-	struct list_head *next = &ours->list;
+	struct list_head *next = &net_rules->list;
 	struct twheel_idle_rule *other;
 
 	if (before) {
-		other = find_locked(ours->net, before);
+		other = find_rule_locked(net_rules->net, before);
 		if (!other)
 			return -ENOENT;
 		next = &other->list;
 	}
-	if (is_name_taken(ours, limits_of(rule)->name, NULL))
+	if (is_name_taken(net_rules, limits_locked(rule)->name, NULL))
 		return -EEXIST;
-	if (ours->nr == NR_RULES)
+	if (net_rules->nr == RULES_MAX)
 		return -ENOSPC;
-	ours->nr++;
-	rule->id = ++ours->last_id;
-	rule->since = ktime_get_ns();
+	net_rules->nr++;
+	rule->id = ++net_rules->last_id;
+	rule->late_from = ktime_get_ns();
 	rule->added_boot = ktime_get_boottime_ns();
 	list_add_tail_rcu(&rule->list, next);
 	return 0;
@@ -268,18 +268,18 @@ static int insert(struct twheel_rules *ours, struct twheel_idle_rule *rule, u32 
 
 /*
  * Puts a rule among its namespace's, and tells its id. From here on it may be removed. Returns
- * what insert() does, or -ENOMEM.
+ * what insert_rule() does, or -ENOMEM.
  */
-static int publish(struct net *net, struct twheel_idle_rule *rule, u32 before, u32 *id)
+static int publish_rule(struct net *net, struct twheel_idle_rule *rule, u32 before, u32 *id)
 {
-	struct twheel_rules *ours = twheel_rules_of_net(net);
+	struct twheel_rules *net_rules = twheel_rules_of_net(net);
 	int ret;
 
-	ret = find_owner(ours);
+	ret = bind_user(net_rules);
 	if (ret)
 		return ret;
 	mutex_lock(&rules_lock);
-	ret = insert(ours, rule, before);
+	ret = insert_rule(net_rules, rule, before);
 	if (!ret)
 		*id = rule->id;
 	mutex_unlock(&rules_lock);
@@ -287,33 +287,33 @@ static int publish(struct net *net, struct twheel_idle_rule *rule, u32 before, u
 }
 
 /* From now on a rule may close what was due before. The mutex is held. */
-static void measure_anew(struct twheel_idle_rule *rule)
+static void restart_lateness(struct twheel_idle_rule *rule)
 {
 	/* Pairs with count_closed(). */
-	WRITE_ONCE(rule->since, ktime_get_ns());
+	WRITE_ONCE(rule->late_from, ktime_get_ns());
 }
 
 /* Takes a rule out of its namespace's list. The mutex is held. */
-static void unpublish(struct twheel_idle_rule *rule, struct list_head *gone)
+static void unpublish_rule(struct twheel_idle_rule *rule, struct list_head *removed)
 {
 	struct twheel_idle_rule *next = rule;
 
 	/* They may get its connections. */
 	list_for_each_entry_continue(next, &twheel_rules_of_net(rule->net)->list, list)
-		measure_anew(next);
+		restart_lateness(next);
 	list_del_rcu(&rule->list);
 	/* Pairs with the loads in track.c and enforce.c. */
 	WRITE_ONCE(rule->dead, true);
-	list_add_tail(&rule->gone, gone);
+	list_add_tail(&rule->removed, removed);
 }
 
 /* Has rules give up their connections. Returns 0, or -EINTR if the caller is killed. */
-static int release(const struct list_head *gone)
+static int release_conns(const struct list_head *removed)
 {
 	const struct twheel_idle_rule *rule;
 	int ret = 0;
 
-	list_for_each_entry(rule, gone, gone) {
+	list_for_each_entry(rule, removed, removed) {
 		ret = twheel_track_release(rule);
 		if (ret)
 			break;
@@ -322,78 +322,80 @@ static int release(const struct list_head *gone)
 }
 
 /* Frees rules that have no connections, and that nobody finds, when nobody looks at them. */
-static void free_rules(struct list_head *gone)
+static void free_rules(struct list_head *removed)
 {
 	struct twheel_idle_rule *rule, *next;
 
-	if (list_empty(gone))
+	if (list_empty(removed))
 		return;
-	list_for_each_entry(rule, gone, gone)
+	list_for_each_entry(rule, removed, removed)
 		twheel_track_put();
 	synchronize_rcu();
 	mutex_lock(&rules_lock);
-	list_for_each_entry(rule, gone, gone)
+	list_for_each_entry(rule, removed, removed)
 		twheel_rules_of_net(rule->net)->nr--;
 	mutex_unlock(&rules_lock);
-	list_for_each_entry_safe(rule, next, gone, gone)
-		drop_rule(rule);
+	list_for_each_entry_safe(rule, next, removed, removed)
+		destroy_rule(rule);
 }
 
 /*
  * Has rules that nobody finds any more give up their connections, without a wait: those that have
- * none go to @gone.
+ * none go to @removed.
  */
-static void try_release(struct list_head *rules, struct list_head *gone)
+static void try_release_conns(struct list_head *rules, struct list_head *removed)
 {
 	struct twheel_idle_rule *rule, *next;
-	bool asked = false;
+	bool walked = false;
 
-	list_for_each_entry_safe(rule, next, rules, gone) {
-		if (atomic_read(&rule->users) && !asked) {
+	list_for_each_entry_safe(rule, next, rules, removed) {
+		if (atomic_read(&rule->users) && !walked) {
 			twheel_track_release_all();
-			asked = true;
+			walked = true;
 		}
 		if (!atomic_read(&rule->users))
-			list_move_tail(&rule->gone, gone);
+			list_move_tail(&rule->removed, removed);
 	}
 }
 
 /* Leaves rules to the work of their namespace. */
-static void leave(struct twheel_rules *ours, struct list_head *gone, unsigned long delay)
+static void defer_reap(struct twheel_rules *net_rules, struct list_head *removed,
+		       unsigned long delay)
 {
 	mutex_lock(&rules_lock);
-	list_splice_tail(gone, &ours->left);
+	list_splice_tail(removed, &net_rules->leftover);
 	mutex_unlock(&rules_lock);
-	queue_delayed_work(ours->due.queue, &ours->bury, delay);
+	queue_delayed_work(net_rules->worker.queue, &net_rules->reap_work, delay);
 }
 
 /*
  * Frees rules of a namespace that were taken out of their list, when nobody has anything to do with
  * them. If the caller is killed, its work does the rest.
  */
-static void bury(struct twheel_rules *ours, struct list_head *gone)
+static void reap_rules(struct twheel_rules *net_rules, struct list_head *removed)
 {
 	synchronize_rcu();
-	if (release(gone))
-		leave(ours, gone, 0);
+	if (release_conns(removed))
+		defer_reap(net_rules, removed, 0);
 	else
-		free_rules(gone);
+		free_rules(removed);
 }
 
 /* Waits for nobody: it may be long until a connection is looked at. */
-static void work_on_left(struct work_struct *work)
+static void reap_leftover(struct work_struct *work)
 {
-	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, bury);
+	struct twheel_rules *net_rules = container_of(to_delayed_work(work), struct twheel_rules,
+						      reap_work);
 	LIST_HEAD(rules);
-	LIST_HEAD(gone);
+	LIST_HEAD(removed);
 
 	mutex_lock(&rules_lock);
-	list_splice_init(&ours->left, &rules);
+	list_splice_init(&net_rules->leftover, &rules);
 	mutex_unlock(&rules_lock);
-	try_release(&rules, &gone);
-	free_rules(&gone);
+	try_release_conns(&rules, &removed);
+	free_rules(&removed);
 	if (!list_empty(&rules))
-		leave(ours, &rules, HZ);
+		defer_reap(net_rules, &rules, HZ);
 }
 
 /**
@@ -417,7 +419,7 @@ static void work_on_left(struct work_struct *work)
 int twheel_rules_add(struct net *net, struct twheel_rule *spec,
 		     const struct twheel_match *matches)
 {
-	struct twheel_idle_rule *rule = make_rule(net, spec, matches);
+	struct twheel_idle_rule *rule = create_rule(net, spec, matches);
 	int ret;
 
 	if (IS_ERR(rule))
@@ -425,7 +427,7 @@ int twheel_rules_add(struct net *net, struct twheel_rule *spec,
 	ret = twheel_track_get();
 	if (ret)
 		goto err_drop;
-	ret = publish(net, rule, spec->before, &spec->id);
+	ret = publish_rule(net, rule, spec->before, &spec->id);
 	if (ret)
 		goto err_put;
 	return 0;
@@ -433,32 +435,32 @@ int twheel_rules_add(struct net *net, struct twheel_rule *spec,
 err_put:
 	twheel_track_put();
 err_drop:
-	drop_rule(rule);
+	destroy_rule(rule);
 	return ret;
 }
 
 /* Begins the queue of connections that wait for their turn anew: the rate may be another one. */
-static void reset_turns(struct twheel_idle_rule *rule)
+static void reset_token_queue(struct twheel_idle_rule *rule)
 {
 	spin_lock_bh(&rule->lock);
-	rule->turn = 0;
+	rule->next_token = 0;
 	spin_unlock_bh(&rule->lock);
 }
 
 /* Gives a rule other limits. The mutex is held. Returns 0 or -EEXIST; frees the ones not used. */
-static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *rule,
+static int replace_limits(struct twheel_rules *net_rules, struct twheel_idle_rule *rule,
 			  struct twheel_limits *limits)
 {
-	struct twheel_limits *old = limits_of(rule);
+	struct twheel_limits *old = limits_locked(rule);
 
-	if (is_name_taken(ours, limits->name, rule)) {
+	if (is_name_taken(net_rules, limits->name, rule)) {
 		kfree(limits);
 		return -EEXIST;
 	}
-	measure_anew(rule);
+	restart_lateness(rule);
 	rcu_assign_pointer(rule->limits, limits);
 	kfree_rcu(old, rcu);
-	reset_turns(rule);
+	reset_token_queue(rule);
 	return 0;
 }
 
@@ -478,14 +480,14 @@ static int replace_limits(struct twheel_rules *ours, struct twheel_idle_rule *ru
  */
 int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
 {
-	struct twheel_limits *limits = make_limits(spec);
+	struct twheel_limits *limits = alloc_limits(spec);
 	struct twheel_idle_rule *rule;
 	int ret;
 
 	if (!limits)
 		return -ENOMEM;
 	mutex_lock(&rules_lock);
-	rule = find_locked(net, spec->id);
+	rule = find_rule_locked(net, spec->id);
 	if (rule) {
 		/* Until the connections have been looked at it stays. */
 		atomic_inc(&rule->users);
@@ -517,16 +519,16 @@ int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
 int twheel_rules_remove(struct net *net, u32 id)
 {
 	struct twheel_idle_rule *rule;
-	LIST_HEAD(gone);
+	LIST_HEAD(removed);
 
 	mutex_lock(&rules_lock);
-	rule = find_locked(net, id);
+	rule = find_rule_locked(net, id);
 	if (rule)
-		unpublish(rule, &gone);
+		unpublish_rule(rule, &removed);
 	mutex_unlock(&rules_lock);
 	if (!rule)
 		return -ENOENT;
-	bury(twheel_rules_of_net(net), &gone);
+	reap_rules(twheel_rules_of_net(net), &removed);
 	/* Others may be for processes, of which watches of this rule know nothing. */
 	if (!list_empty(&twheel_rules_of_net(net)->list))
 		twheel_scan_later(net, 0);
@@ -539,32 +541,32 @@ int twheel_rules_remove(struct net *net, u32 id)
 
 static int __net_init init_net_rules(struct net *net)
 {
-	struct twheel_rules *ours = twheel_rules_of_net(net);
+	struct twheel_rules *net_rules = twheel_rules_of_net(net);
 
-	INIT_LIST_HEAD(&ours->list);
-	INIT_LIST_HEAD(&ours->left);
-	INIT_DELAYED_WORK(&ours->bury, work_on_left);
-	ours->net = net;
-	INIT_DELAYED_WORK(&ours->find, twheel_scan_work);
-	ours->last_find = jiffies - HZ;
-	spin_lock_init(&ours->share_lock);
-	twheel_watch_worker_init(&ours->due, &twheel_conn_kind, twheel_watch_queue);
+	INIT_LIST_HEAD(&net_rules->list);
+	INIT_LIST_HEAD(&net_rules->leftover);
+	INIT_DELAYED_WORK(&net_rules->reap_work, reap_leftover);
+	net_rules->net = net;
+	INIT_DELAYED_WORK(&net_rules->scan_work, twheel_scan_work);
+	net_rules->last_scan = jiffies - HZ;
+	spin_lock_init(&net_rules->share_lock);
+	twheel_watch_worker_init(&net_rules->worker, &twheel_conn_kind, twheel_watch_queue);
 	return 0;
 }
 
 /*
  * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more.
  */
-static void take_rules(struct net *net, struct list_head *gone)
+static void take_net_rules(struct net *net, struct list_head *removed)
 {
-	struct twheel_rules *ours = twheel_rules_of_net(net);
+	struct twheel_rules *net_rules = twheel_rules_of_net(net);
 	struct twheel_idle_rule *rule, *next;
 
-	cancel_delayed_work_sync(&ours->bury);
+	cancel_delayed_work_sync(&net_rules->reap_work);
 	mutex_lock(&rules_lock);
-	list_splice_tail_init(&ours->left, gone);
-	list_for_each_entry_safe(rule, next, &ours->list, list)
-		unpublish(rule, gone);
+	list_splice_tail_init(&net_rules->leftover, removed);
+	list_for_each_entry_safe(rule, next, &net_rules->list, list)
+		unpublish_rule(rule, removed);
 	mutex_unlock(&rules_lock);
 }
 
@@ -572,19 +574,20 @@ static void take_rules(struct net *net, struct list_head *gone)
 static void exit_net_rules(struct list_head *nets)
 {
 	LIST_HEAD(rules);
-	LIST_HEAD(gone);
+	LIST_HEAD(removed);
 	struct net *net;
 
 	list_for_each_entry(net, nets, exit_list)
-		take_rules(net, &rules);
+		take_net_rules(net, &rules);
 	if (!list_empty(&rules))
 		synchronize_rcu();
-	for (try_release(&rules, &gone); !list_empty(&rules); try_release(&rules, &gone))
+	for (try_release_conns(&rules, &removed); !list_empty(&rules);
+	     try_release_conns(&rules, &removed))
 		msleep(20);
-	free_rules(&gone);
+	free_rules(&removed);
 	twheel_scan_stop(nets);
 	list_for_each_entry(net, nets, exit_list) {
-		twheel_watch_worker_stop(&twheel_rules_of_net(net)->due);
+		twheel_watch_worker_stop(&twheel_rules_of_net(net)->worker);
 		if (twheel_rules_of_net(net)->user)
 			twheel_user_put(twheel_rules_of_net(net)->user);
 	}

@@ -83,73 +83,73 @@ void twheel_connection_addresses(const struct sock *sk, void *local, void *remot
 
 /**
  * twheel_conn_queue - have the worker look at a watch
- * @kick:	the watch
+ * @conn:	the watch
  *
  * Context: process and softirq; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_conn_queue(struct twheel_conn *kick)
+void twheel_conn_queue(struct twheel_conn *conn)
 {
-	const struct sock *sk = kick->watch.sk;
+	const struct sock *sk = conn->watch.sk;
 
 	/* Something happens: if the socket is busy, it is not for long any more. */
-	twheel_watch_set_busy_count(&kick->watch, 0);
+	twheel_watch_set_busy_count(&conn->watch, 0);
 	/* Pairs with the worker's stores. See the head of this file. */
-	if (READ_ONCE(kick->watch.state) != TWHEEL_WATCH_IDLE)
+	if (READ_ONCE(conn->watch.state) != TWHEEL_WATCH_IDLE)
 		return;
 	/* If this comes too late, the callback finds the watch due. */
-	twheel_cancel(&kick->timer);
-	twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
+	twheel_cancel(&conn->timer);
+	twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
 }
 
 /**
  * twheel_conn_return_token - a watch that waits for its turn does so no more
- * @kick:	the watch; it need not wait
+ * @conn:	the watch; it need not wait
  * @rule:	its rule. Who comes next waits for less
  *
  * Context: process and softirq; with the socket's lock held.
  */
-void twheel_conn_return_token(struct twheel_conn *kick, struct twheel_idle_rule *rule)
+void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
 	u64 step;
 
-	if (!(kick->watch.flags & TWHEEL_CONN_WAITS))
+	if (!(conn->watch.flags & TWHEEL_CONN_WAITS))
 		return;
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags, kick->watch.flags & ~TWHEEL_CONN_WAITS);
+	WRITE_ONCE(conn->watch.flags, conn->watch.flags & ~TWHEEL_CONN_WAITS);
 	step = twheel_conn_step_of(rule);
 	spin_lock(&rule->lock);
-	rule->turn -= min(rule->turn, step);
+	rule->next_token -= min(rule->next_token, step);
 	spin_unlock(&rule->lock);
 }
 
 /* A watch that counts for its rule does so no more. */
-static void uncount(struct twheel_conn *kick, struct twheel_idle_rule *rule)
+static void uncount_conn(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
-	twheel_conn_return_token(kick, rule);
-	if (!(kick->watch.flags & TWHEEL_CONN_PROVISIONAL))
+	twheel_conn_return_token(conn, rule);
+	if (!(conn->watch.flags & TWHEEL_CONN_PROVISIONAL))
 		atomic64_dec(&rule->watched);
 }
 
 /**
  * twheel_conn_detach - take a watch from its rule
- * @kick:	the watch
+ * @conn:	the watch
  * @rule:	the rule, which may go now, after a grace period
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_conn_detach(struct twheel_conn *kick, struct twheel_idle_rule *rule)
+void twheel_conn_detach(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
-	uncount(kick, rule);
-	kick->watch.rule = 0;
+	uncount_conn(conn, rule);
+	conn->watch.rule = 0;
 	atomic_dec(&rule->users);
 }
 
 /* Has a watch that is one of the rule's @users begin with it. */
-static void begin_with(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
+static void set_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
-	kick->watch.rule = rule->index;
+	conn->watch.rule = rule->index;
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(kick->watch.flags,
+	WRITE_ONCE(conn->watch.flags,
 		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
 	if (flags & TWHEEL_CONN_PROVISIONAL)
 		return;
@@ -159,41 +159,41 @@ static void begin_with(struct twheel_conn *kick, struct twheel_idle_rule *rule, 
 
 /**
  * twheel_conn_attach - give a watch that has no rule one
- * @kick:	the watch
+ * @conn:	the watch
  * @rule:	the rule
  * @flags:	as for twheel_conn_change_rule()
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_conn_attach(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
+void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
 	atomic_inc(&rule->users);
-	begin_with(kick, rule, flags);
+	set_rule(conn, rule, flags);
 }
 
 /**
  * twheel_conn_change_rule - give a watch another rule
- * @kick:	the watch
+ * @conn:	the watch
  * @rule:	the rule; it may be the same
  * @flags:	%TWHEEL_CONN_PROVISIONAL or 0, and %TWHEEL_CONN_BY_PID. That stays if both rules
  *		are for the same process
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_conn_change_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags)
+void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
-	struct twheel_idle_rule *old = twheel_conn_rule_of(kick);
+	struct twheel_idle_rule *old = twheel_conn_rule_of(conn);
 
-	if (kick->watch.flags & TWHEEL_CONN_BY_PID && rule->pid == old->pid)
+	if (conn->watch.flags & TWHEEL_CONN_BY_PID && rule->pid == old->pid)
 		flags |= TWHEEL_CONN_BY_PID;
 	atomic_inc(&rule->users);
-	twheel_conn_detach(kick, old);
-	begin_with(kick, rule, flags);
+	twheel_conn_detach(conn, old);
+	set_rule(conn, rule, flags);
 }
 
 /**
  * twheel_conn_renew - if the connection of a watch has ended, have the next one begin
- * @kick:	the watch, of a socket that has another connection, or is about to
+ * @conn:	the watch, of a socket that has another connection, or is about to
  *
  * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
  * is not locked, and not have been noted apart: which connection it is, and that it is not older
@@ -204,16 +204,16 @@ void twheel_conn_change_rule(struct twheel_conn *kick, struct twheel_idle_rule *
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
-void twheel_conn_renew(struct twheel_conn *kick)
+void twheel_conn_renew(struct twheel_conn *conn)
 {
-	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
-	if (!twheel_watch_has_ended(&twheel_conn_kind, &kick->watch))
+	if (!twheel_watch_has_ended(&twheel_conn_kind, &conn->watch))
 		return;
 	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
-	WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
-	uncount(kick, rule);
+	WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
+	uncount_conn(conn, rule);
 	twheel_inject(TWHEEL_POINT_RENEW);
-	begin_with(kick, rule, TWHEEL_CONN_PROVISIONAL);
-	twheel_conn_set_first_seen(kick, ktime_get_ns());
+	set_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
+	twheel_conn_set_first_seen(conn, ktime_get_ns());
 }

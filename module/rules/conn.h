@@ -25,7 +25,7 @@
 
 /* Flags of a watch beside its action as in linux/twheel.h, which is bit 8 or 9. */
 #define TWHEEL_CONN_PROVISIONAL	BIT(0)	/* the rule is a guess, and counts nothing */
-#define TWHEEL_CONN_BY_PID		BIT(1)	/* the process of the rule has begun the connection */
+#define TWHEEL_CONN_BY_PID	BIT(1)	/* the process of the rule has begun the connection */
 #define TWHEEL_CONN_EXPIRED	BIT(2)	/* it is with the worker because it was idle */
 #define TWHEEL_CONN_WAITS	BIT(3)	/* it has a place in the queue, and waits */
 #define TWHEEL_CONN_COUNTED	BIT(4)	/* dry run: nothing has come since it was counted */
@@ -81,38 +81,38 @@ static inline struct twheel_conn *twheel_conn_of(struct twheel_watch *watch)
 }
 
 /* The rule of a watch that has one. Its socket's lock is held, and the RCU read lock. */
-static inline struct twheel_idle_rule *twheel_conn_rule_of(const struct twheel_conn *kick)
+static inline struct twheel_idle_rule *twheel_conn_rule_of(const struct twheel_conn *conn)
 {
-	return twheel_rules_by_index(kick->watch.rule);
+	return twheel_rules_by_index(conn->watch.rule);
 }
 
 /* Notes when a connection was first seen, in nanoseconds of CLOCK_MONOTONIC. */
-static inline void twheel_conn_set_first_seen(struct twheel_conn *kick, u64 now)
+static inline void twheel_conn_set_first_seen(struct twheel_conn *conn, u64 now)
 {
 	/* Not before it was. */
 	u64 first = (now >> TWHEEL_CONN_FIRST_SHIFT) + 1;
 
-	kick->timer.node.generation = first;
-	kick->timer.node.state = first >> 32;
+	conn->timer.node.generation = first;
+	conn->timer.node.state = first >> 32;
 }
 
 /* May the connection be another one than the watch has begun with, as nobody has locked it yet? */
-static inline bool twheel_conn_is_renewed(const struct twheel_conn *kick)
+static inline bool twheel_conn_is_renewed(const struct twheel_conn *conn)
 {
 	/* Pairs with note_end() in sk_state.c, and twheel_conn_renew(). */
-	return READ_ONCE(kick->watch.ended) == TWHEEL_CONN_RENEWED;
+	return READ_ONCE(conn->watch.ended) == TWHEEL_CONN_RENEWED;
 }
 
 /* Where the watch of a socket is when it is due. */
 static inline struct twheel_watch_worker *twheel_conn_worker_of(const struct sock *sk)
 {
-	return &twheel_rules_of_net(sock_net(sk))->due;
+	return &twheel_rules_of_net(sock_net(sk))->worker;
 }
 
 /* When was that? */
-static inline u64 twheel_conn_first_seen(const struct twheel_conn *kick)
+static inline u64 twheel_conn_first_seen(const struct twheel_conn *conn)
 {
-	u64 first = (u64)kick->timer.node.state << 32 | kick->timer.node.generation;
+	u64 first = (u64)conn->timer.node.state << 32 | conn->timer.node.generation;
 
 	return first << TWHEEL_CONN_FIRST_SHIFT;
 }
@@ -131,11 +131,11 @@ static inline u64 twheel_conn_step_of(const struct twheel_idle_rule *rule)
 
 u64 twheel_connection_cookie(struct sock *sk);
 void twheel_connection_addresses(const struct sock *sk, void *local, void *remote);
-void twheel_conn_queue(struct twheel_conn *kick);
-void twheel_conn_attach(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags);
-void twheel_conn_return_token(struct twheel_conn *kick, struct twheel_idle_rule *rule);
-void twheel_conn_detach(struct twheel_conn *kick, struct twheel_idle_rule *rule);
-void twheel_conn_renew(struct twheel_conn *kick);
-void twheel_conn_change_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, u16 flags);
+void twheel_conn_queue(struct twheel_conn *conn);
+void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags);
+void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule *rule);
+void twheel_conn_detach(struct twheel_conn *conn, struct twheel_idle_rule *rule);
+void twheel_conn_renew(struct twheel_conn *conn);
+void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags);
 
 #endif /* _TWHEEL_RULES_CONN_H */

@@ -5,7 +5,7 @@
  * The callback of its watch's timer compares the time of the last activity with the limits, in
  * softirq context, and arms the timer for what is left, as a rule. If nothing is left of its
  * namespace's share of the softirqs (share.h), the worker does that, too. Everything else is
- * decide()'s, called by the worker. The two may meet:
+ * decide_verdict()'s, called by the worker. The two may meet:
  *
  *	softirq				worker
  *	the timer leaves the wheel
@@ -59,58 +59,59 @@ enum verdict {
  */
 
 /* A connection's own share of its rule's spread. */
-static u64 spread_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
+static u64 conn_spread(const struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
 	const u64 spread = twheel_limits_of(rule)->spread;
 
 	if (!spread)
 		return 0;
-	return mul_u64_u32_shr(spread, jhash_2words((unsigned long)kick->watch.sk,
-						    kick->timer.node.generation, rule->seed), 32);
+	return mul_u64_u32_shr(spread, jhash_2words((unsigned long)conn->watch.sk,
+						    conn->timer.node.generation, rule->seed), 32);
 }
 
 /* When a connection is to be closed if it stays idle, in nanoseconds. */
-static u64 idle_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule,
+static u64 idle_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			 u64 now)
 {
 	const struct twheel_limits *limits = twheel_limits_of(rule);
-	const struct sock *sk = kick->watch.sk;
+	const struct sock *sk = conn->watch.sk;
 	u64 active;
 
 	if (!limits->idle)
 		return U64_MAX;
 	active = twheel_last_activity(sk, limits->flags, now);
 	/* What it has waited for was there until then, at least. */
-	if (kick->watch.flags & TWHEEL_CONN_WAITED)
+	if (conn->watch.flags & TWHEEL_CONN_WAITED)
 		active = max(active, twheel_last_ack(sk, now));
-	return active + min_t(u64, limits->idle + spread_of(kick, rule), TWHEEL_TIME_MAX);
+	return active + min_t(u64, limits->idle + conn_spread(conn, rule), TWHEEL_TIME_MAX);
 }
 
 /* When it is to be closed, idle or not. */
-static u64 life_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
+static u64 lifetime_end(const struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
 	const u64 lifetime = twheel_limits_of(rule)->lifetime;
 
 	if (!lifetime)
 		return U64_MAX;
-	return twheel_conn_first_seen(kick) +
-	       min_t(u64, lifetime + spread_of(kick, rule), TWHEEL_TIME_MAX);
+	return twheel_conn_first_seen(conn) +
+	       min_t(u64, lifetime + conn_spread(conn, rule), TWHEEL_TIME_MAX);
 }
 
 /* When a connection is to be closed if nothing happens, in nanoseconds. */
-static u64 limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule, u64 now)
+static u64 close_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
+			  u64 now)
 {
-	return min(idle_limit_of(kick, rule, now), life_limit_of(kick, rule));
+	return min(idle_deadline(conn, rule, now), lifetime_end(conn, rule));
 }
 
 /*
  * When to close a connection that waits for its peer to acknowledge what is in its send queue, if
  * nothing happens; 0 if it does not wait. This is exact while its socket is locked.
  */
-static u64 stalled_limit_of(const struct twheel_conn *kick, const struct twheel_idle_rule *rule,
+static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			    u64 now)
 {
-	const struct sock *sk = kick->watch.sk;
+	const struct sock *sk = conn->watch.sk;
 	u32 unacked;
 
 	if (!twheel_unacked_queue(sk, &unacked) && !unacked)
@@ -126,66 +127,66 @@ static u64 stalled_limit_of(const struct twheel_conn *kick, const struct twheel_
  *
  * Places are given back, so there may be two at a time: who finds no token goes to the end.
  */
-static u64 take_turn(struct twheel_idle_rule *rule, u64 now, bool waits)
+static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool waits)
 {
 	const u64 rate = twheel_limits_of(rule)->rate, burst = max_t(u64, rate / 10, 1) - 1;
-	const u64 first = now - min(now, div64_u64(burst * NSEC_PER_SEC, rate));
-	u64 turn = now, token;
+	const u64 earliest = now - min(now, div64_u64(burst * NSEC_PER_SEC, rate));
+	u64 when = now, token;
 
 	spin_lock(&rule->lock);
 	if (!waits) {
-		turn = max(rule->turn, first);
-		rule->turn = turn + twheel_conn_step_of(rule);
+		when = max(rule->next_token, earliest);
+		rule->next_token = when + twheel_conn_step_of(rule);
 	}
-	token = max(rule->token, first);
-	if (turn <= now && token <= now) {
+	token = max(rule->token, earliest);
+	if (when <= now && token <= now) {
 		rule->token = token + twheel_conn_step_of(rule);
-	} else if (turn <= now) {
-		turn = max(rule->turn, token);
-		rule->turn = turn + twheel_conn_step_of(rule);
+	} else if (when <= now) {
+		when = max(rule->next_token, token);
+		rule->next_token = when + twheel_conn_step_of(rule);
 	}
 	spin_unlock(&rule->lock);
-	return turn;
+	return when;
 }
 
 /*
  * Decisions. The lock of the watch's socket is held, and the RCU read lock.
  */
 
-static void arm(struct twheel_conn *kick, u64 expires)
+static void arm_conn(struct twheel_conn *conn, u64 expires)
 {
-	twheel_rearm(&kick->timer, expires);
+	twheel_rearm(&conn->timer, expires);
 }
 
-static void set_flag(struct twheel_conn *kick, u16 flag, bool on)
+static void set_flag(struct twheel_conn *conn, u16 flag, bool on)
 {
-	struct twheel_watch *watch = &kick->watch;
+	struct twheel_watch *watch = &conn->watch;
 
 	/* Pairs with the worker's, which looks before it has the lock. */
 	WRITE_ONCE(watch->flags, on ? watch->flags | flag : watch->flags & ~flag);
 }
 
-static const struct pid *begun_by(const struct twheel_conn *kick,
-				  const struct twheel_idle_rule *rule)
+static const struct pid *get_initiator(const struct twheel_conn *conn,
+				       const struct twheel_idle_rule *rule)
 {
-	return kick->watch.flags & TWHEEL_CONN_BY_PID ? rule->pid : NULL;
+	return conn->watch.flags & TWHEEL_CONN_BY_PID ? rule->pid : NULL;
 }
 
 /* The connection is over, or is only about to begin. */
-static enum verdict decide_over(struct twheel_conn *kick, u64 now)
+static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
-	if (!twheel_is_connecting(inet_sk_state_load(kick->watch.sk)) ||
-	    !(kick->watch.flags & TWHEEL_CONN_BY_PID))
+	if (!twheel_is_connecting(inet_sk_state_load(conn->watch.sk)) ||
+	    !(conn->watch.flags & TWHEEL_CONN_BY_PID))
 		return DROP;
-	rule = twheel_rules_of_pid(sock_net(kick->watch.sk), rule->pid);
+	rule = twheel_rules_of_pid(sock_net(conn->watch.sk), rule->pid);
 	if (!rule)
 		return DROP;
-	twheel_conn_change_rule(kick, rule, TWHEEL_CONN_PROVISIONAL);
-	/* It may come to nothing, and the next one be there at once. Pairs as in begin_anew(). */
-	WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
-	arm(kick, now + CONNECT_NS);
+	twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
+	/* It may come to nothing, and the next one be there at once. Pairs as in restart_conn(). */
+	WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
+	arm_conn(conn, now + CONNECT_NS);
 	return KEEP;
 }
 
@@ -193,14 +194,14 @@ static enum verdict decide_over(struct twheel_conn *kick, u64 now)
  * Has the worker look again at a socket that a program is at work with, the later the longer that
  * is; or that none has accepted, as late as it has been so.
  */
-static void look_again(struct twheel_conn *kick, u64 now)
+static void arm_retry(struct twheel_conn *conn, u64 now)
 {
-	const u64 first = twheel_conn_first_seen(kick);
+	const u64 first = twheel_conn_first_seen(conn);
 
-	if (twheel_watch_accepted(kick->watch.sk))
-		arm(kick, now + twheel_watch_retry_at(&kick->watch));
+	if (twheel_watch_accepted(conn->watch.sk))
+		arm_conn(conn, now + twheel_watch_retry_at(&conn->watch));
 	else
-		arm(kick, now + clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC));
+		arm_conn(conn, now + clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC));
 }
 
 /*
@@ -209,7 +210,7 @@ static void look_again(struct twheel_conn *kick, u64 now)
  * system. Such a socket has no file; or it has one which no program has, but was made for the
  * kernel, or has the kernel told of its end. The socket is locked.
  */
-static bool is_kernels_own(const struct sock *sk)
+static bool is_kernel_socket(const struct sock *sk)
 {
 	const struct socket *sock = sk->sk_socket;
 
@@ -221,58 +222,58 @@ static bool is_kernels_own(const struct sock *sk)
 }
 
 /* Which rule is it? */
-static enum verdict decide_rule(struct twheel_conn *kick, struct twheel_idle_rule *rule, bool busy,
+static enum verdict assign_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, bool busy,
 				u64 now)
 {
-	u64 limit;
+	u64 deadline;
 
-	twheel_conn_change_rule(kick, rule, busy ? TWHEEL_CONN_PROVISIONAL : 0);
+	twheel_conn_change_rule(conn, rule, busy ? TWHEEL_CONN_PROVISIONAL : 0);
 	if (busy) {
-		look_again(kick, now);
+		arm_retry(conn, now);
 		return KEEP;
 	}
-	limit = limit_of(kick, rule, now);
-	if (limit <= now)
+	deadline = close_deadline(conn, rule, now);
+	if (deadline <= now)
 		atomic64_inc(&rule->overdue);
-	arm(kick, limit);
+	arm_conn(conn, deadline);
 	return KEEP;
 }
 
 /*
- * The connection has been idle for long enough, but waits for its peer, until @limit. Looks again
+ * The connection has been idle for long enough, but waits for its peer, until @deadline. Looks again
  * then, or when it may have been idle for as long once more.
  */
-static void spare_waiting(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
+static void spare_waiting(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			  u64 now)
 {
 	atomic64_inc(&rule->waited);
-	twheel_conn_return_token(kick, rule);
-	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
-	set_flag(kick, TWHEEL_CONN_WAITED, true);
-	arm(kick, min(limit, now + twheel_limits_of(rule)->idle));
+	twheel_conn_return_token(conn, rule);
+	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
+	set_flag(conn, TWHEEL_CONN_WAITED, true);
+	arm_conn(conn, min(deadline, now + twheel_limits_of(rule)->idle));
 }
 
 /*
  * The connection has been active, or had another reason to be there longer, until a moment ago: it
- * has until @limit.
+ * has until @deadline.
  */
-static void spare_active(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
+static void spare_active(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			 bool waits)
 {
-	if (kick->watch.flags & TWHEEL_CONN_EXPIRED)
+	if (conn->watch.flags & TWHEEL_CONN_EXPIRED)
 		atomic64_inc(&rule->spared);
-	twheel_conn_return_token(kick, rule);
-	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
+	twheel_conn_return_token(conn, rule);
+	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
 	/* When it ceases to wait, that counts as activity; but not for ever. */
 	if (!waits)
-		set_flag(kick, TWHEEL_CONN_WAITED, false);
-	arm(kick, limit);
+		set_flag(conn, TWHEEL_CONN_WAITED, false);
+	arm_conn(conn, deadline);
 }
 
 /* Has a dry run counted the connection, without activity since? */
-static bool is_counted(const struct twheel_conn *kick, const struct twheel_idle_rule *rule)
+static bool is_counted(const struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
-	return kick->watch.flags & TWHEEL_CONN_COUNTED &&
+	return conn->watch.flags & TWHEEL_CONN_COUNTED &&
 	       twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 }
 
@@ -283,75 +284,75 @@ static bool is_counted(const struct twheel_conn *kick, const struct twheel_idle_
  * what is younger than that for new. This goes on for ever, but not more often than each half of
  * TWHEEL_IDLE_MIN.
  */
-static void wait_for_activity(struct twheel_conn *kick, const struct twheel_idle_rule *rule,
+static void wait_for_activity(struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			      u64 now)
 {
 	const u64 idle = twheel_limits_of(rule)->idle;
 
-	set_flag(kick, TWHEEL_CONN_COUNTED, true);
-	arm(kick, idle ? now + idle / 2 : U64_MAX);
+	set_flag(conn, TWHEEL_CONN_COUNTED, true);
+	arm_conn(conn, idle ? now + idle / 2 : U64_MAX);
 }
 
 /* Counts a connection that is closed, and by how much too late that is. */
-static void count_closed(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
+static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			 u64 now)
 {
-	const u64 late = now - limit;
+	const u64 late = now - deadline;
 	const unsigned int i = fls64(late >> LATE_SHIFT);
 
 	atomic64_inc(&rule->closed);
-	/* What was due before that tells nothing. Pairs with measure_anew() in admin.c. */
-	if (limit >= READ_ONCE(rule->since))
+	/* What was due before that tells nothing. Pairs with restart_lateness() in admin.c. */
+	if (deadline >= READ_ONCE(rule->late_from))
 		atomic64_inc(&rule->late[min_t(u32, i, TWHEEL_RULE_LATE - 1)]);
-	trace_twheel_kick(kick->watch.sk, rule->id, twheel_limits_of(rule), now, late);
+	trace_twheel_kick(conn->watch.sk, rule->id, twheel_limits_of(rule), now, late);
 }
 
 /*
  * The rule may do something else by now than when the connection came to it. What is to be done the
  * worker has read before it asks: so it has to look again. Returns whether that is so.
  */
-static bool gets_other_action(struct twheel_conn *kick, const struct twheel_idle_rule *rule)
+static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
 	const u16 action = twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS;
-	const u16 flags = kick->watch.flags;
+	const u16 flags = conn->watch.flags;
 
 	if ((flags & TWHEEL_WATCH_ACTIONS) == action)
 		return false;
 	/* Pairs with the worker's. */
-	WRITE_ONCE(kick->watch.flags, (flags & ~TWHEEL_WATCH_ACTIONS) | action);
+	WRITE_ONCE(conn->watch.flags, (flags & ~TWHEEL_WATCH_ACTIONS) | action);
 	return true;
 }
 
 /* The limit is over, and the socket is locked. */
-static enum verdict decide_expired(struct twheel_conn *kick, struct twheel_idle_rule *rule,
-				   u64 limit, u64 now)
+static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
+				   u64 deadline, u64 now)
 {
-	const bool waits = kick->watch.flags & TWHEEL_CONN_WAITS;
-	const bool is_dry = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
-	u64 turn;
+	const bool waits = conn->watch.flags & TWHEEL_CONN_WAITS;
+	const bool dry_run = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
+	u64 when;
 
-	if (is_counted(kick, rule)) {
-		wait_for_activity(kick, rule, now);
+	if (is_counted(conn, rule)) {
+		wait_for_activity(conn, rule, now);
 		return KEEP;
 	}
-	if (gets_other_action(kick, rule)) {
-		arm(kick, now);
+	if (update_action(conn, rule)) {
+		arm_conn(conn, now);
 		return KEEP;
 	}
-	turn = take_turn(rule, now, waits);
-	if (turn > now) {
+	when = take_token(rule, now, waits);
+	if (when > now) {
 		if (!waits)
 			atomic64_inc(&rule->delayed);
-		set_flag(kick, TWHEEL_CONN_WAITS, true);
-		arm(kick, turn);
+		set_flag(conn, TWHEEL_CONN_WAITS, true);
+		arm_conn(conn, when);
 		return KEEP;
 	}
 	/* Its place is used up. */
-	set_flag(kick, TWHEEL_CONN_WAITS, false);
-	count_closed(kick, rule, limit, now);
-	if (!is_dry)
+	set_flag(conn, TWHEEL_CONN_WAITS, false);
+	count_closed(conn, rule, deadline, now);
+	if (!dry_run)
 		return CLOSE;
-	wait_for_activity(kick, rule, now);
+	wait_for_activity(conn, rule, now);
 	return KEEP;
 }
 
@@ -359,116 +360,116 @@ static enum verdict decide_expired(struct twheel_conn *kick, struct twheel_idle_
  * The time of a connection has come. Arms its timer anew if nothing is to be decided, as there was
  * activity, or there was none since it was counted; or else returns false.
  */
-static bool arm_anew(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 now)
+static bool try_rearm(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 now)
 {
-	const u64 limit = limit_of(kick, rule, now);
+	const u64 deadline = close_deadline(conn, rule, now);
 
-	if (limit > now) {
-		if (kick->watch.flags & TWHEEL_CONN_WAITS)
+	if (deadline > now) {
+		if (conn->watch.flags & TWHEEL_CONN_WAITS)
 			atomic64_inc(&rule->spared);
-		twheel_conn_return_token(kick, rule);
-		set_flag(kick, TWHEEL_CONN_COUNTED, false);
-		arm(kick, limit);
+		twheel_conn_return_token(conn, rule);
+		set_flag(conn, TWHEEL_CONN_COUNTED, false);
+		arm_conn(conn, deadline);
 		return true;
 	}
-	if (is_counted(kick, rule) &&
-	    limit <= kick->timer.node.deadline + spread_of(kick, rule)) {
+	if (is_counted(conn, rule) &&
+	    deadline <= conn->timer.node.deadline + conn_spread(conn, rule)) {
 		/* Nothing has come since an idle timeout before the deadline. */
-		wait_for_activity(kick, rule, now);
+		wait_for_activity(conn, rule, now);
 		return true;
 	}
-	set_flag(kick, TWHEEL_CONN_COUNTED, false);
-	set_flag(kick, TWHEEL_CONN_EXPIRED, true);
+	set_flag(conn, TWHEEL_CONN_COUNTED, false);
+	set_flag(conn, TWHEEL_CONN_EXPIRED, true);
 	return false;
 }
 
 /* Does what the softirq has left to the worker. Returns whether there is nothing to decide. */
-static bool is_postponed(struct twheel_conn *kick, u64 now)
+static bool handle_postponed(struct twheel_conn *conn, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
-	if (!(kick->watch.flags & TWHEEL_CONN_POSTPONED))
+	if (!(conn->watch.flags & TWHEEL_CONN_POSTPONED))
 		return false;
-	set_flag(kick, TWHEEL_CONN_POSTPONED, false);
+	set_flag(conn, TWHEEL_CONN_POSTPONED, false);
 	/* Pairs with the store when it is removed. */
-	if (READ_ONCE(rule->dead) || !arm_anew(kick, rule, now))
+	if (READ_ONCE(rule->dead) || !try_rearm(conn, rule, now))
 		return false;
-	if (!(kick->watch.flags & TWHEEL_CONN_REMATCH))
+	if (!(conn->watch.flags & TWHEEL_CONN_REMATCH))
 		return true;
 	/* Which rule it is remains to be decided. The watch may end. */
-	twheel_cancel(&kick->timer);
+	twheel_cancel(&conn->timer);
 	return false;
 }
 
 /* The socket is locked, and its connection is not older than this. */
-static void begin_anew(struct twheel_conn *kick, u64 now)
+static void restart_conn(struct twheel_conn *conn, u64 now)
 {
 	/* Pairs with note_end() in sk_state.c, which comes before or after. */
-	WRITE_ONCE(kick->watch.ended, 0);
-	twheel_conn_set_first_seen(kick, now);
+	WRITE_ONCE(conn->watch.ended, 0);
+	twheel_conn_set_first_seen(conn, now);
 }
 
 /* The rule is still the one that applies, and the socket is locked. */
-static enum verdict decide_open(struct twheel_conn *kick, struct twheel_idle_rule *rule, u64 limit,
-				u64 now)
+static enum verdict decide_open(struct twheel_conn *conn, struct twheel_idle_rule *rule,
+				u64 deadline, u64 now)
 {
-	const u64 stalled = stalled_limit_of(kick, rule, now);
+	const u64 stalled_until = stalled_deadline(conn, rule, now);
 
-	if (limit > now) {
-		spare_active(kick, rule, limit, stalled);
+	if (deadline > now) {
+		spare_active(conn, rule, deadline, stalled_until);
 		return KEEP;
 	}
-	limit = max(limit, min(stalled, life_limit_of(kick, rule)));
-	if (limit > now && !is_counted(kick, rule)) {
-		spare_waiting(kick, rule, limit, now);
+	deadline = max(deadline, min(stalled_until, lifetime_end(conn, rule)));
+	if (deadline > now && !is_counted(conn, rule)) {
+		spare_waiting(conn, rule, deadline, now);
 		return KEEP;
 	}
-	set_flag(kick, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_RECHECK, false);
-	return decide_expired(kick, rule, min(limit, now), now);
+	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_RECHECK, false);
+	return decide_expired(conn, rule, min(deadline, now), now);
 }
 
-static enum verdict decide(struct twheel_conn *kick, enum twheel_sk_status finding)
+static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_status status)
 {
-	const bool busy = finding == TWHEEL_SK_BUSY;
-	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick), *first;
+	const bool busy = status == TWHEEL_SK_BUSY;
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn), *match;
 	const u64 now = ktime_get_ns();
-	bool fresh, dead;
-	u64 limit;
+	bool provisional, dead;
+	u64 deadline;
 
-	if (finding == TWHEEL_SK_CLOSED) {
-		if (!twheel_watchable(inet_sk_state_load(kick->watch.sk)))
-			return decide_over(kick, now);
+	if (status == TWHEEL_SK_CLOSED) {
+		if (!twheel_watchable(inet_sk_state_load(conn->watch.sk)))
+			return decide_closed(conn, now);
 		/* But there is another one. */
-		twheel_conn_renew(kick);
+		twheel_conn_renew(conn);
 	}
-	if (!busy && twheel_conn_is_renewed(kick))
-		begin_anew(kick, now);
-	if (is_postponed(kick, now))
+	if (!busy && twheel_conn_is_renewed(conn))
+		restart_conn(conn, now);
+	if (handle_postponed(conn, now))
 		return KEEP;
-	fresh = kick->watch.flags & TWHEEL_CONN_PROVISIONAL;
-	if (!busy && is_kernels_own(kick->watch.sk))
+	provisional = conn->watch.flags & TWHEEL_CONN_PROVISIONAL;
+	if (!busy && is_kernel_socket(conn->watch.sk))
 		return DROP;
 	/* Pairs with the store when it is removed. */
 	dead = READ_ONCE(rule->dead);
-	if (busy && fresh && !dead) {
+	if (busy && provisional && !dead) {
 		/* It may be connecting, and not have its ports, or wait for who accepts it. */
-		look_again(kick, now);
+		arm_retry(conn, now);
 		return KEEP;
 	}
-	limit = limit_of(kick, rule, now);
-	if (fresh || limit <= now || dead || kick->watch.flags & TWHEEL_CONN_REMATCH) {
-		first = twheel_rules_match(kick->watch.sk, begun_by(kick, rule),
-					   fresh ? NULL : rule);
-		if (!first)
+	deadline = close_deadline(conn, rule, now);
+	if (provisional || deadline <= now || dead || conn->watch.flags & TWHEEL_CONN_REMATCH) {
+		match = twheel_rules_match(conn->watch.sk, get_initiator(conn, rule),
+					   provisional ? NULL : rule);
+		if (!match)
 			return DROP;
-		if (fresh || first != rule)
-			return decide_rule(kick, first, busy, now);
-		set_flag(kick, TWHEEL_CONN_REMATCH, false);
+		if (provisional || match != rule)
+			return assign_rule(conn, match, busy, now);
+		set_flag(conn, TWHEEL_CONN_REMATCH, false);
 	}
 	if (!busy)
-		return decide_open(kick, rule, limit, now);
-	set_flag(kick, TWHEEL_CONN_RECHECK, true);
-	look_again(kick, now);
+		return decide_open(conn, rule, deadline, now);
+	set_flag(conn, TWHEEL_CONN_RECHECK, true);
+	arm_retry(conn, now);
 	return KEEP;
 }
 
@@ -479,7 +480,7 @@ static enum verdict decide(struct twheel_conn *kick, enum twheel_sk_status findi
 /**
  * twheel_enforce_evaluate - the worker has found a watch
  * @watch:	the watch
- * @finding:	what it has found
+ * @status:	what it has found
  *
  * The watch's callback may be on its way in a softirq: that is over when an RCU grace period is,
  * because softirqs are off in it.
@@ -487,9 +488,9 @@ static enum verdict decide(struct twheel_conn *kick, enum twheel_sk_status findi
  * Context: process; see @judge of struct twheel_watch_kind.
  * Return: whether the connection is to be closed.
  */
-bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status finding)
+bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status status)
 {
-	struct twheel_conn *kick = twheel_conn_of(watch);
+	struct twheel_conn *conn = twheel_conn_of(watch);
 	struct sock *sk = watch->sk;
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	enum verdict verdict;
@@ -497,17 +498,17 @@ bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status f
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	twheel_watch_put_back(twheel_conn_worker_of(sk), watch);
-	if (finding != TWHEEL_SK_BUSY)
+	if (status != TWHEEL_SK_BUSY)
 		twheel_watch_set_busy_count(watch, 0);
-	verdict = decide(kick, finding);
+	verdict = decide_verdict(conn, status);
 	if (verdict != KEEP) {
 		twheel_watch_remove(&twheel_conn_kind, watch);
-		twheel_conn_detach(kick, twheel_conn_rule_of(kick));
+		twheel_conn_detach(conn, twheel_conn_rule_of(conn));
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (verdict != KEEP) {
-		kfree_rcu(kick, rcu);
+		kfree_rcu(conn, rcu);
 		/* Not the last one: the worker has one, too. */
 		sock_put(sk);
 	}
@@ -520,32 +521,32 @@ bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status f
  */
 static bool take_share(const struct sock *sk, u64 now)
 {
-	struct twheel_rules *ours = twheel_rules_of_net(sock_net(sk));
-	bool left;
+	struct twheel_rules *net_rules = twheel_rules_of_net(sock_net(sk));
+	bool has_share;
 
-	spin_lock(&ours->share_lock);
-	left = twheel_share_left(&ours->share, now);
-	if (left)
-		twheel_share_take(&ours->share, now);
-	spin_unlock(&ours->share_lock);
-	return left;
+	spin_lock(&net_rules->share_lock);
+	has_share = twheel_share_left(&net_rules->share, now);
+	if (has_share)
+		twheel_share_take(&net_rules->share, now);
+	spin_unlock(&net_rules->share_lock);
+	return has_share;
 }
 
 /* The timer has come up. Returns whether the worker is to look at it. */
-static bool is_for_worker(struct twheel_conn *kick, u64 now)
+static bool needs_worker(struct twheel_conn *conn, u64 now)
 {
-	struct twheel_idle_rule *rule = twheel_conn_rule_of(kick);
-	const u16 flags = kick->watch.flags;
+	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
+	const u16 flags = conn->watch.flags;
 
 	/* One that was counted waits for activity, and not for its peer any more. */
 	if (flags & (TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_RECHECK) ||
-	    (flags & TWHEEL_CONN_WAITED && !is_counted(kick, rule))) {
-		set_flag(kick, TWHEEL_CONN_COUNTED, false);
+	    (flags & TWHEEL_CONN_WAITED && !is_counted(conn, rule))) {
+		set_flag(conn, TWHEEL_CONN_COUNTED, false);
 		return true;
 	}
-	if (take_share(kick->watch.sk, now))
-		return !arm_anew(kick, rule, now);
-	set_flag(kick, TWHEEL_CONN_POSTPONED, true);
+	if (take_share(conn->watch.sk, now))
+		return !try_rearm(conn, rule, now);
+	set_flag(conn, TWHEEL_CONN_POSTPONED, true);
 	return true;
 }
 
@@ -557,9 +558,9 @@ static bool is_for_worker(struct twheel_conn *kick, u64 now)
  */
 void twheel_enforce_expire(struct twheel_timer *timer)
 {
-	struct twheel_conn *kick = container_of(timer, struct twheel_conn, timer);
+	struct twheel_conn *conn = container_of(timer, struct twheel_conn, timer);
 	/* Pairs with the store when the watch ends. */
-	struct sock *sk = READ_ONCE(kick->watch.sk);
+	struct sock *sk = READ_ONCE(conn->watch.sk);
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 
 	if (!sk)
@@ -567,15 +568,15 @@ void twheel_enforce_expire(struct twheel_timer *timer)
 	spin_lock(lock);
 	rcu_read_lock();
 	/* Who came first had the watch end, made it due, or armed it anew. */
-	if (kick->watch.rule && READ_ONCE(kick->watch.state) == TWHEEL_WATCH_IDLE &&
-	    !twheel_pending(timer) && is_for_worker(kick, ktime_get_ns()))
-		twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
+	if (conn->watch.rule && READ_ONCE(conn->watch.state) == TWHEEL_WATCH_IDLE &&
+	    !twheel_pending(timer) && needs_worker(conn, ktime_get_ns()))
+		twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
 	rcu_read_unlock();
 	spin_unlock(lock);
 }
 
 /* Does a watch belong to the rule with this id? With the socket's lock held. */
-static struct twheel_idle_rule *find_id(struct twheel_watch *watch, u32 id)
+static struct twheel_idle_rule *match_rule_id(struct twheel_watch *watch, u32 id)
 {
 	struct twheel_idle_rule *rule;
 
@@ -585,17 +586,17 @@ static struct twheel_idle_rule *find_id(struct twheel_watch *watch, u32 id)
 	return rule->id == id ? rule : NULL;
 }
 
-static void describe(const struct twheel_conn *kick, const struct twheel_idle_rule *rule, u64 now,
-		     struct twheel_connection *connection)
+static void describe_conn(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
+			  u64 now, struct twheel_connection *connection)
 {
-	const struct sock *sk = kick->watch.sk;
-	u64 limit = limit_of(kick, rule, now);
+	const struct sock *sk = conn->watch.sk;
+	u64 deadline = close_deadline(conn, rule, now);
 
-	limit = max(limit, min(stalled_limit_of(kick, rule, now), life_limit_of(kick, rule)));
-	connection->remaining = limit - min(limit, now);
+	deadline = max(deadline, min(stalled_deadline(conn, rule, now), lifetime_end(conn, rule)));
+	connection->remaining = deadline - min(deadline, now);
 	connection->idle = now - twheel_last_activity(sk, twheel_limits_of(rule)->flags, now);
 	connection->unsent = twheel_unacked_queue(sk, &connection->unacked);
-	if (is_counted(kick, rule))
+	if (is_counted(conn, rule))
 		connection->flags |= TWHEEL_CONNECTION_COUNTED;
 }
 
@@ -620,10 +621,10 @@ bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connec
 	/* As long as there is a rule, there is the table. */
 	if (twheel_rules_from(sock_net(sk), id)) {
 		watch = twheel_watch_find(&twheel_conn_kind, sk);
-		rule = find_id(watch, id);
+		rule = match_rule_id(watch, id);
 	}
 	if (rule)
-		describe(twheel_conn_of(watch), rule, now, connection);
+		describe_conn(twheel_conn_of(watch), rule, now, connection);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	return rule;

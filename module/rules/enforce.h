@@ -15,6 +15,6 @@ struct twheel_timer;
 
 bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connection *connection);
 void twheel_enforce_expire(struct twheel_timer *timer);
-bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status finding);
+bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status status);
 
 #endif /* _TWHEEL_RULES_ENFORCE_H */

@@ -32,23 +32,23 @@
 
 #define ACTIONS		(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT | TWHEEL_RULE_KEEP)
 #define ACTIVITY	(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT)
-#define FLAGS		(TWHEEL_RULE_ASKS | ACTIONS | TWHEEL_RULE_DRY_RUN |		\
+#define FLAGS		(TWHEEL_RULE_CRITERIA | ACTIONS | TWHEEL_RULE_DRY_RUN |		\
 			 ACTIVITY)
 
 /* Size of the first struct twheel_connection. */
 #define RECORD_SIZE_MIN	72
 
-static bool may_rule(const struct net *net)
+static bool has_net_admin(const struct net *net)
 {
 	return ns_capable(net->user_ns, CAP_NET_ADMIN);
 }
 
-static struct net *callers_net(void)
+static struct net *current_net(void)
 {
 	return current->nsproxy->net_ns;
 }
 
-static int check_asks(const struct twheel_rule *spec)
+static int check_criteria(const struct twheel_rule *spec)
 {
 	const u32 flags = spec->flags;
 
@@ -70,7 +70,7 @@ static bool is_letter(char c)
 }
 
 /* Is this a name, or none? */
-static bool is_name(const char *name)
+static bool is_valid_name(const char *name)
 {
 	const size_t length = strnlen(name, TWHEEL_RULE_NAME);
 	size_t i;
@@ -98,7 +98,7 @@ static int check_limits(const struct twheel_rule *spec)
 {
 	const bool keeps = spec->flags & TWHEEL_RULE_KEEP;
 
-	if (hweight32(spec->flags & ACTIONS) != 1 || !is_name(spec->name))
+	if (hweight32(spec->flags & ACTIONS) != 1 || !is_valid_name(spec->name))
 		return -EINVAL;
 	if ((spec->idle | spec->lifetime | spec->spread | spec->stalled) > TWHEEL_TIME_MAX)
 		return -EINVAL;
@@ -111,13 +111,13 @@ static int check_limits(const struct twheel_rule *spec)
 	return check_idle(spec);
 }
 
-static int check(const struct twheel_rule *spec)
+static int check_rule(const struct twheel_rule *spec)
 {
 	if (spec->flags & ~FLAGS)
 		return -EOPNOTSUPP;
 	if (spec->reserved || spec->reserved2)
 		return -EINVAL;
-	return check_limits(spec) ?: check_asks(spec);
+	return check_limits(spec) ?: check_criteria(spec);
 }
 
 static void describe_limits(const struct twheel_limits *limits, struct twheel_rule *spec)
@@ -148,7 +148,7 @@ static void describe_counts(const struct twheel_idle_rule *rule, struct twheel_r
 }
 
 /* A rule's place among those of its namespace, from 1. The RCU read lock is held. */
-static u32 place_of(const struct twheel_idle_rule *rule)
+static u32 get_place(const struct twheel_idle_rule *rule)
 {
 	const struct twheel_idle_rule *other;
 	u32 place = 1;
@@ -162,27 +162,27 @@ static u32 place_of(const struct twheel_idle_rule *rule)
 }
 
 /* Tells of a rule, but for its lists. The RCU read lock is held. */
-static void describe(const struct twheel_idle_rule *rule, struct twheel_rule *spec)
+static void describe_rule(const struct twheel_idle_rule *rule, struct twheel_rule *spec)
 {
 	*spec = (struct twheel_rule) {
 		.id		= rule->id,
-		.flags		= rule->asks,
+		.flags		= rule->criteria,
 		.local_port	= rule->local_port,
 		.remote_port	= rule->remote_port,
 		.pid		= pid_vnr(rule->pid),
 		.cgroup		= rule->cgroup_id,
 		.nr_matches	= rule->nr_matches,
-		.place		= place_of(rule),
+		.place		= get_place(rule),
 		.age		= ktime_get_boottime_ns() - rule->added_boot,
 	};
-	if (rule->asks & TWHEEL_RULE_UID)
+	if (rule->criteria & TWHEEL_RULE_UID)
 		spec->uid = from_kuid_munged(current_user_ns(), rule->uid);
 	describe_limits(twheel_limits_of(rule), spec);
 	describe_counts(rule, spec);
 }
 
 /* Tells of a rule that was added or changed, should it be there. What asked for it stays so. */
-static void describe_again(struct net *net, struct twheel_rule *spec)
+static void describe_updated(struct net *net, struct twheel_rule *spec)
 {
 	const u64 matches = spec->matches;
 	const u32 before = spec->before;
@@ -191,7 +191,7 @@ static void describe_again(struct net *net, struct twheel_rule *spec)
 	rcu_read_lock();
 	rule = twheel_rules_by_id(net, spec->id);
 	if (rule) {
-		describe(rule, spec);
+		describe_rule(rule, spec);
 		spec->matches = matches;
 		spec->before = before;
 	}
@@ -214,8 +214,8 @@ static struct twheel_match *read_matches(const struct twheel_rule *spec)
 }
 
 /* Adds a rule, and watches the connections that it applies to. There are watches meanwhile. */
-static long add(const struct twheel_ioctl_call *call, struct net *net,
-		const struct twheel_match *matches)
+static long add_rule(const struct twheel_ioctl_call *call, struct net *net,
+		     const struct twheel_match *matches)
 {
 	struct twheel_rule *spec = call->arg;
 	const bool is_before = spec->before;
@@ -234,26 +234,26 @@ static long add(const struct twheel_ioctl_call *call, struct net *net,
 	if (is_before)
 		twheel_track_recheck_all(net, NULL);
 	else
-		twheel_watch_worker_flush(&twheel_rules_of_net(net)->due);
-	describe_again(net, spec);
+		twheel_watch_worker_flush(&twheel_rules_of_net(net)->worker);
+	describe_updated(net, spec);
 	/* It is added, and its id is told, whether this can be or not. */
 	(void)twheel_ioctl_respond(call);
 	return 0;
 }
 
-static long run_add(const struct twheel_ioctl_call *call)
+static long run_rule_add(const struct twheel_ioctl_call *call)
 {
 	const struct twheel_rule *spec = call->arg;
-	struct net *net = callers_net();
+	struct net *net = current_net();
 	struct twheel_match *matches;
 	long ret;
 
-	if (!may_rule(net))
+	if (!has_net_admin(net))
 		return -EPERM;
-	ret = check(spec);
+	ret = check_rule(spec);
 	if (ret)
 		return ret;
-	if (!(spec->flags & TWHEEL_RULE_ASKS) && !spec->nr_matches)
+	if (!(spec->flags & TWHEEL_RULE_CRITERIA) && !spec->nr_matches)
 		return -EINVAL;
 	/* Can the id be told? */
 	if (twheel_ioctl_respond(call))
@@ -264,25 +264,25 @@ static long run_add(const struct twheel_ioctl_call *call)
 	/* As long as this call needs the watches, the rule may be gone again. */
 	ret = twheel_track_get();
 	if (!ret) {
-		ret = add(call, net, matches);
+		ret = add_rule(call, net, matches);
 		twheel_track_put();
 	}
 	kfree(matches);
 	return ret;
 }
 
-static long run_set(const struct twheel_ioctl_call *call)
+static long run_rule_set(const struct twheel_ioctl_call *call)
 {
 	struct twheel_rule *spec = call->arg;
-	struct net *net = callers_net();
+	struct net *net = current_net();
 	long ret;
 
-	if (!may_rule(net))
+	if (!has_net_admin(net))
 		return -EPERM;
-	ret = check(spec);
+	ret = check_rule(spec);
 	if (ret)
 		return ret;
-	if (spec->flags & TWHEEL_RULE_ASKS || spec->nr_matches || spec->before)
+	if (spec->flags & TWHEEL_RULE_CRITERIA || spec->nr_matches || spec->before)
 		return -EINVAL;
 	/* Can the rule be told of? */
 	if (twheel_ioctl_respond(call))
@@ -290,26 +290,26 @@ static long run_set(const struct twheel_ioctl_call *call)
 	ret = twheel_rules_set(net, spec);
 	if (ret)
 		return ret;
-	describe_again(net, spec);
+	describe_updated(net, spec);
 	/* It is changed, whether that can be told of or not. */
 	(void)twheel_ioctl_respond(call);
 	return 0;
 }
 
-static long run_remove(const struct twheel_ioctl_call *call)
+static long run_rule_remove(const struct twheel_ioctl_call *call)
 {
 	const struct twheel_rule *spec = call->arg;
-	struct net *net = callers_net();
+	struct net *net = current_net();
 
-	return may_rule(net) ? twheel_rules_remove(net, spec->id) : -EPERM;
+	return has_net_admin(net) ? twheel_rules_remove(net, spec->id) : -EPERM;
 }
 
 /*
  * Tells of the rule with the next id, and copies as many of what it asks for by lists as there is
  * room for. Returns 0 or -ENOENT.
  */
-static long find_next(struct net *net, struct twheel_rule *spec,
-		      struct twheel_match *matches, u32 room)
+static long find_next_rule(struct net *net, struct twheel_rule *spec,
+			   struct twheel_match *matches, u32 capacity)
 {
 	struct twheel_idle_rule *rule = NULL;
 
@@ -317,34 +317,34 @@ static long find_next(struct net *net, struct twheel_rule *spec,
 	if (spec->id < U32_MAX)
 		rule = twheel_rules_from(net, spec->id + 1);
 	if (rule) {
-		describe(rule, spec);
+		describe_rule(rule, spec);
 		if (rule->nr_matches)
 			memcpy(matches, rule->matches,
-			       min(room, rule->nr_matches) * sizeof(*matches));
+			       min(capacity, rule->nr_matches) * sizeof(*matches));
 	}
 	rcu_read_unlock();
 	return rule ? 0 : -ENOENT;
 }
 
-static long run_next(const struct twheel_ioctl_call *call)
+static long run_rule_next(const struct twheel_ioctl_call *call)
 {
 	struct twheel_rule *spec = call->arg;
 	const u64 user = spec->matches;
-	const u32 room = user ? min_t(u32, spec->nr_matches, TWHEEL_RULE_MATCHES) : 0;
-	struct net *net = callers_net();
+	const u32 capacity = user ? min_t(u32, spec->nr_matches, TWHEEL_RULE_MATCHES) : 0;
+	struct net *net = current_net();
 	struct twheel_match *matches;
 	long ret;
 
-	if (!may_rule(net))
+	if (!has_net_admin(net))
 		return -EPERM;
 	matches = kcalloc(TWHEEL_RULE_MATCHES, sizeof(*matches), GFP_KERNEL);
 	if (!matches)
 		return -ENOMEM;
-	ret = find_next(net, spec, matches, room);
+	ret = find_next_rule(net, spec, matches, capacity);
 	if (!ret) {
 		spec->matches = user;
 		if (copy_to_user(u64_to_user_ptr(user), matches,
-				 min(room, spec->nr_matches) * sizeof(*matches)))
+				 min(capacity, spec->nr_matches) * sizeof(*matches)))
 			ret = -EFAULT;
 	}
 	kfree(matches);
@@ -352,17 +352,17 @@ static long run_next(const struct twheel_ioctl_call *call)
 		return ret;
 	ret = twheel_ioctl_respond(call);
 	/* A program that knows of no lists is told of the rule without. */
-	return ret ?: user && spec->nr_matches > room ? -ENOSPC : 0;
+	return ret ?: user && spec->nr_matches > capacity ? -ENOSPC : 0;
 }
 
-static long run_connections(const struct twheel_ioctl_call *call)
+static long run_rule_connections(const struct twheel_ioctl_call *call)
 {
 	struct twheel_connections *list = call->arg;
-	struct net *net = callers_net();
-	bool there;
+	struct net *net = current_net();
+	bool exists;
 	long ret;
 
-	if (!may_rule(net))
+	if (!has_net_admin(net))
 		return -EPERM;
 	if (list->flags)
 		return -EOPNOTSUPP;
@@ -370,9 +370,9 @@ static long run_connections(const struct twheel_ioctl_call *call)
 	    !list->nr_records || list->nr_records > INT_MAX)
 		return -EINVAL;
 	rcu_read_lock();
-	there = twheel_rules_by_id(net, list->id);
+	exists = twheel_rules_by_id(net, list->id);
 	rcu_read_unlock();
-	if (!there)
+	if (!exists)
 		return -ENOENT;
 	/* Can the cursor be told? */
 	if (twheel_ioctl_respond(call))
@@ -383,13 +383,13 @@ static long run_connections(const struct twheel_ioctl_call *call)
 	return ret;
 }
 
-static const struct twheel_ioctl ioctls[] = {
-	TWHEEL_IOCTL(TWHEEL_IOC_RULE_ADD, struct twheel_rule, missed, run_add),
-	TWHEEL_IOCTL(TWHEEL_IOC_RULE_REMOVE, struct twheel_rule, missed, run_remove),
-	TWHEEL_IOCTL(TWHEEL_IOC_RULE_NEXT, struct twheel_rule, missed, run_next),
+static const struct twheel_ioctl rule_ioctls[] = {
+	TWHEEL_IOCTL(TWHEEL_IOC_RULE_ADD, struct twheel_rule, missed, run_rule_add),
+	TWHEEL_IOCTL(TWHEEL_IOC_RULE_REMOVE, struct twheel_rule, missed, run_rule_remove),
+	TWHEEL_IOCTL(TWHEEL_IOC_RULE_NEXT, struct twheel_rule, missed, run_rule_next),
 	TWHEEL_IOCTL(TWHEEL_IOC_RULE_CONNECTIONS, struct twheel_connections, reserved,
-		     run_connections),
-	TWHEEL_IOCTL(TWHEEL_IOC_RULE_SET, struct twheel_rule, late, run_set),
+		     run_rule_connections),
+	TWHEEL_IOCTL(TWHEEL_IOC_RULE_SET, struct twheel_rule, late, run_rule_set),
 };
 
 /**
@@ -403,5 +403,5 @@ static const struct twheel_ioctl ioctls[] = {
  */
 long twheel_rules_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
-	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
+	return twheel_ioctl_run(rule_ioctls, ARRAY_SIZE(rule_ioctls), file, cmd, user);
 }

@@ -51,7 +51,7 @@ static void describe_addresses(const struct sock *sk, struct twheel_connection *
  */
 
 /* Tells of a connection. Returns whether the rule with this id applies to it. */
-static bool describe(struct sock *sk, u32 id, struct twheel_connection *connection)
+static bool describe_connection(struct sock *sk, u32 id, struct twheel_connection *connection)
 {
 	memset(connection, 0, sizeof(*connection));
 	if (!twheel_enforce_describe(sk, id, connection))
@@ -62,33 +62,33 @@ static bool describe(struct sock *sk, u32 id, struct twheel_connection *connecti
 	return true;
 }
 
-static u64 order_of(const void *socks)
+static u64 cookie_order(const void *socks)
 {
 	return twheel_connection_cookie(*(struct sock **)socks) & COOKIE_MASK;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_cookies(const void *a, const void *b)
 {
-	u64 one = order_of(a), other = order_of(b);
+	u64 one = cookie_order(a), other = cookie_order(b);
 
 	return one < other ? -1 : one > other;
 }
 
 /* Tells of the connections of a bucket. Returns of how many, or -EFAULT; moves the cursor. */
 static long list_bucket(struct twheel_connections *list, const struct twheel_socks *found,
-			u32 bucket, void __user *user, u32 most)
+			u32 bucket, void __user *user, u32 max)
 {
 	u64 last = list->cursor >> COOKIE_BITS == bucket ? list->cursor & COOKIE_MASK : 0, order;
 	struct twheel_connection connection;
 	long done = 0;
 	u32 i;
 
-	sort(found->socks, found->nr, sizeof(*found->socks), compare, NULL);
+	sort(found->socks, found->nr, sizeof(*found->socks), compare_cookies, NULL);
 	for (i = 0; i < found->nr; i++) {
-		order = order_of(&found->socks[i]);
-		if (order <= last || !describe(found->socks[i], list->id, &connection))
+		order = cookie_order(&found->socks[i]);
+		if (order <= last || !describe_connection(found->socks[i], list->id, &connection))
 			continue;
-		if (done == most)
+		if (done == max)
 			return done;
 		if (twheel_copy_record(user + (size_t)done * list->record_size, &connection,
 				       sizeof(connection), list->record_size))

@@ -40,7 +40,7 @@ static bool is_alive(struct pid *pid)
 }
 
 static bool matches_process(const struct twheel_idle_rule *rule, const struct sock *sk,
-			    const struct pid *begun_by, bool is_new)
+			    const struct pid *initiator, bool is_new)
 {
 	/* It did, whatever the process has ceased to listen on, or somebody else on that port. */
 	if (!is_new)
@@ -48,40 +48,40 @@ static bool matches_process(const struct twheel_idle_rule *rule, const struct so
 	if (!is_alive(rule->pid))
 		return false;
 	/* The kernel may give the port back meanwhile; then it is 0. */
-	return rule->pid == begun_by || test_bit(READ_ONCE(inet_sk(sk)->inet_num), rule->ports);
+	return rule->pid == initiator || test_bit(READ_ONCE(inet_sk(sk)->inet_num), rule->ports);
 }
 
-static bool matches(const struct twheel_idle_rule *rule, const struct sock *sk,
-		    const struct pid *begun_by, bool is_new)
+static bool rule_matches(const struct twheel_idle_rule *rule, const struct sock *sk,
+			 const struct pid *initiator, bool is_new)
 {
 	/* Likewise. */
-	if (rule->asks & TWHEEL_RULE_LOCAL_PORT &&
+	if (rule->criteria & TWHEEL_RULE_LOCAL_PORT &&
 	    READ_ONCE(inet_sk(sk)->inet_num) != rule->local_port)
 		return false;
-	if (rule->asks & TWHEEL_RULE_REMOTE_PORT &&
+	if (rule->criteria & TWHEEL_RULE_REMOTE_PORT &&
 	    READ_ONCE(inet_sk(sk)->inet_dport) != htons(rule->remote_port))
 		return false;
 	if (!twheel_match_list(rule->matches, rule->nr_matches, sk))
 		return false;
-	if (rule->asks & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
+	if (rule->criteria & TWHEEL_RULE_UID && twheel_watch_accepted(sk) &&
 	    !uid_eq(twheel_uid_of(sk), rule->uid))
 		return false;
-	if (rule->asks & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))
+	if (rule->criteria & TWHEEL_RULE_CGROUP && !is_in_cgroup(sk, rule->cgroup))
 		return false;
-	return !(rule->asks & TWHEEL_RULE_PID) || matches_process(rule, sk, begun_by, is_new);
+	return !(rule->criteria & TWHEEL_RULE_PID) || matches_process(rule, sk, initiator, is_new);
 }
 
 /**
  * twheel_rules_match - find the rule that applies to a connection
  * @sk:		its socket. As long as no program has it, its uid does not matter
- * @begun_by:	the process that has begun the connection, or NULL if that is not known
- * @now:	the rule that applies so far, or NULL
+ * @initiator:	the process that has begun the connection, or NULL if that is not known
+ * @cur:	the rule that applies so far, or NULL
  *
  * Context: any but NMI, under rcu_read_lock().
  * Return: the first rule that the connection matches; or NULL.
  */
-struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
-					    const struct twheel_idle_rule *now)
+struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *initiator,
+					    const struct twheel_idle_rule *cur)
 {
 	struct twheel_idle_rule *rule;
 
@@ -89,7 +89,7 @@ struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct 
 	if (sk_is_mptcp(sk))
 		return NULL;
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list)
-		if (matches(rule, sk, begun_by, rule != now))
+		if (rule_matches(rule, sk, initiator, rule != cur))
 			return rule;
 	return NULL;
 }
@@ -131,19 +131,19 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 	/* Written as it begins to listen, if it had no port. */
 	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
 	struct twheel_idle_rule *rule;
-	bool concerned = false;
+	bool affected = false;
 
 	/* As below. */
-	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listened);
+	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listen_seq);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list) {
 		if (!rule->pid)
 			continue;
 		if (rule->pid == pid)
 			set_bit(port, rule->ports);
-		concerned |= test_bit(port, rule->ports);
+		affected |= test_bit(port, rule->ports);
 	}
-	if (concerned)
+	if (affected)
 		twheel_scan_later(sock_net(sk), HZ / 10);
 	rcu_read_unlock();
 }
@@ -163,19 +163,19 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
 {
 	struct twheel_idle_rule *rule;
-	bool concerned = false;
+	bool affected = false;
 
-	/* Ordered before the bits are read; see look_at_process(). */
-	atomic_inc_return(&twheel_rules_of_net(net)->listened);
+	/* Ordered before the bits are read; see scan_process(). */
+	atomic_inc_return(&twheel_rules_of_net(net)->listen_seq);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
 		if (!rule->pid || !test_bit(port, rule->ports))
 			continue;
-		concerned = true;
+		affected = true;
 		if (rule->pid == pid)
 			clear_bit(port, rule->ports);
 	}
-	if (concerned)
+	if (affected)
 		twheel_scan_later(net, HZ / 10);
 	rcu_read_unlock();
 }

@@ -12,8 +12,8 @@ struct pid;
 struct sock;
 struct twheel_idle_rule;
 
-struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *begun_by,
-					    const struct twheel_idle_rule *now);
+struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *initiator,
+					    const struct twheel_idle_rule *cur);
 struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid);
 void twheel_rules_listening(const struct sock *sk, const struct pid *pid);
 void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid);

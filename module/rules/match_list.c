@@ -32,7 +32,7 @@ static bool is_port(const struct twheel_match *match)
 }
 
 /* How many bits the addresses of a family have; 0 if rules do not know it. */
-static unsigned int bits_of(u16 family)
+static unsigned int address_bits(u16 family)
 {
 	return family == AF_INET ? 32 : family == AF_INET6 ? 128 : 0;
 }
@@ -58,7 +58,7 @@ static bool is_masked(const struct twheel_match *match)
 	return !memcmp(masked, match->address, sizeof(masked));
 }
 
-static bool is_valid(const struct twheel_match *match)
+static bool entry_is_valid(const struct twheel_match *match)
 {
 	static const struct twheel_match zero;
 
@@ -68,8 +68,8 @@ static bool is_valid(const struct twheel_match *match)
 	if (is_port(match))
 		return match->first && match->first <= match->last && !match->family &&
 		       !match->prefix && is_masked(match);
-	if (match->first || match->last || !bits_of(match->family) ||
-	    match->prefix > bits_of(match->family))
+	if (match->first || match->last || !address_bits(match->family) ||
+	    match->prefix > address_bits(match->family))
 		return false;
 	if (match->kind == TWHEEL_MATCH_FAMILY)
 		return !match->prefix && is_masked(match);
@@ -88,7 +88,7 @@ bool twheel_match_list_valid(const struct twheel_match *list, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++)
-		if (!is_valid(&list[i]))
+		if (!entry_is_valid(&list[i]))
 			return false;
 	return true;
 }
@@ -111,7 +111,8 @@ static void set_peer(struct peer *peer, const struct sock *sk)
 	memcpy(peer->address, &ipv4, sizeof(ipv4));
 }
 
-static bool has(const struct twheel_match *match, const struct sock *sk, const struct peer *peer)
+static bool entry_matches(const struct twheel_match *match, const struct sock *sk,
+			  const struct peer *peer)
 {
 	u16 port;
 
@@ -153,7 +154,7 @@ bool twheel_match_list(const struct twheel_match *list, u32 nr, const struct soc
 	for (i = 0; i < nr; i++) {
 		if (!(list[i].flags & TWHEEL_MATCH_NOT))
 			wanted |= BIT(list[i].kind);
-		if (!has(&list[i], sk, &peer))
+		if (!entry_matches(&list[i], sk, &peer))
 			continue;
 		if (list[i].flags & TWHEEL_MATCH_NOT)
 			return false;

@@ -15,7 +15,7 @@
 #include "rules.h"
 
 /* The rules of all namespaces, by @index. */
-static DEFINE_XARRAY_ALLOC1(rules);
+static DEFINE_XARRAY_ALLOC1(all_rules);
 static u32 next_index;
 
 unsigned int twheel_rules_net_id;
@@ -35,7 +35,7 @@ struct workqueue_struct *twheel_scan_queue;
  */
 int twheel_rules_register(struct twheel_idle_rule *rule)
 {
-	return xa_alloc_cyclic(&rules, &rule->index, rule, XA_LIMIT(1, U32_MAX), &next_index,
+	return xa_alloc_cyclic(&all_rules, &rule->index, rule, XA_LIMIT(1, U32_MAX), &next_index,
 			       TWHEEL_GFP_USER);
 }
 
@@ -47,7 +47,7 @@ int twheel_rules_register(struct twheel_idle_rule *rule)
  */
 void twheel_rules_unregister(struct twheel_idle_rule *rule)
 {
-	xa_erase(&rules, rule->index);
+	xa_erase(&all_rules, rule->index);
 }
 
 /**
@@ -57,7 +57,7 @@ void twheel_rules_unregister(struct twheel_idle_rule *rule)
  */
 void twheel_rules_destroy(void)
 {
-	xa_destroy(&rules);
+	xa_destroy(&all_rules);
 }
 
 /**
@@ -69,7 +69,7 @@ void twheel_rules_destroy(void)
  */
 struct twheel_idle_rule *twheel_rules_by_index(u32 index)
 {
-	return xa_load(&rules, index);
+	return xa_load(&all_rules, index);
 }
 
 /**
@@ -117,15 +117,15 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
  */
 void twheel_scan_later(struct net *net, unsigned long delay)
 {
-	struct twheel_rules *ours = twheel_rules_of_net(net);
+	struct twheel_rules *net_rules = twheel_rules_of_net(net);
 	/* Pairs with twheel_scan_work(). */
-	const unsigned long next = READ_ONCE(ours->last_find) + HZ, now = jiffies;
+	const unsigned long next = READ_ONCE(net_rules->last_scan) + HZ, now = jiffies;
 
 	/* A search that is under way may be past what this is for. */
-	atomic_inc(&ours->asked);
+	atomic_inc(&net_rules->scan_requests);
 	if (time_before(now + delay, next))
 		delay = next - now;
-	queue_delayed_work(twheel_scan_queue, &ours->find, delay);
+	queue_delayed_work(twheel_scan_queue, &net_rules->scan_work, delay);
 }
 
 /**
@@ -138,8 +138,8 @@ void twheel_scan_later(struct net *net, unsigned long delay)
  */
 void twheel_rescan(struct net *net)
 {
-	/* Ordered before @asked is. Pairs with twheel_scan_work(). */
-	atomic_xchg(&twheel_rules_of_net(net)->again, 1);
+	/* Ordered before @scan_requests is. Pairs with twheel_scan_work(). */
+	atomic_xchg(&twheel_rules_of_net(net)->recheck, 1);
 	twheel_scan_later(net, 0);
 }
 

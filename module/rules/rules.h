@@ -22,7 +22,7 @@
 #include "tcp/watch_worker.h"
 
 /* Flags of a struct twheel_rule that say what it asks for. */
-#define TWHEEL_RULE_ASKS	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
+#define TWHEEL_RULE_CRITERIA	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
 				 TWHEEL_RULE_UID | TWHEEL_RULE_CGROUP | TWHEEL_RULE_PID)
 
 /* Port numbers. */
@@ -57,10 +57,10 @@ struct twheel_limits {
 /**
  * struct twheel_idle_rule - a rule
  * @list:	in the rules of its namespace; RCU
- * @gone:	in the list of those that are being removed together
+ * @removed:	in the list of those that are being removed together
  * @net:	its namespace; constant
  * @id:		its number in the namespace; constant once it is in the list
- * @asks:	what it asks for: those TWHEEL_RULE_* that say so; constant
+ * @criteria:	what it asks for: those TWHEEL_RULE_* that say so; constant
  * @local_port:	the port of this machine asked for; constant
  * @remote_port: the port of the other one asked for; constant
  * @matches:	what it asks for by lists; constant
@@ -68,7 +68,7 @@ struct twheel_limits {
  * @limits:	when and how it closes connections. Replaced with the mutex of admin.c held; read
  *		under RCU
  * @added_boot:	when it was added, in nanoseconds of CLOCK_BOOTTIME; constant
- * @since:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
+ * @late_from:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
  *		then: it was added, changed, or a rule before it was removed. Written with the
  *		mutex of admin.c held; read without a lock
  * @index:	its number among the rules of all namespaces; constant. Watches have it
@@ -80,9 +80,9 @@ struct twheel_limits {
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
  * @dead:	it is not in the rules of its namespace any more, and its watches must find
  *		another one. Written once; read without a lock
- * @lock:	guards @turn and @token. Taken in process and softirq context, inside of
+ * @lock:	guards @next_token and @token. Taken in process and softirq context, inside of
  *		twheel_conn_locks
- * @turn:	the end of the queue of connections that may not be closed yet, in nanoseconds
+ * @next_token:	the end of the queue of connections that may not be closed yet, in nanoseconds
  * @token:	when the next connection may be closed, likewise
  * @users:	watches that have its @index, and those that are about to. While there are
  *		any, the rule is there
@@ -98,17 +98,17 @@ struct twheel_limits {
  */
 struct twheel_idle_rule {
 	struct list_head	list;
-	struct list_head	gone;
+	struct list_head	removed;
 	struct net		*net;
 	u32			id;
-	u32			asks;
+	u32			criteria;
 	u16			local_port;
 	u16			remote_port;
 	struct twheel_match	*matches;
 	u32			nr_matches;
 	struct twheel_limits __rcu *limits;
 	u64			added_boot;
-	u64			since;
+	u64			late_from;
 	u32			index;
 	u32			seed;
 	kuid_t			uid;
@@ -118,7 +118,7 @@ struct twheel_idle_rule {
 	unsigned long		*ports;
 	bool			dead;
 	spinlock_t		lock;
-	u64			turn;
+	u64			next_token;
 	u64			token;
 	atomic_t		users;
 	atomic64_t		watched;
@@ -138,10 +138,10 @@ struct twheel_idle_rule {
  * @pid:	the process that it is at, with a reference; or NULL
  * @fd:		the descriptors of that one up to which it has been
  * @ports:	those that it listens on
- * @listened:	that of the namespace when it began with the process
+ * @listen_seq:	that of the namespace when it began with the process
  * @all:	there are no more processes; it goes through all connections
  * @bucket:	the bucket of these up to which it has been
- * @again:	connections that are watched are looked at again
+ * @recheck:	connections that are watched are looked at again
  * @found:	what a portion has found: between portions none
  */
 struct twheel_scan {
@@ -149,10 +149,10 @@ struct twheel_scan {
 	struct pid		*pid;
 	unsigned int		fd;
 	unsigned long		*ports;
-	int			listened;
+	int			listen_seq;
 	bool			all;
 	u32			bucket;
-	bool			again;
+	bool			recheck;
 	struct twheel_socks	found;
 };
 
@@ -163,44 +163,44 @@ struct twheel_scan {
  * @last_id:	the last id given out; guarded by that mutex
  * @nr:		how many rules there are, with those that are not freed yet; guarded by that mutex
  * @net:	the namespace; constant
- * @leaving:	the namespace goes: its search is to end
- * @find:	looks for connections that have no watch, and should have one, step by step
- * @searching:	it is in the middle of that. @find's
- * @search:	and that is how far it is. Likewise
- * @last_find:	when that was begun last, in jiffies. Written by @find, read by who asks for it
- * @asked:	how often it was asked for
- * @answers:	how often that was when the search began. @find's
- * @again:	the next search is for connections that are watched, too
- * @listened:	how often a socket has begun or ceased to listen
+ * @exiting:	the namespace goes: its search is to end
+ * @scan_work:	looks for connections that have no watch, and should have one, step by step
+ * @scanning:	it is in the middle of that. @scan_work's
+ * @scan:	and that is how far it is. Likewise
+ * @last_scan:	when that was begun last, in jiffies. Written by @scan_work, read by who asks for it
+ * @scan_requests:	how often it was asked for
+ * @seen_requests:	how often that was when the search began. @scan_work's
+ * @recheck:	the next search is for connections that are watched, too
+ * @listen_seq:	how often a socket has begun or ceased to listen
  * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_conn_locks; nothing
  *		is taken inside of it
  * @share:	what was taken of the namespace's share of the softirqs, for its connections' timers
- * @left:	rules that were taken out of @list by who was killed then; guarded by that mutex
- * @bury:	frees them, when they have no connections any more
+ * @leftover:	rules that were taken out of @list by who was killed then; guarded by that mutex
+ * @reap_work:	frees them, when they have no connections any more
  * @user:	whose the namespace is, once there are rules; NULL if it is of the first user
  *		namespace
- * @due:	watches of its connections that are due
+ * @worker:	watches of its connections that are due
  */
 struct twheel_rules {
 	struct list_head	list;
 	u32			last_id;
 	u32			nr;
 	struct net		*net;
-	bool			leaving;
-	struct delayed_work	find;
-	bool			searching;
-	struct twheel_scan	search;
-	unsigned long		last_find;
-	atomic_t		asked;
-	int			answers;
-	atomic_t		again;
-	atomic_t		listened;
+	bool			exiting;
+	struct delayed_work	scan_work;
+	bool			scanning;
+	struct twheel_scan	scan;
+	unsigned long		last_scan;
+	atomic_t		scan_requests;
+	int			seen_requests;
+	atomic_t		recheck;
+	atomic_t		listen_seq;
 	spinlock_t		share_lock;
 	struct twheel_share	share;
-	struct list_head	left;
-	struct delayed_work	bury;
+	struct list_head	leftover;
+	struct delayed_work	reap_work;
 	struct twheel_user	*user;
-	struct twheel_watch_worker	due;
+	struct twheel_watch_worker	worker;
 };
 
 #ifdef CONFIG_INET

@@ -28,10 +28,10 @@
 #include "track.h"
 
 /* Buckets, and file descriptors of a process, looked at before others get their turn. */
-#define PORTION		64
+#define BATCH		64
 
 /* Portions, after which it is the turn of another namespace's search. */
-#define STEP		16
+#define BATCHES_PER_TURN	16
 
 /**
  * twheel_scan_init - get ready for searches
@@ -53,7 +53,7 @@ void twheel_scan_exit(void)
 }
 
 /* Takes a reference to the socket of a file, if it is one that rules are for. */
-static void look_at_file(struct file *file, const struct net *net, struct twheel_socks *found)
+static void collect_file(struct file *file, const struct net *net, struct twheel_socks *found)
 {
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? sock->sk : NULL;
@@ -72,7 +72,7 @@ static void look_at_file(struct file *file, const struct net *net, struct twheel
 static bool walk_files(struct task_struct *task, unsigned int *fd, const struct net *net,
 		       struct twheel_socks *found)
 {
-	const unsigned int end = *fd + min_t(unsigned int, PORTION, found->room);
+	const unsigned int end = *fd + min_t(unsigned int, BATCH, found->capacity);
 	struct files_struct *files;
 	unsigned int max = 0;
 	struct file *file;
@@ -85,7 +85,7 @@ static bool walk_files(struct task_struct *task, unsigned int *fd, const struct 
 		for (; *fd < min(end, max); ++*fd) {
 			file = files_lookup_fd_locked(files, *fd);
 			if (file)
-				look_at_file(file, net, found);
+				collect_file(file, net, found);
 		}
 		spin_unlock(&files->file_lock);
 	}
@@ -101,7 +101,7 @@ static bool is_listening(const struct sock *sk)
 }
 
 /* Sorts the sockets of a process that were found. Returns 0, or -ENOMEM if some were missed. */
-static int sort_out(const struct twheel_socks *found, struct pid *pid, unsigned long *ports)
+static int process_socks(const struct twheel_socks *found, struct pid *pid, unsigned long *ports)
 {
 	int ret = 0;
 	u32 i;
@@ -117,7 +117,7 @@ static int sort_out(const struct twheel_socks *found, struct pid *pid, unsigned 
 }
 
 /* Is this the first rule for its process? */
-static bool is_first(const struct net *net, const struct twheel_idle_rule *rule)
+static bool is_first_for_pid(const struct net *net, const struct twheel_idle_rule *rule)
 {
 	const struct twheel_idle_rule *first;
 
@@ -139,7 +139,7 @@ static struct pid *next_process(struct net *net, u32 *id)
 	rcu_read_lock();
 	while (!pid && (rule = twheel_rules_from(net, *id + 1))) {
 		*id = rule->id;
-		if (rule->pid && is_first(net, rule))
+		if (rule->pid && is_first_for_pid(net, rule))
 			pid = get_pid(rule->pid);
 	}
 	rcu_read_unlock();
@@ -147,13 +147,13 @@ static struct pid *next_process(struct net *net, u32 *id)
 }
 
 /* The process is done with. */
-static void end_process(struct twheel_scan *search)
+static void put_process(struct twheel_scan *scan)
 {
-	put_pid(search->pid);
-	bitmap_free(search->ports);
-	search->pid = NULL;
-	search->ports = NULL;
-	search->fd = 0;
+	put_pid(scan->pid);
+	bitmap_free(scan->ports);
+	scan->pid = NULL;
+	scan->ports = NULL;
+	scan->fd = 0;
 }
 
 /*
@@ -177,7 +177,7 @@ static struct task_struct *get_thread(struct pid *pid)
 			get_task_struct(found);
 			break;
 		}
-		if (++n == PORTION)
+		if (++n == BATCH)
 			break;
 	}
 unlock:
@@ -189,60 +189,60 @@ unlock:
  * Finds the connections of a process that there are rules for, and the ports that it listens on: a
  * portion of its descriptors. Returns 0, or -ENOMEM.
  */
-static int look_at_process(struct twheel_scan *search, struct net *net)
+static int scan_process(struct twheel_scan *scan, struct net *net)
 {
-	struct task_struct *task = get_thread(search->pid);
+	struct task_struct *task = get_thread(scan->pid);
 	bool has_files = true;
 	int ret;
 
-	search->fd = task ? search->fd : 0;
+	scan->fd = task ? scan->fd : 0;
 	if (task) {
-		has_files = walk_files(task, &search->fd, net, &search->found);
+		has_files = walk_files(task, &scan->fd, net, &scan->found);
 		put_task_struct(task);
 	}
 	if (!has_files) {
 		/* Another thread may have them. */
 		twheel_scan_later(net, HZ / 10);
-		end_process(search);
+		put_process(scan);
 		return 0;
 	}
-	ret = sort_out(&search->found, search->pid, search->ports);
-	twheel_socks_put(&search->found);
-	if (ret || search->fd)
+	ret = process_socks(&scan->found, scan->pid, scan->ports);
+	twheel_socks_put(&scan->found);
+	if (ret || scan->fd)
 		return ret;
-	twheel_rules_set_ports(net, search->pid, search->ports);
+	twheel_rules_set_ports(net, scan->pid, scan->ports);
 	/*
 	 * Either who tells of a listener finds the bits that were just stored, or this that he has:
 	 *
 	 *	search				who tells
-	 *	bits				@listened
+	 *	bits				@listen_seq
 	 *	barrier				barrier
-	 *	@listened			bits
+	 *	@listen_seq			bits
 	 */
 	smp_mb();
-	if (atomic_read(&twheel_rules_of_net(net)->listened) != search->listened)
+	if (atomic_read(&twheel_rules_of_net(net)->listen_seq) != scan->listen_seq)
 		twheel_scan_later(net, HZ / 10);
-	end_process(search);
+	put_process(scan);
 	return 0;
 }
 
 /* Goes on to the next process, or, in the end, to all connections. Returns 0, or -ENOMEM. */
-static int next_subject(struct twheel_scan *search, struct net *net)
+static int start_next_process(struct twheel_scan *scan, struct net *net)
 {
-	search->pid = next_process(net, &search->id);
-	search->all = !search->pid;
+	scan->pid = next_process(net, &scan->id);
+	scan->all = !scan->pid;
 	/* Before any descriptor is looked at. */
-	search->listened = atomic_read_acquire(&twheel_rules_of_net(net)->listened);
-	if (search->all)
+	scan->listen_seq = atomic_read_acquire(&twheel_rules_of_net(net)->listen_seq);
+	if (scan->all)
 		return 0;
-	search->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
-	return search->ports ? twheel_socks_grow(&search->found, PORTION) : -ENOMEM;
+	scan->ports = bitmap_zalloc(TWHEEL_PORTS, GFP_KERNEL | __GFP_NOWARN);
+	return scan->ports ? twheel_socks_grow(&scan->found, BATCH) : -ENOMEM;
 }
 
 /* Looks at one of all connections. Returns 0 or -ENOMEM. */
-static int look_at_connection(const struct twheel_scan *search, struct sock *sk)
+static int scan_connection(const struct twheel_scan *scan, struct sock *sk)
 {
-	if (search->again)
+	if (scan->recheck)
 		twheel_track_recheck(sk);
 	return twheel_track(sk, NULL, inet_sk_state_load(sk));
 }
@@ -251,20 +251,20 @@ static int look_at_connection(const struct twheel_scan *search, struct sock *sk)
  * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
  * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
  */
-static int look_at_bucket(struct twheel_scan *search, struct net *net)
+static int scan_bucket(struct twheel_scan *scan, struct net *net)
 {
-	struct twheel_socks *found = &search->found;
-	int ret = twheel_socks_next(net, &search->bucket, PORTION, found);
+	struct twheel_socks *found = &scan->found;
+	int ret = twheel_socks_next(net, &scan->bucket, BATCH, found);
 	u32 i;
 
 	if (!ret)
-		return search->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
+		return scan->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
 	if (ret < 0)
 		return ret;
 	for (i = 0, ret = 0; i < found->nr && !ret; i++)
-		ret = look_at_connection(search, found->socks[i]);
+		ret = scan_connection(scan, found->socks[i]);
 	twheel_socks_put(found);
-	search->bucket++;
+	scan->bucket++;
 	return ret ?: 1;
 }
 
@@ -272,25 +272,25 @@ static int look_at_bucket(struct twheel_scan *search, struct net *net)
  * Takes a search a portion on: of a process that there are rules for, or, in the end, of all
  * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
  */
-static int search_on(struct twheel_scan *search, struct net *net)
+static int scan_step(struct twheel_scan *scan, struct net *net)
 {
 	int ret = twheel_socks_pause(net);
 
-	if (!ret && !search->pid && !search->all)
-		ret = next_subject(search, net);
+	if (!ret && !scan->pid && !scan->all)
+		ret = start_next_process(scan, net);
 	if (ret)
 		return ret;
-	if (search->all)
-		return look_at_bucket(search, net);
-	return look_at_process(search, net) ?: 1;
+	if (scan->all)
+		return scan_bucket(scan, net);
+	return scan_process(scan, net) ?: 1;
 }
 
 /* Ends a search, wherever it is. */
-static void search_end(struct twheel_scan *search)
+static void scan_end(struct twheel_scan *scan)
 {
-	end_process(search);
-	twheel_socks_free(&search->found);
-	memset(search, 0, sizeof(*search));
+	put_process(scan);
+	twheel_socks_free(&scan->found);
+	memset(scan, 0, sizeof(*scan));
 }
 
 /**
@@ -302,13 +302,13 @@ static void search_end(struct twheel_scan *search)
  */
 int twheel_scan_run(struct net *net)
 {
-	struct twheel_scan search = { };
+	struct twheel_scan scan = { };
 	int ret;
 
 	do
-		ret = search_on(&search, net);
+		ret = scan_step(&scan, net);
 	while (ret > 0);
-	search_end(&search);
+	scan_end(&scan);
 	return ret;
 }
 
@@ -320,35 +320,36 @@ int twheel_scan_run(struct net *net)
  */
 void twheel_scan_work(struct work_struct *work)
 {
-	struct twheel_rules *ours = container_of(to_delayed_work(work), struct twheel_rules, find);
+	struct twheel_rules *net_rules = container_of(to_delayed_work(work), struct twheel_rules,
+						      scan_work);
 	unsigned int i;
 	int ret = 1;
 
-	if (!ours->searching) {
-		ours->searching = true;
+	if (!net_rules->scanning) {
+		net_rules->scanning = true;
 		/* Pairs with twheel_scan_later(). */
-		WRITE_ONCE(ours->last_find, jiffies);
+		WRITE_ONCE(net_rules->last_scan, jiffies);
 		/*
 		 * Who asks after this may find that the work is pending, and then it runs once more
 		 * after that, at least.
 		 */
-		ours->answers = atomic_read(&ours->asked);
+		net_rules->seen_requests = atomic_read(&net_rules->scan_requests);
 		/* After that: who comes later asks once more. Pairs with twheel_rescan(). */
-		ours->search.again = atomic_xchg(&ours->again, 0);
+		net_rules->scan.recheck = atomic_xchg(&net_rules->recheck, 0);
 	}
-	for (i = 0; i < STEP && ret > 0; i++)
-		ret = search_on(&ours->search, ours->net);
+	for (i = 0; i < BATCHES_PER_TURN && ret > 0; i++)
+		ret = scan_step(&net_rules->scan, net_rules->net);
 	if (ret > 0) {
 		/* At once, and behind the others, even if somebody has asked for later. */
-		mod_delayed_work(twheel_scan_queue, &ours->find, 0);
+		mod_delayed_work(twheel_scan_queue, &net_rules->scan_work, 0);
 		return;
 	}
-	if (ret && ours->search.again)
-		atomic_set(&ours->again, 1);
-	search_end(&ours->search);
-	ours->searching = false;
-	if (ret || atomic_read(&ours->asked) != ours->answers)
-		twheel_scan_later(ours->net, ret ? HZ : 0);
+	if (ret && net_rules->scan.recheck)
+		atomic_set(&net_rules->recheck, 1);
+	scan_end(&net_rules->scan);
+	net_rules->scanning = false;
+	if (ret || atomic_read(&net_rules->scan_requests) != net_rules->seen_requests)
+		twheel_scan_later(net_rules->net, ret ? HZ : 0);
 }
 
 /**
@@ -365,10 +366,10 @@ void twheel_scan_stop(struct list_head *nets)
 
 	/* Pairs with twheel_socks_pause(). */
 	list_for_each_entry(net, nets, exit_list)
-		WRITE_ONCE(twheel_rules_of_net(net)->leaving, true);
+		WRITE_ONCE(twheel_rules_of_net(net)->exiting, true);
 	/* Who has it look again does so for a rule, under RCU. */
 	list_for_each_entry(net, nets, exit_list) {
-		cancel_delayed_work_sync(&twheel_rules_of_net(net)->find);
-		search_end(&twheel_rules_of_net(net)->search);
+		cancel_delayed_work_sync(&twheel_rules_of_net(net)->scan_work);
+		scan_end(&twheel_rules_of_net(net)->scan);
 	}
 }

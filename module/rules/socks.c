@@ -18,10 +18,10 @@
 #include "tcp/watch.h"
 
 /* Sockets of a portion, at first. */
-#define ROOM		64
+#define INITIAL_CAPACITY	64
 
 /* Buckets looked at before others get their turn. */
-#define PORTION		64
+#define BATCH		64
 
 /**
  * twheel_socks_put - give back the references to sockets that were found
@@ -50,23 +50,23 @@ void twheel_socks_free(struct twheel_socks *found)
 /**
  * twheel_socks_grow - make room for more sockets
  * @found:	sockets, none of which are there
- * @room:	how many are to fit
+ * @capacity:	how many are to fit
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
  */
-int twheel_socks_grow(struct twheel_socks *found, u32 room)
+int twheel_socks_grow(struct twheel_socks *found, u32 capacity)
 {
 	struct sock **socks;
 
-	if (room <= found->room)
+	if (capacity <= found->capacity)
 		return 0;
-	socks = kvmalloc_array(room, sizeof(*socks), GFP_KERNEL | __GFP_NOWARN);
+	socks = kvmalloc_array(capacity, sizeof(*socks), GFP_KERNEL | __GFP_NOWARN);
 	if (!socks)
 		return -ENOMEM;
 	kvfree(found->socks);
 	found->socks = socks;
-	found->room = room;
+	found->capacity = capacity;
 	return 0;
 }
 
@@ -74,8 +74,8 @@ int twheel_socks_grow(struct twheel_socks *found, u32 room)
  * Takes references to the connections of a namespace in a bucket of the kernel's table.
  * Returns how many there are: if that is more than there is room for, there are none.
  */
-static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
-		       struct twheel_socks *found)
+static u32 collect_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
+			  struct twheel_socks *found)
 {
 	spinlock_t *lock = inet_ehash_lockp(table, bucket);
 	struct hlist_nulls_node *node;
@@ -88,11 +88,11 @@ static u32 take_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
 			continue;
 		if (!twheel_watchable(inet_sk_state_load(sk)))
 			continue;
-		if (nr++ < found->room && refcount_inc_not_zero(&sk->sk_refcnt))
+		if (nr++ < found->capacity && refcount_inc_not_zero(&sk->sk_refcnt))
 			found->socks[found->nr++] = sk;
 	}
 	spin_unlock_bh(lock);
-	if (nr > found->room)
+	if (nr > found->capacity)
 		twheel_socks_put(found);
 	return nr;
 }
@@ -108,7 +108,7 @@ int twheel_socks_pause(const struct net *net)
 {
 	cond_resched();
 	/* Pairs with twheel_scan_stop(). */
-	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->leaving) ?
+	return fatal_signal_pending(current) || READ_ONCE(twheel_rules_of_net(net)->exiting) ?
 		       -EINTR : 0;
 }
 
@@ -117,27 +117,27 @@ int twheel_socks_pause(const struct net *net)
  * @net:	the namespace that they belong to
  * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
  *		from
- * @most:	how many buckets to look at
+ * @max:	how many buckets to look at
  * @found:	gets them
  *
  * Context: process; may sleep.
  * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
  * caller is killed.
  */
-int twheel_socks_next(struct net *net, u32 *bucket, u32 most, struct twheel_socks *found)
+int twheel_socks_next(struct net *net, u32 *bucket, u32 max, struct twheel_socks *found)
 {
 	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
-	const u64 end = min_t(u64, (u64)*bucket + most, (u64)table->ehash_mask + 1);
+	const u64 end = min_t(u64, (u64)*bucket + max, (u64)table->ehash_mask + 1);
 	u32 nr;
 	int ret;
 
-	ret = twheel_socks_grow(found, ROOM);
+	ret = twheel_socks_grow(found, INITIAL_CAPACITY);
 	for (; !ret && *bucket < end; ++*bucket) {
-		if (!(*bucket % PORTION))
+		if (!(*bucket % BATCH))
 			ret = twheel_socks_pause(net);
 		if (ret || hlist_nulls_empty(&table->ehash[*bucket].chain))
 			continue;
-		while ((nr = take_bucket(net, table, *bucket, found)) > found->room && !ret)
+		while ((nr = collect_bucket(net, table, *bucket, found)) > found->capacity && !ret)
 			ret = twheel_socks_grow(found, roundup_pow_of_two(nr));
 		if (found->nr)
 			return found->nr;

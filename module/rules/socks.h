@@ -14,18 +14,18 @@ struct sock;
  * struct twheel_socks - sockets that were found
  * @socks:	the sockets, with references
  * @nr:		how many these are
- * @room:	how many fit
+ * @capacity:	how many fit
  */
 struct twheel_socks {
 	struct sock	**socks;
 	u32		nr;
-	u32		room;
+	u32		capacity;
 };
 
 void twheel_socks_put(struct twheel_socks *found);
 void twheel_socks_free(struct twheel_socks *found);
-int twheel_socks_grow(struct twheel_socks *found, u32 room);
+int twheel_socks_grow(struct twheel_socks *found, u32 capacity);
 int twheel_socks_pause(const struct net *net);
-int twheel_socks_next(struct net *net, u32 *bucket, u32 most, struct twheel_socks *found);
+int twheel_socks_next(struct net *net, u32 *bucket, u32 max, struct twheel_socks *found);
 
 #endif /* _TWHEEL_RULES_SOCKS_H */

@@ -54,7 +54,7 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 {
 	struct twheel_idle_rule *rule = NULL;
 	struct twheel_watch *watch;
-	struct twheel_conn *kick;
+	struct twheel_conn *conn;
 
 	if (twheel_is_connecting(state))
 		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
@@ -64,18 +64,18 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 	watch = rule ? twheel_watch_find(&twheel_conn_kind, sk) : NULL;
 	if (!watch)
 		return rule;
-	kick = twheel_conn_of(watch);
-	twheel_conn_renew(kick);
+	conn = twheel_conn_of(watch);
+	twheel_conn_renew(conn);
 	/* It is told only now who has begun it. */
 	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_CONN_BY_PID))
-		twheel_conn_change_rule(kick, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
+		twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
 	if (watch->flags & TWHEEL_CONN_PROVISIONAL)
-		twheel_conn_queue(kick);
+		twheel_conn_queue(conn);
 	return NULL;
 }
 
 /* There is no memory for a watch. Returns -ENOMEM. */
-static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
+static int track_failed(struct twheel_idle_rule *rule, const struct sock *sk)
 {
 	atomic64_inc(&rule->missed);
 	twheel_scan_later(sock_net(sk), HZ);
@@ -83,22 +83,23 @@ static int miss(struct twheel_idle_rule *rule, const struct sock *sk)
 }
 
 /* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
-static int begin(struct twheel_conn *kick, struct sock *sk, const struct pid *pid, int state)
+static int begin_tracking(struct twheel_conn *conn, struct sock *sk, const struct pid *pid,
+			  int state)
 {
 	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
 	const int now = inet_sk_state_load(sk);
 
 	if (!rule)
 		return 1;
-	if (twheel_watch_insert(&twheel_conn_kind, &kick->watch, sk))
-		return miss(rule, sk);
+	if (twheel_watch_insert(&twheel_conn_kind, &conn->watch, sk))
+		return track_failed(rule, sk);
 	/* If it is over, or only about to begin, the worker may find another one. */
 	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
-		WRITE_ONCE(kick->watch.ended, TWHEEL_CONN_RENEWED);
-	twheel_conn_attach(kick, rule, TWHEEL_CONN_PROVISIONAL |
+		WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
+	twheel_conn_attach(conn, rule, TWHEEL_CONN_PROVISIONAL |
 			   (pid && rule->pid == pid ? TWHEEL_CONN_BY_PID : 0));
-	twheel_conn_set_first_seen(kick, ktime_get_ns());
-	twheel_watch_enqueue(twheel_conn_worker_of(sk), &kick->watch);
+	twheel_conn_set_first_seen(conn, ktime_get_ns());
+	twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
 	return 0;
 }
 
@@ -117,7 +118,7 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_idle_rule *rule;
-	struct twheel_conn *kick = NULL;
+	struct twheel_conn *conn = NULL;
 	int ret = 0;
 
 	if (!twheel_is_for_rules(sk))
@@ -129,25 +130,25 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 	spin_unlock_bh(lock);
 	if (!rule)
 		return 0;
-	kick = kzalloc(sizeof(*kick), GFP_KERNEL | __GFP_NOWARN);
-	if (kick)
-		twheel_timer_init(&kick->timer, twheel_enforce_expire);
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL | __GFP_NOWARN);
+	if (conn)
+		twheel_timer_init(&conn->timer, twheel_enforce_expire);
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	if (kick) {
-		ret = begin(kick, sk, pid, state);
+	if (conn) {
+		ret = begin_tracking(conn, sk, pid, state);
 	} else {
 		rule = find_rule(sk, pid, state);
-		ret = rule ? miss(rule, sk) : 0;
+		ret = rule ? track_failed(rule, sk) : 0;
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (ret)
-		kfree(kick);
+		kfree(conn);
 	return min(ret, 0);
 }
 
-static void over(struct twheel_watch *found, struct sock *sk)
+static void conn_sk_closed(struct twheel_watch *stale, struct sock *sk)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch;
@@ -160,7 +161,7 @@ static void over(struct twheel_watch *found, struct sock *sk)
 	spin_unlock_bh(lock);
 }
 
-static struct pid *get_pid_of(const struct twheel_watch_change *change)
+static struct pid *get_change_pid(const struct twheel_watch_change *change)
 {
 	struct pid *pid;
 
@@ -172,7 +173,7 @@ static struct pid *get_pid_of(const struct twheel_watch_change *change)
 	return pid;
 }
 
-static void changed(const struct twheel_watch_change *change)
+static void conn_sk_changed(const struct twheel_watch_change *change)
 {
 	struct pid *pid;
 
@@ -184,12 +185,12 @@ static void changed(const struct twheel_watch_change *change)
 	if (!twheel_is_for_rules(change->sk))
 		return;
 	if (change->port) {
-		pid = get_pid_of(change);
+		pid = get_change_pid(change);
 		twheel_rules_listened(sock_net(change->sk), change->port, pid);
 		put_pid(pid);
 		return;
 	}
-	pid = change->state == TCP_ESTABLISHED ? NULL : get_pid_of(change);
+	pid = change->state == TCP_ESTABLISHED ? NULL : get_change_pid(change);
 	if (change->state == TCP_LISTEN)
 		twheel_rules_listening(change->sk, pid);
 	else if (pid || change->state == TCP_ESTABLISHED)
@@ -202,10 +203,10 @@ static void changed(const struct twheel_watch_change *change)
  */
 
 /* Watches looked at before others get their turn. */
-#define PORTION		64
+#define BATCH		64
 
 /* Makes a watch due if its rule is removed. Out of line, for a test that counts it. */
-static noinline void make_orphan_due(struct twheel_watch *watch)
+static noinline void queue_orphan(struct twheel_watch *watch)
 {
 	/* Pairs with the store when the watch ends. */
 	struct sock *sk = READ_ONCE(watch->sk);
@@ -224,32 +225,32 @@ static noinline void make_orphan_due(struct twheel_watch *watch)
 }
 
 /* Does so with some. Returns whether there are more. */
-static bool make_some_due(struct rhashtable_iter *iter)
+static bool queue_some_orphans(struct rhashtable_iter *iter)
 {
 	struct twheel_watch *watch = NULL;
 	int i;
 
 	rhashtable_walk_start(iter);
-	for (i = 0; i < PORTION; i++) {
+	for (i = 0; i < BATCH; i++) {
 		watch = rhashtable_walk_next(iter);
 		if (!watch)
 			break;
 		/* If not, the table was resized: it goes on with the new one. */
 		if (!IS_ERR(watch))
-			make_orphan_due(watch);
+			queue_orphan(watch);
 	}
 	rhashtable_walk_stop(iter);
 	return watch;
 }
 
 /* Makes watches due whose rules are removed. Returns -EINTR if a @killable caller is killed. */
-static int make_orphans_due(bool killable)
+static int queue_orphans(bool killable)
 {
 	struct rhashtable_iter iter;
 	int ret = 0;
 
 	rhashtable_walk_enter(&twheel_conn_kind.table, &iter);
-	while (!ret && make_some_due(&iter)) {
+	while (!ret && queue_some_orphans(&iter)) {
 		cond_resched();
 		if (killable && fatal_signal_pending(current))
 			ret = -EINTR;
@@ -273,8 +274,8 @@ int twheel_track_release(const struct twheel_idle_rule *rule)
 
 	/* A walk may miss some if others are removed meanwhile. */
 	while (!ret && atomic_read(&rule->users)) {
-		ret = make_orphans_due(true) ?:
-		      twheel_watch_worker_flush(&twheel_rules_of_net(rule->net)->due);
+		ret = queue_orphans(true) ?:
+		      twheel_watch_worker_flush(&twheel_rules_of_net(rule->net)->worker);
 		/* Who changes the rule keeps it meanwhile, and may need this CPU for that. */
 		if (!ret && atomic_read(&rule->users))
 			schedule_timeout_killable(1);
@@ -291,11 +292,11 @@ int twheel_track_release(const struct twheel_idle_rule *rule)
  */
 void twheel_track_release_all(void)
 {
-	make_orphans_due(false);
+	queue_orphans(false);
 }
 
 /* Makes the watch of a socket due, if it has one, and if it is @rule's, should that be given. */
-static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
+static void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch = NULL;
@@ -323,7 +324,7 @@ static void reconsider(struct sock *sk, const struct twheel_idle_rule *rule)
  */
 void twheel_track_recheck(struct sock *sk)
 {
-	reconsider(sk, NULL);
+	recheck_conn(sk, NULL);
 }
 
 /**
@@ -344,14 +345,14 @@ void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *ru
 
 	for (bucket = 0; (ret = twheel_socks_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
 		for (i = 0; i < found.nr; i++)
-			reconsider(found.socks[i], rule);
+			recheck_conn(found.socks[i], rule);
 		twheel_socks_put(&found);
 	}
 	twheel_socks_free(&found);
 	if (ret)
 		twheel_rescan(net);
 	else
-		twheel_watch_worker_flush(&twheel_rules_of_net(net)->due);
+		twheel_watch_worker_flush(&twheel_rules_of_net(net)->worker);
 }
 
 /**
@@ -402,7 +403,7 @@ void __init twheel_track_init(void)
 		     offsetofend(struct twheel_conn, timer.node.link));
 	for (i = 0; i < TWHEEL_CONN_LOCKS; i++)
 		spin_lock_init(&twheel_conn_locks[i]);
-	twheel_conn_kind.judge = twheel_enforce_evaluate;
-	twheel_conn_kind.over = over;
-	twheel_conn_kind.changed = changed;
+	twheel_conn_kind.evaluate = twheel_enforce_evaluate;
+	twheel_conn_kind.sk_closed = conn_sk_closed;
+	twheel_conn_kind.sk_changed = conn_sk_changed;
 }

@@ -48,27 +48,27 @@
 #include "last_activity.h"
 
 /* By how much what is known moves on with a tick if that is periodic, in nanoseconds. */
-#define STEP_NS		(TICK_NSEC / 256)
+#define SLEW_NS		(TICK_NSEC / 256)
 
 /*
  * When jiffy 0 began, in nanoseconds of CLOCK_MONOTONIC, see the head of this file; it may be
  * before 0, modulo 2^64. Written by the timekeeper's notifier only, so by one at a time.
  */
-static u64 first_jiffy;
+static u64 jiffy_zero;
 /* The resolution of the ticks by which it was learned: a new one begins anew. Likewise. */
-static unsigned int learned_with;
+static unsigned int learned_resolution;
 
 /* Nanoseconds: a jiffy if ticks may be periodic, else 1. */
-static unsigned int resolution(void)
+static unsigned int get_resolution(void)
 {
 	/* Written once, by the kernel. */
 	return data_race(hrtimer_resolution);
 }
 
 /* May a device make the ticks, and not CLOCK_MONOTONIC? */
-static bool is_periodic(void)
+static bool tick_may_be_periodic(void)
 {
-	return resolution() >= TICK_NSEC;
+	return get_resolution() >= TICK_NSEC;
 }
 
 /**
@@ -81,19 +81,19 @@ static bool is_periodic(void)
  */
 void twheel_note_jiffy(u64 jiffy, u64 now)
 {
-	u64 seen = now - jiffy * TICK_NSEC, known = first_jiffy;
-	s64 step = is_periodic() ? STEP_NS : 0;
-	s64 later = seen - known;
+	u64 seen = now - jiffy * TICK_NSEC, known = jiffy_zero;
+	s64 slew = tick_may_be_periodic() ? SLEW_NS : 0;
+	s64 delta = seen - known;
 
-	if (learned_with == resolution() && later > step && later < TICK_NSEC)
-		seen = known + step;
-	learned_with = resolution();
+	if (learned_resolution == get_resolution() && delta > slew && delta < TICK_NSEC)
+		seen = known + slew;
+	learned_resolution = get_resolution();
 	/* Pairs with the READ_ONCE() in twheel_last_activity(). */
-	WRITE_ONCE(first_jiffy, seen);
+	WRITE_ONCE(jiffy_zero, seen);
 }
 
 /* Jiffies since a stamp; 0 if it is of one that has begun since @jiffy was read. */
-static u32 age_of(u32 stamp, u64 jiffy)
+static u32 stamp_age(u32 stamp, u64 jiffy)
 {
 	u32 age = (u32)jiffy - stamp;
 
@@ -101,7 +101,7 @@ static u32 age_of(u32 stamp, u64 jiffy)
 }
 
 /* The end of the jiffy that was @age jiffies before @jiffy, the one of @now; not after that. */
-static u64 end_of(u32 age, u64 jiffy, u64 now)
+static u64 jiffy_end(u32 age, u64 jiffy, u64 now)
 {
 	s64 end;
 
@@ -109,9 +109,9 @@ static u64 end_of(u32 age, u64 jiffy, u64 now)
 	if (!age)
 		return now;
 	/* Pairs with the WRITE_ONCE() in twheel_note_jiffy(). */
-	end = READ_ONCE(first_jiffy) + (jiffy - age + 1) * TICK_NSEC;
+	end = READ_ONCE(jiffy_zero) + (jiffy - age + 1) * TICK_NSEC;
 	/* Jiffies may be lost, and nobody have been told yet. */
-	if (is_periodic())
+	if (tick_may_be_periodic())
 		end = max_t(s64, end, now - min(now, (u64)age * TICK_NSEC));
 	return clamp_t(s64, end, 0, now);
 }
@@ -133,8 +133,8 @@ u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now)
 	u64 jiffy = get_jiffies_64();
 	/* Written by TCP, with the socket locked; each is read by itself. */
 	u32 stamp = READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
-	u32 sent = age_of(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
-	u32 received = age_of(stamp, jiffy), age;
+	u32 sent = stamp_age(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
+	u32 received = stamp_age(stamp, jiffy), age;
 
 	/*
 	 * When both ends connect at the same time, TCP stamps for each that it has sent, and not
@@ -148,7 +148,7 @@ u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now)
 		age = received;
 	else if (flags == TWHEEL_WATCH_SENT)
 		age = sent;
-	return end_of(age, jiffy, now);
+	return jiffy_end(age, jiffy, now);
 }
 
 /**
@@ -166,11 +166,11 @@ u64 twheel_last_ack(const struct sock *sk, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
 	/* Both are written by TCP, with the socket locked; each is read by itself. */
-	u32 age = age_of(READ_ONCE(tcp_sk(sk)->rcv_tstamp), jiffy);
+	u32 age = stamp_age(READ_ONCE(tcp_sk(sk)->rcv_tstamp), jiffy);
 	/* Microseconds. With nothing on its way, what is sent sets it, too. */
 	u64 sent = READ_ONCE(tcp_sk(sk)->delivered_mstamp) * NSEC_PER_USEC;
 
-	return max(min(sent, now), end_of(age, jiffy, now));
+	return max(min(sent, now), jiffy_end(age, jiffy, now));
 }
 
 /**

@@ -42,16 +42,16 @@
 #include "watch_worker.h"
 
 /* Changes of a CPU that can be noted: 32 KB. */
-#define NR_CHANGES	2048
+#define FIFO_SIZE	2048
 
 /* Changes, or watches, that are looked at before others get their turn. */
-#define PORTION		64
+#define BATCH		64
 
 /* How long the probe stays when the last kind is gone, in jiffies. */
-#define PROBE_STAYS	(5 * HZ)
+#define PROBE_LINGER	(5 * HZ)
 
 /* Most kinds of watches. */
-#define NR_KINDS	2
+#define KINDS_MAX	2
 
 /**
  * struct cpu_changes - changes that a CPU has noted
@@ -66,27 +66,27 @@ struct cpu_changes {
 
 static struct cpu_changes __percpu *changes;
 /* The works' of changes: before all others, so that there is room for the next ones. */
-static struct workqueue_struct *queue;
-static struct tracepoint *tracepoint;
+static struct workqueue_struct *changes_wq;
+static struct tracepoint *state_tp;
 
 /*
  * Guards the table of kinds, their list, and whether the probe is registered. Held for a portion of
  * changes at the most. Taken in process context, outside of all others but sock_timer.c's.
  */
 static DEFINE_MUTEX(kinds_lock);
-/* Read by the probe and by work_on_scan() without the lock. */
-static struct twheel_watch_kind *kinds[NR_KINDS];
+/* Read by the probe and by scan_kinds() without the lock. */
+static struct twheel_watch_kind *kinds[KINDS_MAX];
 static unsigned int nr_kinds;
-static bool is_registered;
+static bool probe_registered;
 /* All kinds that there ever were; they are part of the module. */
 static LIST_HEAD(known_kinds);
 
 /* Changes that could not be noted and that nobody has made up for. Written by the probe. */
-static atomic_t overflown = ATOMIC_INIT(0);
+static atomic_t nr_lost = ATOMIC_INIT(0);
 /* When the last scan began, in jiffies. Written by the scan, read by who has it done again. */
 static unsigned long last_scan;
 /* The kind that is being scanned, or NULL. Written by the scan. */
-static struct twheel_watch_kind *scanned;
+static struct twheel_watch_kind *scanned_kind;
 /* Who waits for that to change. */
 static DECLARE_WAIT_QUEUE_HEAD(scan_wait);
 
@@ -118,42 +118,44 @@ static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 }
 
 /* Does a socket listen no more? The new one of a connection begins as a copy of it. */
-static bool listened(int before, int after)
+static bool stops_listening(int oldstate, int newstate)
 {
-	return before == TCP_LISTEN && after == TCP_CLOSE;
+	return oldstate == TCP_LISTEN && newstate == TCP_CLOSE;
 }
 
 /* Does a kind care for this change? If the connection that it watches ends, that is noted. */
-static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int before, int after)
+static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int oldstate,
+		       int newstate)
 {
-	bool ends = twheel_watchable(before) && !twheel_watchable(after);
-	bool begins = after == TCP_ESTABLISHED || after == TCP_SYN_SENT || after == TCP_LISTEN;
+	bool ends = twheel_watchable(oldstate) && !twheel_watchable(newstate);
+	bool begins = newstate == TCP_ESTABLISHED || newstate == TCP_SYN_SENT ||
+		      newstate == TCP_LISTEN;
 	struct twheel_watch *watch;
 
 	watch = ends ? twheel_watch_find(kind, sk) : NULL;
 	if (watch)
 		note_end(kind, watch, sk);
-	return watch || ((begins || listened(before, after)) && kind->changed);
+	return watch || ((begins || stops_listening(oldstate, newstate)) && kind->sk_changed);
 }
 
 /* Does anybody care for this change? */
-static bool is_wanted(const struct sock *sk, int before, int after)
+static bool any_kind_wants(const struct sock *sk, int oldstate, int newstate)
 {
 	struct twheel_watch_kind *kind;
 	bool wanted = false;
 	int i;
 
-	for (i = 0; i < NR_KINDS; i++) {
+	for (i = 0; i < KINDS_MAX; i++) {
 		/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
 		kind = READ_ONCE(kinds[i]);
-		if (kind && kind_wants(kind, sk, before, after))
+		if (kind && kind_wants(kind, sk, oldstate, newstate))
 			wanted = true;
 	}
 	return wanted;
 }
 
 /* The pid of who does this, if it is a process. */
-static pid_t culprit(void)
+static pid_t initiator_pid(void)
 {
 	return in_task() && !(current->flags & PF_KTHREAD) ? task_tgid_nr(current) : 0;
 }
@@ -162,37 +164,38 @@ static pid_t culprit(void)
  * The probe. Its context is any that TCP runs in, mostly with preemption off; the socket is
  * locked, by a process or in softirq context.
  */
-static void state_changes(void *unused, const struct sock *sk, int before, int after)
+static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int oldstate,
+				      int newstate)
 {
 	struct twheel_watch_change change = {
 		.sk	= (struct sock *)sk,
-		.state	= after,
+		.state	= newstate,
 	};
-	struct cpu_changes *mine;
+	struct cpu_changes *pcpu;
 	unsigned long flags;
 	bool wanted;
 
 	if (sk->sk_protocol != IPPROTO_TCP)
 		return;
 	rcu_read_lock();
-	wanted = is_wanted(sk, before, after);
+	wanted = any_kind_wants(sk, oldstate, newstate);
 	rcu_read_unlock();
 	if (!wanted)
 		return;
-	change.pid = culprit();
+	change.pid = initiator_pid();
 	/* If the kernel had chosen it, it may be somebody else's soon. */
-	if (listened(before, after))
+	if (stops_listening(oldstate, newstate))
 		change.port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
 	local_irq_save(flags);
-	mine = this_cpu_ptr(changes);
+	pcpu = this_cpu_ptr(changes);
 	sock_hold(change.sk);
-	/* Pairs with work_on_changes(). kfifo orders the accesses to its indices, unmarked. */
-	if (!data_race(kfifo_put(&mine->fifo, change))) {
+	/* Pairs with process_changes(). kfifo orders the accesses to its indices, unmarked. */
+	if (!data_race(kfifo_put(&pcpu->fifo, change))) {
 		/* Not the last reference: who changes the state has one. */
 		sock_put(change.sk);
-		atomic_inc(&overflown);
+		atomic_inc(&nr_lost);
 	}
-	queue_work(queue, &mine->work);
+	queue_work(changes_wq, &pcpu->work);
 	local_irq_restore(flags);
 }
 
@@ -201,8 +204,8 @@ static void state_changes(void *unused, const struct sock *sk, int before, int a
  * from before this is told until after it has changed. If its socket has another one by now, the
  * end was noted. Out of line, as is who calls it, for a test that counts both.
  */
-static noinline __noclone bool may_be_over(struct twheel_watch_kind *kind,
-					   struct twheel_watch *watch, struct sock *sk)
+static noinline __noclone bool may_have_ended(struct twheel_watch_kind *kind,
+					      struct twheel_watch *watch, struct sock *sk)
 {
 	if (twheel_watch_has_ended(kind, watch))
 		return true;
@@ -214,14 +217,14 @@ static noinline __noclone bool may_be_over(struct twheel_watch_kind *kind,
 }
 
 /* Makes watches due whose connections are over, or may be. Returns whether there are more. */
-static noinline bool look_for_some(struct twheel_watch_kind *kind, struct rhashtable_iter *iter)
+static noinline bool scan_some_watches(struct twheel_watch_kind *kind, struct rhashtable_iter *iter)
 {
 	struct twheel_watch *watch = NULL;
 	struct sock *sk;
 	int i;
 
 	rhashtable_walk_start(iter);
-	for (i = 0; i < PORTION; i++) {
+	for (i = 0; i < BATCH; i++) {
 		watch = rhashtable_walk_next(iter);
 		if (!watch)
 			break;
@@ -233,8 +236,8 @@ static noinline bool look_for_some(struct twheel_watch_kind *kind, struct rhasht
 		 * is in, under the RCU lock.
 		 */
 		sk = READ_ONCE(watch->sk);
-		if (sk && may_be_over(kind, watch, sk))
-			kind->over(watch, sk);
+		if (sk && may_have_ended(kind, watch, sk))
+			kind->sk_closed(watch, sk);
 	}
 	rhashtable_walk_stop(iter);
 	return watch;
@@ -247,13 +250,13 @@ static bool is_subscribed(const struct twheel_watch_kind *kind)
 	return READ_ONCE(kinds[0]) == kind || READ_ONCE(kinds[1]) == kind;
 }
 
-static void look_for_ended(struct twheel_watch_kind *kind)
+static void scan_watches(struct twheel_watch_kind *kind)
 {
 	struct rhashtable_iter iter;
 
 	atomic64_inc(&kind->counts.scans);
 	rhashtable_walk_enter(&kind->table, &iter);
-	while (look_for_some(kind, &iter) && is_subscribed(kind))
+	while (scan_some_watches(kind, &iter) && is_subscribed(kind))
 		cond_resched();
 	rhashtable_walk_exit(&iter);
 }
@@ -269,98 +272,99 @@ static void look_for_ended(struct twheel_watch_kind *kind)
  */
 static void scan_kind(struct twheel_watch_kind *kind)
 {
-	WRITE_ONCE(scanned, kind);
+	WRITE_ONCE(scanned_kind, kind);
 	/* See above. */
 	smp_mb();
 	if (kind && is_subscribed(kind)) {
-		look_for_ended(kind);
-		if (kind->changed && is_subscribed(kind))
-			kind->changed(NULL);
+		scan_watches(kind);
+		if (kind->sk_changed && is_subscribed(kind))
+			kind->sk_changed(NULL);
 	}
-	/* It is done with the kind. Pairs with the smp_load_acquire() in is_scanned(). */
-	smp_store_release(&scanned, NULL);
+	/* It is done with the kind. Pairs with the smp_load_acquire() in is_being_scanned(). */
+	smp_store_release(&scanned_kind, NULL);
 	wake_up_all(&scan_wait);
 }
 
-static bool is_scanned(const struct twheel_watch_kind *kind)
+static bool is_being_scanned(const struct twheel_watch_kind *kind)
 {
 	/* Pairs with scan_kind(). */
-	return smp_load_acquire(&scanned) == kind;
+	return smp_load_acquire(&scanned_kind) == kind;
 }
 
 /* Makes up for changes that could not be noted. */
-static void work_on_scan(struct work_struct *work)
+static void scan_kinds(struct work_struct *work)
 {
 	int i;
 
-	/* Pairs with scan_soon(). */
+	/* Pairs with schedule_scan(). */
 	WRITE_ONCE(last_scan, jiffies);
 	/* What is lost from here on has this called again. */
-	atomic_xchg(&overflown, 0);
+	atomic_xchg(&nr_lost, 0);
 	/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
-	for (i = 0; i < NR_KINDS; i++)
+	for (i = 0; i < KINDS_MAX; i++)
 		scan_kind(READ_ONCE(kinds[i]));
 }
 
-static DECLARE_DELAYED_WORK(scan, work_on_scan);
+static DECLARE_DELAYED_WORK(scan_work, scan_kinds);
 
 /* Has that done, but not twice in a second. */
-static void scan_soon(void)
+static void schedule_scan(void)
 {
-	/* Pairs with work_on_scan(). */
+	/* Pairs with scan_kinds(). */
 	unsigned long next = READ_ONCE(last_scan) + HZ, now = jiffies;
 
-	queue_delayed_work(twheel_watch_queue, &scan, time_before(now, next) ? next - now : 0);
+	queue_delayed_work(twheel_watch_queue, &scan_work, time_before(now, next) ? next - now : 0);
 }
 
-static void pass_on(struct twheel_watch_kind *kind, const struct twheel_watch_change *change)
+static void dispatch_change(struct twheel_watch_kind *kind,
+			    const struct twheel_watch_change *change)
 {
 	struct twheel_watch *watch;
 
 	if (change->port) {
-		if (kind->changed)
-			kind->changed(change);
+		if (kind->sk_changed)
+			kind->sk_changed(change);
 		return;
 	}
 	switch (change->state) {
 	case TCP_ESTABLISHED:
 	case TCP_SYN_SENT:
 	case TCP_LISTEN:
-		if (kind->changed)
-			kind->changed(change);
+		if (kind->sk_changed)
+			kind->sk_changed(change);
 		break;
 	default:
 		rcu_read_lock();
 		watch = twheel_watch_find(kind, change->sk);
 		if (watch)
-			kind->over(watch, change->sk);
+			kind->sk_closed(watch, change->sk);
 		rcu_read_unlock();
 	}
 }
 
 /* The worker of a CPU's changes. */
-static void work_on_changes(struct work_struct *work)
+static void process_changes(struct work_struct *work)
 {
-	struct cpu_changes *theirs = container_of(work, struct cpu_changes, work);
+	struct cpu_changes *pcpu = container_of(work, struct cpu_changes, work);
 	struct twheel_watch_change change;
 	int i, n;
 
 	mutex_lock(&kinds_lock);
-	for (n = 0; n < PORTION; n++) {
-		/* Pairs with state_changes(), as there. */
-		if (!data_race(kfifo_get(&theirs->fifo, &change)))
+	for (n = 0; n < BATCH; n++) {
+		/* Pairs with probe_inet_sock_set_state(), as there. */
+		if (!data_race(kfifo_get(&pcpu->fifo, &change)))
 			break;
-		for (i = 0; i < NR_KINDS; i++)
+		for (i = 0; i < KINDS_MAX; i++)
 			if (kinds[i])
-				pass_on(kinds[i], &change);
+				dispatch_change(kinds[i], &change);
 		sock_put(change.sk);
 		cond_resched();
 	}
-	if (nr_kinds && atomic_read(&overflown))
-		scan_soon();
+	if (nr_kinds && atomic_read(&nr_lost))
+		schedule_scan();
 	mutex_unlock(&kinds_lock);
-	if (n == PORTION)
-		queue_work(queue, &theirs->work);
+	if (n == BATCH)
+		queue_work(changes_wq, &pcpu->work);
 }
 
 /*
@@ -371,12 +375,12 @@ static int register_probe(void)
 {
 	int ret;
 
-	if (!tracepoint)
+	if (!state_tp)
 		return -EOPNOTSUPP;
-	if (is_registered)
+	if (probe_registered)
 		return 0;
-	ret = tracepoint_probe_register(tracepoint, state_changes, NULL);
-	is_registered = !ret;
+	ret = tracepoint_probe_register(state_tp, probe_inet_sock_set_state, NULL);
+	probe_registered = !ret;
 	return ret;
 }
 
@@ -384,10 +388,10 @@ static int register_probe(void)
 static void unregister_probe(struct work_struct *work)
 {
 	mutex_lock(&kinds_lock);
-	if (is_registered && !nr_kinds) {
-		tracepoint_probe_unregister(tracepoint, state_changes, NULL);
+	if (probe_registered && !nr_kinds) {
+		tracepoint_probe_unregister(state_tp, probe_inet_sock_set_state, NULL);
 		tracepoint_synchronize_unregister();
-		is_registered = false;
+		probe_registered = false;
 	}
 	mutex_unlock(&kinds_lock);
 }
@@ -398,7 +402,7 @@ static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
  * twheel_sk_state_subscribe - tell a kind of watches of changes
  * @kind:	the kind; its table is there
  *
- * Context: process; may sleep. No lock is held that the owner takes in changed().
+ * Context: process; may sleep. No lock is held that the owner takes in sk_changed().
  * Return: 0; or
  * * %-EOPNOTSUPP - this kernel does not tell of changes
  * * %-ENOMEM	- no memory
@@ -414,7 +418,7 @@ int twheel_sk_state_subscribe(struct twheel_watch_kind *kind)
 		if (!kind->known.next)
 			list_add_tail(&kind->known, &known_kinds);
 		i = kinds[0] ? 1 : 0;
-		/* Pairs with the READ_ONCE() in is_wanted(), which then uses @kind. */
+		/* Pairs with the READ_ONCE() in any_kind_wants(), which then uses @kind. */
 		smp_store_release(&kinds[i], kind);
 	}
 	mutex_unlock(&kinds_lock);
@@ -427,14 +431,14 @@ int twheel_sk_state_subscribe(struct twheel_watch_kind *kind)
  *
  * An RCU grace period goes by, and nobody uses the kind's table any more on account of a change.
  *
- * Context: process; may sleep. No lock is held that the owner takes in over() and changed().
+ * Context: process; may sleep. No lock is held that the owner takes in sk_closed() and sk_changed().
  */
 void twheel_sk_state_unsubscribe(struct twheel_watch_kind *kind)
 {
 	mutex_lock(&kinds_lock);
 	/*
-	 * Pairs with the READ_ONCE() in is_wanted(), for whose end synchronize_rcu() waits, and
-	 * with those of work_on_scan().
+	 * Pairs with the READ_ONCE() in any_kind_wants(), for whose end synchronize_rcu() waits, and
+	 * with those of scan_kinds().
 	 */
 	WRITE_ONCE(kinds[kinds[0] == kind ? 0 : 1], NULL);
 	mutex_unlock(&kinds_lock);
@@ -443,22 +447,22 @@ void twheel_sk_state_unsubscribe(struct twheel_watch_kind *kind)
 	mutex_lock(&kinds_lock);
 	/* If there is none left, the works drop what has been noted, in portions. */
 	if (!--nr_kinds)
-		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_STAYS);
+		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_LINGER);
 	mutex_unlock(&kinds_lock);
 	/* See scan_kind(). It notices after a portion. */
 	smp_mb();
-	wait_event(scan_wait, !is_scanned(kind));
+	wait_event(scan_wait, !is_being_scanned(kind));
 }
 
 /* Watches in the table of a kind, if it is there at all. */
-static int nr_watches(struct twheel_watch_kind *kind)
+static int count_watches(struct twheel_watch_kind *kind)
 {
 	return kinds[0] == kind || kinds[1] == kind ? atomic_read(&kind->table.nelems) : 0;
 }
 
 static void show_kind(struct seq_file *m, struct twheel_watch_kind *kind)
 {
-	seq_printf(m, "%s watches: %d\n", kind->name, nr_watches(kind));
+	seq_printf(m, "%s watches: %d\n", kind->name, count_watches(kind));
 	twheel_watch_show_counts(m, kind);
 }
 
@@ -486,13 +490,13 @@ void twheel_watch_show(struct seq_file *m)
  */
 bool twheel_watch_available(void)
 {
-	return tracepoint;
+	return state_tp;
 }
 
 static void find_tracepoint(struct tracepoint *tp, void *unused)
 {
 	if (!strcmp(tp->name, "inet_sock_set_state"))
-		tracepoint = tp;
+		state_tp = tp;
 }
 
 /* Frees what twheel_sk_state_init() has made, as far as it came. */
@@ -500,9 +504,9 @@ static void free_changes(void)
 {
 	unsigned int cpu;
 
-	if (queue)
-		destroy_workqueue(queue);
-	cancel_delayed_work_sync(&scan);
+	if (changes_wq)
+		destroy_workqueue(changes_wq);
+	cancel_delayed_work_sync(&scan_work);
 	for_each_possible_cpu(cpu)
 		kfifo_free(&per_cpu_ptr(changes, cpu)->fifo);
 	free_percpu(changes);
@@ -516,7 +520,7 @@ static void free_changes(void)
  */
 int __init twheel_sk_state_init(void)
 {
-	struct cpu_changes *theirs;
+	struct cpu_changes *pcpu;
 	unsigned int cpu;
 
 	if (IS_ENABLED(CONFIG_TRACEPOINTS))
@@ -525,13 +529,13 @@ int __init twheel_sk_state_init(void)
 	changes = alloc_percpu(struct cpu_changes);
 	if (!changes)
 		return -ENOMEM;
-	queue = alloc_workqueue("twheel_changes", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!queue)
+	changes_wq = alloc_workqueue("twheel_changes", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!changes_wq)
 		goto err_free;
 	for_each_possible_cpu(cpu) {
-		theirs = per_cpu_ptr(changes, cpu);
-		INIT_WORK(&theirs->work, work_on_changes);
-		if (kfifo_alloc(&theirs->fifo, NR_CHANGES, GFP_KERNEL))
+		pcpu = per_cpu_ptr(changes, cpu);
+		INIT_WORK(&pcpu->work, process_changes);
+		if (kfifo_alloc(&pcpu->fifo, FIFO_SIZE, GFP_KERNEL))
 			goto err_free;
 	}
 	return 0;

@@ -24,7 +24,7 @@
  *
  * From here on changes are told.
  *
- * Context: process; may sleep. No lock is held that the owner takes in changed().
+ * Context: process; may sleep. No lock is held that the owner takes in sk_changed().
  * Return: 0; or
  * * %-EOPNOTSUPP - this kernel does not tell of changes
  * * %-ENOMEM	- no memory
@@ -48,7 +48,7 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
  *
  * An RCU grace period goes by.
  *
- * Context: process; may sleep. No lock is held that the owner takes in over() and changed().
+ * Context: process; may sleep. No lock is held that the owner takes in sk_closed() and sk_changed().
  */
 void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 {

@@ -57,15 +57,15 @@ struct twheel_watch {
 /**
  * enum twheel_watch_state - where a watch is
  * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
- * @TWHEEL_WATCH_DUE: in the list of those that the worker is to look at. Such a watch has a
+ * @TWHEEL_WATCH_QUEUED: in the list of those that the worker is to look at. Such a watch has a
  *	socket: it is taken out of the list, by twheel_watch_unqueue(), before it loses that
- * @TWHEEL_WATCH_IN_WORK: the worker looks at it: it must stay where it is until
- *	twheel_watch_kind.judge() returns. It may be removed meanwhile
+ * @TWHEEL_WATCH_PROCESSING: the worker looks at it: it must stay where it is until
+ *	twheel_watch_kind.evaluate() returns. It may be removed meanwhile
  */
 enum twheel_watch_state {
 	TWHEEL_WATCH_IDLE,
-	TWHEEL_WATCH_DUE,
-	TWHEEL_WATCH_IN_WORK,
+	TWHEEL_WATCH_QUEUED,
+	TWHEEL_WATCH_PROCESSING,
 };
 
 /**
@@ -129,18 +129,18 @@ struct twheel_watch_counts {
  * struct twheel_watch_kind - watches of one owner
  * @name:	what debugfs calls it
  * @timer_offset: bytes from a watch back to its struct twheel_timer
- * @judge:	the worker has found the watch, see enum twheel_sk_status. The owner frees it,
+ * @evaluate:	the worker has found the watch, see enum twheel_sk_status. The owner frees it,
  *		arms it anew, or ends it with the decision that is returned: true
  *		if the watch's action is to be done. The watch is not used any more then,
- *		but to be given to @acted.
+ *		but to be given to @action_done.
  *		In process context; the socket is locked unless it is busy
- * @acted:	what judge() has decided on is done; NULL if the owner does not care. Until then
+ * @action_done:	what evaluate() has decided on is done; NULL if the owner does not care. Until then
  *		the watch must stay where it is. In process context; the socket is not locked
- * @over:	the connection of a socket with such a watch may be over: make it due.
+ * @sk_closed:	the connection of a socket with such a watch may be over: make it due.
  *		The watch was in the table a moment ago; whether it still is, and still
  *		@sk's, is the owner's to find out; it may just be somebody else's.
  *		In process context, under rcu_read_lock()
- * @changed:	a socket has changed its state; NULL if the owner does not care. In process context
+ * @sk_changed:	a socket has changed its state; NULL if the owner does not care. In process context
  * @life:	which of the lives that its memory has a watch is in, not 0; another one when it is
  *		inserted the next time. NULL if the memory is not used again before a grace period
  *		of RCU is over. In any context, under rcu_read_lock(), with no lock
@@ -151,11 +151,11 @@ struct twheel_watch_counts {
 struct twheel_watch_kind {
 	const char		*name;
 	size_t			timer_offset;
-	bool			(*judge)(struct twheel_watch *watch,
-					 enum twheel_sk_status finding);
-	void			(*acted)(struct twheel_watch *watch);
-	void			(*over)(struct twheel_watch *watch, struct sock *sk);
-	void			(*changed)(const struct twheel_watch_change *change);
+	bool			(*evaluate)(struct twheel_watch *watch,
+					    enum twheel_sk_status status);
+	void			(*action_done)(struct twheel_watch *watch);
+	void			(*sk_closed)(struct twheel_watch *watch, struct sock *sk);
+	void			(*sk_changed)(const struct twheel_watch_change *change);
 	u8			(*life)(const struct twheel_watch *watch);
 	struct rhashtable	table;
 	struct twheel_watch_counts counts;
@@ -204,16 +204,16 @@ static inline unsigned int twheel_watch_busy_count(const struct twheel_watch *wa
 /**
  * twheel_watch_set_busy_count - set that number
  * @watch:	the watch
- * @looks:	0 when something else was found, or has happened; no more than 31
+ * @count:	0 when something else was found, or has happened; no more than 31
  *
  * Context: with the owner's lock held.
  */
-static inline void twheel_watch_set_busy_count(struct twheel_watch *watch, unsigned int looks)
+static inline void twheel_watch_set_busy_count(struct twheel_watch *watch, unsigned int count)
 {
 	const u16 flags = watch->flags & (BIT(TWHEEL_WATCH_BUSY_SHIFT) - 1);
 
 	/* Pairs with the worker's, which looks before it has the lock. */
-	WRITE_ONCE(watch->flags, flags | looks << TWHEEL_WATCH_BUSY_SHIFT);
+	WRITE_ONCE(watch->flags, flags | count << TWHEEL_WATCH_BUSY_SHIFT);
 }
 
 static inline u8 twheel_watch_life(const struct twheel_watch_kind *kind,

@@ -14,7 +14,7 @@
 #include "watch_worker.h"
 
 /* Is this the watch of another socket? It may just be removed, and inserted elsewhere. */
-static int differs(struct rhashtable_compare_arg *arg, const void *obj)
+static int compare_socket(struct rhashtable_compare_arg *arg, const void *obj)
 {
 	const struct twheel_watch *watch = obj;
 	struct sock *const *sk = arg->key;
@@ -23,11 +23,11 @@ static int differs(struct rhashtable_compare_arg *arg, const void *obj)
 	return READ_ONCE(watch->sk) != *sk;
 }
 
-static const struct rhashtable_params params = {
+static const struct rhashtable_params watch_rht_params = {
 	.key_len		= sizeof_field(struct twheel_watch, sk),
 	.key_offset		= offsetof(struct twheel_watch, sk),
 	.head_offset		= offsetof(struct twheel_watch, hash),
-	.obj_cmpfn		= differs,
+	.obj_cmpfn		= compare_socket,
 	.automatic_shrinking	= true,
 };
 
@@ -40,7 +40,7 @@ static const struct rhashtable_params params = {
  */
 int twheel_watch_table_init(struct twheel_watch_kind *kind)
 {
-	return rhashtable_init(&kind->table, &params);
+	return rhashtable_init(&kind->table, &watch_rht_params);
 }
 
 /**
@@ -111,7 +111,7 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 	WRITE_ONCE(watch->sk, sk);
 	watch->state = TWHEEL_WATCH_IDLE;
 	sock_hold(sk);
-	ret = rhashtable_lookup_insert_fast(&kind->table, &watch->hash, params);
+	ret = rhashtable_lookup_insert_fast(&kind->table, &watch->hash, watch_rht_params);
 	if (!ret)
 		return 0;
 	/* As above. */
@@ -123,26 +123,26 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 
 /**
  * twheel_watch_replace - watch a socket by another watch
- * @due:	those of the owner of both that are due
+ * @worker:	those of the owner of both that are due
  * @old:	a watch in the table, which leaves it, and the list of those that are due if it is
  *		in there
  * @watch:	a watch that takes its place; as for twheel_watch_insert()
  *
  * Needs no memory. If @old is in state %TWHEEL_WATCH_IN_WORK it stays so: the worker has a
- * reference of its own to the socket, and gives the watch back by judge().
+ * reference of its own to the socket, and gives the watch back by evaluate().
  *
  * Context: process and softirq, with the owner's lock held.
  */
-void twheel_watch_replace(struct twheel_watch_worker *due, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_watch_worker *worker, struct twheel_watch *old,
 			  struct twheel_watch *watch)
 {
 	/* Before it loses its socket: the worker takes a reference to that of each that is due. */
-	twheel_watch_unqueue(due, old);
+	twheel_watch_unqueue(worker, old);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->ended, 0);
 	WRITE_ONCE(watch->sk, old->sk);
 	watch->state = TWHEEL_WATCH_IDLE;
-	rhashtable_replace_fast(&due->kind->table, &old->hash, &watch->hash, params);
+	rhashtable_replace_fast(&worker->kind->table, &old->hash, &watch->hash, watch_rht_params);
 	/* As there. */
 	WRITE_ONCE(old->sk, NULL);
 }
@@ -163,8 +163,8 @@ struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_w
 	struct sock *sk = watch->sk;
 
 	/* Written with the owner's lock held, but by the worker, which takes watches out only. */
-	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_DUE);
-	rhashtable_remove_fast(&kind->table, &watch->hash, params);
+	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_QUEUED);
+	rhashtable_remove_fast(&kind->table, &watch->hash, watch_rht_params);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->sk, NULL);
 	/* Before the next life begins. Pairs with the smp_rmb() in note_end(). */
@@ -182,5 +182,5 @@ struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_w
  */
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk)
 {
-	return rhashtable_lookup(&kind->table, &sk, params);
+	return rhashtable_lookup(&kind->table, &sk, watch_rht_params);
 }

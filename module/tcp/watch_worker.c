@@ -28,13 +28,13 @@
 #include "watch_worker.h"
 
 /* Watches looked at before others have their turn, and the time, in nanoseconds. */
-#define PORTION		64
-#define LONGEST_NS	(2 * NSEC_PER_MSEC)
+#define BATCH		64
+#define BATCH_MAX_NS	(2 * NSEC_PER_MSEC)
 
 /* Looks at a socket that is busy which are a jiffy apart: it may be so for a moment only. */
-#define SOON		8U
+#define QUICK_RETRIES	8U
 /* How often the time to the next look may be doubled after that. */
-#define DOUBLED		10U
+#define DOUBLINGS	10U
 
 struct workqueue_struct *twheel_watch_queue;
 
@@ -68,7 +68,7 @@ static bool trylock_sock(struct sock *sk)
 }
 
 /* shutdown(SHUT_RDWR) of a socket that is locked. */
-static void shut_down(struct sock *sk)
+static void shutdown_sock(struct sock *sk)
 {
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SHUTDOWN_MASK);
 	sk->sk_prot->shutdown(sk, SHUTDOWN_MASK);
@@ -77,12 +77,12 @@ static void shut_down(struct sock *sk)
 }
 
 /* Does what a watch says to a locked socket, and unlocks it. */
-static void act(struct sock *sk, u16 flags)
+static void apply_action(struct sock *sk, u16 flags)
 {
 	if (flags & TWHEEL_WATCH_ABORT)
 		twheel_tcp_abort_locked(sk, ETIMEDOUT);
 	else if (flags & TWHEEL_WATCH_SHUTDOWN)
-		shut_down(sk);
+		shutdown_sock(sk);
 	release_sock(sk);
 }
 
@@ -103,11 +103,12 @@ static void count_kick(struct twheel_watch_kind *kind, u64 deadline)
  * Has a watch judged, and acts. The watch may be gone afterwards. What it says does not change as
  * long as it is with the worker, but for the deadline, which is only counted.
  */
-static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, struct sock *sk)
+static void process_watch(struct twheel_watch_kind *kind, struct twheel_watch *watch,
+			  struct sock *sk)
 {
 	const struct twheel_timer *timer = timer_of(kind, watch);
 	u64 deadline = READ_ONCE(timer->node.deadline);
-	enum twheel_sk_status found;
+	enum twheel_sk_status status;
 	/* Pairs with those of the owner, who counts there how often the socket was busy. */
 	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_ACTIONS;
 	bool wanted;
@@ -115,157 +116,157 @@ static void look_at(struct twheel_watch_kind *kind, struct twheel_watch *watch, 
 	if (!trylock_sock(sk)) {
 		trace_twheel_watch(timer, sk, deadline, TWHEEL_SK_BUSY, 0);
 		atomic64_inc(&kind->counts.busy);
-		kind->judge(watch, TWHEEL_SK_BUSY);
+		kind->evaluate(watch, TWHEEL_SK_BUSY);
 		return;
 	}
-	found = twheel_watchable(sk->sk_state) && !twheel_watch_has_ended(kind, watch) ?
+	status = twheel_watchable(sk->sk_state) && !twheel_watch_has_ended(kind, watch) ?
 		TWHEEL_SK_OPEN : TWHEEL_SK_CLOSED;
-	wanted = kind->judge(watch, found) && found == TWHEEL_SK_OPEN;
-	trace_twheel_watch(timer, sk, deadline, found, wanted ? flags | TWHEEL_WATCHED : 0);
+	wanted = kind->evaluate(watch, status) && status == TWHEEL_SK_OPEN;
+	trace_twheel_watch(timer, sk, deadline, status, wanted ? flags | TWHEEL_WATCHED : 0);
 	if (!wanted) {
-		atomic64_inc(found == TWHEEL_SK_CLOSED ? &kind->counts.ended :
+		atomic64_inc(status == TWHEEL_SK_CLOSED ? &kind->counts.ended :
 							  &kind->counts.spared);
 		release_sock(sk);
 		return;
 	}
-	act(sk, flags);
+	apply_action(sk, flags);
 	count_kick(kind, deadline);
-	if (kind->acted)
-		kind->acted(watch);
+	if (kind->action_done)
+		kind->action_done(watch);
 }
 
 /* Takes a watch out of the list of those that are due. */
-static void leave_list(struct twheel_watch_worker *due, struct twheel_watch *watch)
+static void dequeue_watch(struct twheel_watch_worker *worker, struct twheel_watch *watch)
 {
-	struct twheel_node *node = &timer_of(due->kind, watch)->node;
+	struct twheel_node *node = &timer_of(worker->kind, watch)->node;
 
-	lockdep_assert_held(&due->lock);
+	lockdep_assert_held(&worker->lock);
 	list_del(&node->link);
 	node->location = 0;
-	due->nr--;
+	worker->nr--;
 }
 
 /*
  * Takes the first watch out of the list: it has a socket, see enum twheel_watch_state. From here
  * on its owner may remove it, so the worker has a reference of its own to the socket.
  */
-static struct twheel_watch *next_due(struct twheel_watch_worker *due, struct sock **sk)
+static struct twheel_watch *take_first_watch(struct twheel_watch_worker *worker, struct sock **sk)
 {
 	struct twheel_watch *watch = NULL;
 	struct twheel_node *node;
 
-	spin_lock_bh(&due->lock);
-	node = list_first_entry_or_null(&due->list, struct twheel_node, link);
+	spin_lock_bh(&worker->lock);
+	node = list_first_entry_or_null(&worker->list, struct twheel_node, link);
 	if (node) {
-		watch = watch_of(due->kind, node);
-		leave_list(due, watch);
-		watch->state = TWHEEL_WATCH_IN_WORK;
+		watch = watch_of(worker->kind, node);
+		dequeue_watch(worker, watch);
+		watch->state = TWHEEL_WATCH_PROCESSING;
 		*sk = watch->sk;
 		sock_hold(*sk);
-		due->taken++;
-		due->in_work = true;
+		worker->taken++;
+		worker->processing = true;
 	}
-	spin_unlock_bh(&due->lock);
+	spin_unlock_bh(&worker->lock);
 	return watch;
 }
 
 /* Looks at a portion. */
-static void look_at_some(struct twheel_watch_worker *due)
+static void process_batch(struct twheel_watch_worker *worker)
 {
-	const u64 end = ktime_get_ns() + LONGEST_NS;
+	const u64 end = ktime_get_ns() + BATCH_MAX_NS;
 	struct twheel_watch *watch;
 	struct sock *sk;
 	int i;
 
-	for (i = 0; i < PORTION && ktime_get_ns() < end; i++) {
-		watch = next_due(due, &sk);
+	for (i = 0; i < BATCH && ktime_get_ns() < end; i++) {
+		watch = take_first_watch(worker, &sk);
 		if (!watch)
 			break;
-		look_at(due->kind, watch, sk);
+		process_watch(worker->kind, watch, sk);
 		sock_put(sk);
 		cond_resched();
 	}
 }
 
-static void work_on_due(struct work_struct *work)
+static void process_watches(struct work_struct *work)
 {
-	struct twheel_watch_worker *due = container_of(work, struct twheel_watch_worker, work);
+	struct twheel_watch_worker *worker = container_of(work, struct twheel_watch_worker, work);
 
-	look_at_some(due);
-	spin_lock_bh(&due->lock);
-	due->in_work = false;
+	process_batch(worker);
+	spin_lock_bh(&worker->lock);
+	worker->processing = false;
 	/* If there are none, who makes one due queues it. */
-	if (due->nr)
-		queue_work(due->queue, &due->work);
-	spin_unlock_bh(&due->lock);
-	wake_up_var(&due->taken);
+	if (worker->nr)
+		queue_work(worker->queue, &worker->work);
+	spin_unlock_bh(&worker->lock);
+	wake_up_var(&worker->taken);
 }
 
 /**
  * twheel_watch_worker_init - get a worker ready
- * @due:	of which there are no watches
+ * @worker:	of which there are no watches
  * @kind:	whose it will be
  * @queue:	of the user who is to do the work
  *
  * Context: any.
  */
-void twheel_watch_worker_init(struct twheel_watch_worker *due, struct twheel_watch_kind *kind,
+void twheel_watch_worker_init(struct twheel_watch_worker *worker, struct twheel_watch_kind *kind,
 			      struct workqueue_struct *queue)
 {
-	due->kind = kind;
-	due->queue = queue;
-	spin_lock_init(&due->lock);
-	INIT_LIST_HEAD(&due->list);
-	due->nr = 0;
-	due->taken = 0;
-	due->in_work = false;
-	INIT_WORK(&due->work, work_on_due);
+	worker->kind = kind;
+	worker->queue = queue;
+	spin_lock_init(&worker->lock);
+	INIT_LIST_HEAD(&worker->list);
+	worker->nr = 0;
+	worker->taken = 0;
+	worker->processing = false;
+	INIT_WORK(&worker->work, process_watches);
 }
 
 /**
  * twheel_watch_worker_stop - wait until the worker is done with what it looks at, and have it end
- * @due:	of which nothing becomes due any more
+ * @worker:	of which nothing becomes due any more
  *
  * What the owner has taken back, or removed, before this is not used any more afterwards.
  *
- * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
+ * Context: process; may sleep. No lock is held that the owner takes in evaluate() and action_done().
  */
-void twheel_watch_worker_stop(struct twheel_watch_worker *due)
+void twheel_watch_worker_stop(struct twheel_watch_worker *worker)
 {
-	cancel_work_sync(&due->work);
+	cancel_work_sync(&worker->work);
 }
 
 /* Has it looked at @nr watches since it had taken @from, and is not at the last of these? */
-static bool is_settled(struct twheel_watch_worker *due, unsigned int from, unsigned int nr)
+static bool is_flushed(struct twheel_watch_worker *worker, unsigned int from, unsigned int nr)
 {
 	unsigned int taken;
-	bool settled;
+	bool flushed;
 
-	spin_lock_bh(&due->lock);
-	taken = due->taken - from;
-	settled = due->in_work ? taken > nr : taken >= nr || !due->nr;
-	spin_unlock_bh(&due->lock);
-	return settled;
+	spin_lock_bh(&worker->lock);
+	taken = worker->taken - from;
+	flushed = worker->processing ? taken > nr : taken >= nr || !worker->nr;
+	spin_unlock_bh(&worker->lock);
+	return flushed;
 }
 
 /**
  * twheel_watch_worker_flush - wait until the worker has looked at what is due now
- * @due:	the watches
+ * @worker:	the watches
  *
  * Not for those that become due meanwhile.
  *
- * Context: process; may sleep. No lock is held that the owner takes in judge() and acted().
+ * Context: process; may sleep. No lock is held that the owner takes in evaluate() and action_done().
  * Return: 0, or -EINTR if the caller is killed.
  */
-int twheel_watch_worker_flush(struct twheel_watch_worker *due)
+int twheel_watch_worker_flush(struct twheel_watch_worker *worker)
 {
 	unsigned int from, nr;
 
-	spin_lock_bh(&due->lock);
-	from = due->taken;
-	nr = due->nr;
-	spin_unlock_bh(&due->lock);
-	return wait_var_event_killable(&due->taken, is_settled(due, from, nr)) ? -EINTR : 0;
+	spin_lock_bh(&worker->lock);
+	from = worker->taken;
+	nr = worker->nr;
+	spin_unlock_bh(&worker->lock);
+	return wait_var_event_killable(&worker->taken, is_flushed(worker, from, nr)) ? -EINTR : 0;
 }
 
 /*
@@ -274,58 +275,58 @@ int twheel_watch_worker_flush(struct twheel_watch_worker *due)
 
 /**
  * twheel_watch_enqueue - have the worker look at a watch
- * @due:	those of its owner
+ * @worker:	those of its owner
  * @watch:	the watch, in the table, in state %TWHEEL_WATCH_IDLE, its timer not armed
  *
  * Context: process and softirq, with the owner's lock held.
  */
-void twheel_watch_enqueue(struct twheel_watch_worker *due, struct twheel_watch *watch)
+void twheel_watch_enqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch)
 {
-	spin_lock_bh(&due->lock);
-	watch->state = TWHEEL_WATCH_DUE;
-	list_add_tail(&timer_of(due->kind, watch)->node.link, &due->list);
-	due->nr++;
-	spin_unlock_bh(&due->lock);
-	queue_work(due->queue, &due->work);
+	spin_lock_bh(&worker->lock);
+	watch->state = TWHEEL_WATCH_QUEUED;
+	list_add_tail(&timer_of(worker->kind, watch)->node.link, &worker->list);
+	worker->nr++;
+	spin_unlock_bh(&worker->lock);
+	queue_work(worker->queue, &worker->work);
 }
 
 /**
  * twheel_watch_unqueue - see to it that the worker does not come to a watch
- * @due:	those of its owner
+ * @worker:	those of its owner
  * @watch:	the watch
  *
  * It does no harm to call this for a watch that is with its owner. This fails if the worker is
- * looking at the watch: then judge() is about to get the owner's lock.
+ * looking at the watch: then evaluate() is about to get the owner's lock.
  *
  * Context: process and softirq, with the owner's lock held.
  * Return: true if the watch is with its owner now.
  */
-bool twheel_watch_unqueue(struct twheel_watch_worker *due, struct twheel_watch *watch)
+bool twheel_watch_unqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch)
 {
 	bool is_ours;
 
-	spin_lock_bh(&due->lock);
-	if (watch->state == TWHEEL_WATCH_DUE) {
-		leave_list(due, watch);
+	spin_lock_bh(&worker->lock);
+	if (watch->state == TWHEEL_WATCH_QUEUED) {
+		dequeue_watch(worker, watch);
 		watch->state = TWHEEL_WATCH_IDLE;
 	}
 	is_ours = watch->state == TWHEEL_WATCH_IDLE;
-	spin_unlock_bh(&due->lock);
+	spin_unlock_bh(&worker->lock);
 	return is_ours;
 }
 
 /**
  * twheel_watch_put_back - the owner has got its watch back from the worker
- * @due:	those of the owner
+ * @worker:	those of the owner
  * @watch:	the watch, in state %TWHEEL_WATCH_IN_WORK
  *
- * Context: in judge(), with the owner's lock held, before anything else.
+ * Context: in evaluate(), with the owner's lock held, before anything else.
  */
-void twheel_watch_put_back(struct twheel_watch_worker *due, struct twheel_watch *watch)
+void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_watch *watch)
 {
-	spin_lock_bh(&due->lock);
+	spin_lock_bh(&worker->lock);
 	watch->state = TWHEEL_WATCH_IDLE;
-	spin_unlock_bh(&due->lock);
+	spin_unlock_bh(&worker->lock);
 }
 
 /**
@@ -337,15 +338,17 @@ void twheel_watch_put_back(struct twheel_watch_worker *due, struct twheel_watch 
  * less than the socket has been busy for: a program may keep as many of them busy as it likes, for
  * as long as it likes, and nobody pays for the looks.
  *
- * Context: in judge(), with the owner's lock held.
+ * Context: in evaluate(), with the owner's lock held.
  * Return: in how many nanoseconds.
  */
 u64 twheel_watch_retry_at(struct twheel_watch *watch)
 {
-	const unsigned int looks = min(twheel_watch_busy_count(watch) + 1, SOON + DOUBLED);
+	const unsigned int count = min(twheel_watch_busy_count(watch) + 1,
+				       QUICK_RETRIES + DOUBLINGS);
 
-	twheel_watch_set_busy_count(watch, looks);
-	return min_t(u64, (u64)TICK_NSEC << (max(looks, SOON) - SOON), NSEC_PER_SEC);
+	twheel_watch_set_busy_count(watch, count);
+	return min_t(u64, (u64)TICK_NSEC << (max(count, QUICK_RETRIES) - QUICK_RETRIES),
+		     NSEC_PER_SEC);
 }
 
 /**

@@ -23,7 +23,7 @@ struct twheel_watch_kind;
  * @list:	watches for the worker, by their timers' @node.link
  * @nr:		how many these are
  * @taken:	how many it has taken out of the list
- * @in_work:	it looks at the last of those
+ * @processing:	it looks at the last of those
  * @work:	the worker
  */
 struct twheel_watch_worker {
@@ -33,20 +33,20 @@ struct twheel_watch_worker {
 	struct list_head	list;
 	unsigned int		nr;
 	unsigned int		taken;
-	bool			in_work;
+	bool			processing;
 	struct work_struct	work;
 };
 
 /* The workers' who are nobody's. There as long as the module is. */
 extern struct workqueue_struct *twheel_watch_queue;
 
-void twheel_watch_worker_init(struct twheel_watch_worker *due, struct twheel_watch_kind *kind,
+void twheel_watch_worker_init(struct twheel_watch_worker *worker, struct twheel_watch_kind *kind,
 			      struct workqueue_struct *queue);
-void twheel_watch_worker_stop(struct twheel_watch_worker *due);
-int twheel_watch_worker_flush(struct twheel_watch_worker *due);
-void twheel_watch_enqueue(struct twheel_watch_worker *due, struct twheel_watch *watch);
-bool twheel_watch_unqueue(struct twheel_watch_worker *due, struct twheel_watch *watch);
-void twheel_watch_put_back(struct twheel_watch_worker *due, struct twheel_watch *watch);
+void twheel_watch_worker_stop(struct twheel_watch_worker *worker);
+int twheel_watch_worker_flush(struct twheel_watch_worker *worker);
+void twheel_watch_enqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch);
+bool twheel_watch_unqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch);
+void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_watch *watch);
 u64 twheel_watch_retry_at(struct twheel_watch *watch);
 void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
 

@@ -18,9 +18,9 @@ TEST_F_TIMEOUT(budgets, of_a_rule_that_is_removed, TIMEOUT)
 {
 	/* All in sections of RCU. */
 	const struct section section = {
-		.step		= "make_orphan_due",
+		.step		= "queue_orphan",
 		.end		= "__rcu_read_unlock",
-		.end_from	= "make_orphans_due",
+		.end_from	= "queue_orphans",
 	};
 	struct twheel_rule all = {
 		.flags	= ABORT | TWHEEL_RULE_UID,
@@ -61,7 +61,7 @@ static void remove_it(void *arg)
 TEST_F_TIMEOUT(budgets, of_who_is_killed_as_he_removes_a_rule, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "make_orphan_due",
+		.step		= "queue_orphan",
 		.end		= "twheel_rules_remove",
 		.all_tasks	= true,
 	};
@@ -345,8 +345,8 @@ static bool lose_changes(int fd, __u32 rule, __u64 n)
 TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "may_be_over",
-		.end		= "look_for_some",
+		.step		= "may_have_ended",
+		.end		= "scan_some_watches",
 		.all_tasks	= true,
 	};
 	struct twheel_rule all = {
@@ -375,7 +375,7 @@ TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
 	const struct section section = {
 		.step		= "twheel_rules_listening",
 		.end		= "mutex_unlock",
-		.end_from	= "work_on_changes",
+		.end_from	= "process_changes",
 		.all_tasks	= true,
 	};
 	struct twheel_rule all = {
