@@ -2,20 +2,20 @@
 /*
  * twheel: rules for idle connections of programs that know nothing of them
  *
- * Each network namespace has a list of rules, read under RCU. Watches name their rule by a number
- * among those of all namespaces: that is all there is room for.
+ * Each network namespace has a list of rules, read under RCU. Watches refer to their rule by a
+ * number that is unique among all namespaces: there is no room for more.
  *
- * A rule is removed in this order: it is taken out of its list; a grace period later nobody
- * can find it there any more; its watches are given up (track.c), which find it by its number
- * until then; nothing is left but readers under RCU, so another grace period later
- * it is freed. Whoever takes it out of the list, with the mutex held, does the rest; or a work of
- * its namespace, if he is killed.
+ * A rule is removed in this order: it is taken off its list; after a grace period it can no longer
+ * be found there; its watches, which find it by its number until then, are released (track.c); only
+ * readers under RCU are left, so after another grace period it is freed. The task that takes it off
+ * the list, with the mutex held, does the rest; or, if that task is killed, a work item of its
+ * namespace does.
  *
  *	rules_lock			process		all lists, @last_id, @nr, @user
  *	twheel_conn_locks		process, softirq
  *	twheel_rules.share_lock		softirq
  *
- * rules_lock is not held for what takes long.
+ * rules_lock is not held across anything that takes long.
  */
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
@@ -45,10 +45,10 @@
 #include "tcp/watch_worker.h"
 #include "track.h"
 
-/* Rules of a namespace. */
+/* Maximum number of rules in a namespace. */
 #define RULES_MAX	256
 
-/* See the head of this file. */
+/* See the top of this file. */
 static DEFINE_MUTEX(rules_lock);
 
 /*
@@ -56,7 +56,7 @@ static DEFINE_MUTEX(rules_lock);
  */
 
 #ifdef CONFIG_SOCK_CGROUP_DATA
-/* Finds the cgroup that a rule asks for. */
+/* Finds the cgroup that a rule matches. */
 static int find_cgroup(struct twheel_idle_rule *rule)
 {
 	struct cgroup *cgroup = cgroup_get_from_id(rule->cgroup_id);
@@ -81,7 +81,7 @@ static int find_cgroup(struct twheel_idle_rule *rule)
 static void put_cgroup(struct twheel_idle_rule *rule) { }
 #endif
 
-/* Finds what a rule names. What has been found is for free_rule() to let go of. */
+/* Finds what a rule refers to. free_rule() drops the references to what was found. */
 static int resolve_criteria(struct twheel_idle_rule *rule, const struct twheel_rule *spec)
 {
 	if (spec->flags & TWHEEL_RULE_UID) {
@@ -107,12 +107,12 @@ static void free_rule(struct twheel_idle_rule *rule)
 	put_pid(rule->pid);
 	bitmap_free(rule->ports);
 	kfree(rule->matches);
-	/* Nobody else has the rule. */
+	/* Nobody else uses the rule. */
 	kfree(rcu_dereference_protected(rule->limits, true));
 	kfree(rule);
 }
 
-/* What of a rule can be changed later. Returns NULL without memory. */
+/* Allocates the part of a rule that can be changed later. Returns NULL without memory. */
 static struct twheel_limits *alloc_limits(const struct twheel_rule *spec)
 {
 	struct twheel_limits *limits = kzalloc(sizeof(*limits), TWHEEL_GFP_USER);
@@ -129,7 +129,7 @@ static struct twheel_limits *alloc_limits(const struct twheel_rule *spec)
 	return limits;
 }
 
-/* Gives a rule what it is made of. Returns 0 or -ENOMEM; frees nothing. */
+/* Fills in a rule. Returns 0 or -ENOMEM; frees nothing. */
 static int init_rule(struct twheel_idle_rule *rule, const struct twheel_rule *spec,
 		     const struct twheel_match *matches)
 {
@@ -146,7 +146,7 @@ static int init_rule(struct twheel_idle_rule *rule, const struct twheel_rule *sp
 	return limits && (rule->matches || !spec->nr_matches) ? 0 : -ENOMEM;
 }
 
-/* Makes a rule, which nobody finds yet. */
+/* Creates a rule, which cannot be found yet. */
 static struct twheel_idle_rule *create_rule(struct net *net, const struct twheel_rule *spec,
 					    const struct twheel_match *matches)
 {
@@ -167,23 +167,23 @@ static struct twheel_idle_rule *create_rule(struct net *net, const struct twheel
 		free_rule(rule);
 		return ERR_PTR(ret);
 	}
-	/* As long as there are rules the module stays. The caller has the device open. */
+	/* Each rule pins the module. The caller has the device open. */
 	__module_get(THIS_MODULE);
 	return rule;
 }
 
-/* The opposite of create_rule(). */
+/* Undoes create_rule(). */
 static void destroy_rule(struct twheel_idle_rule *rule)
 {
 	twheel_rules_unregister(rule);
 	free_rule(rule);
-	/* Who unloads it waits for whoever is here. */
+	/* Unloading the module waits for code that is running here. */
 	module_put(THIS_MODULE);
 }
 
 /*
- * Finds out whose connections the rules of a namespace are for: the worker is his. If it is of the
- * first user namespace, it has one of its own. Returns 0, or -ENOMEM.
+ * Binds the worker of a namespace to the user who owns the namespace. If that is the initial user
+ * namespace, the namespace has a worker of its own. Returns 0 or -ENOMEM.
  */
 static int bind_user(struct twheel_rules *net_rules)
 {
@@ -196,7 +196,7 @@ static int bind_user(struct twheel_rules *net_rules)
 	if (!user)
 		return -ENOMEM;
 	mutex_lock(&rules_lock);
-	/* Once, before the first rule is there, and so before anything is due. */
+	/* Once, before the first rule exists, and so before any watch is due. */
 	if (!net_rules->user) {
 		net_rules->worker.queue = user->queue;
 		swap(net_rules->user, user);
@@ -207,13 +207,13 @@ static int bind_user(struct twheel_rules *net_rules)
 	return 0;
 }
 
-/* The limits of a rule, for who holds the mutex. */
+/* The limits of a rule. The caller holds the mutex. */
 static struct twheel_limits *limits_locked(const struct twheel_idle_rule *rule)
 {
 	return rcu_dereference_protected(rule->limits, lockdep_is_held(&rules_lock));
 }
 
-/* Does another rule have this name? The mutex is held. */
+/* Does another rule have this name? The caller holds the mutex. */
 static bool is_name_taken(const struct twheel_rules *net_rules, const char *name,
 			  const struct twheel_idle_rule *except)
 {
@@ -227,7 +227,7 @@ static bool is_name_taken(const struct twheel_rules *net_rules, const char *name
 	return false;
 }
 
-/* The rule with an id, for who holds the mutex; or NULL. */
+/* Finds the rule with an id, or returns NULL. The caller holds the mutex. */
 static struct twheel_idle_rule *find_rule_locked(struct net *net, u32 id)
 {
 	struct twheel_idle_rule *rule;
@@ -240,8 +240,8 @@ static struct twheel_idle_rule *find_rule_locked(struct net *net, u32 id)
 }
 
 /*
- * Puts a rule into its namespace's list, before the one with the id @before, or at its end.
- * The mutex is held. Returns 0, -ENOENT, -EEXIST or -ENOSPC.
+ * Inserts a rule into its namespace's list, before the one with the id @before, or at its end. The
+ * caller holds the mutex. Returns 0, -ENOENT, -EEXIST or -ENOSPC.
  */
 static int insert_rule(struct twheel_rules *net_rules, struct twheel_idle_rule *rule, u32 before)
 {
@@ -267,8 +267,8 @@ static int insert_rule(struct twheel_rules *net_rules, struct twheel_idle_rule *
 }
 
 /*
- * Puts a rule among its namespace's, and tells its id. From here on it may be removed. Returns
- * what insert_rule() does, or -ENOMEM.
+ * Adds a rule to its namespace, and stores its id. From here on it may be removed. Returns what
+ * insert_rule() does, or -ENOMEM.
  */
 static int publish_rule(struct net *net, struct twheel_idle_rule *rule, u32 before, u32 *id)
 {
@@ -286,19 +286,22 @@ static int publish_rule(struct net *net, struct twheel_idle_rule *rule, u32 befo
 	return ret;
 }
 
-/* From now on a rule may close what was due before. The mutex is held. */
+/*
+ * From now on a rule may close what was due before: that does not count as late. The caller holds
+ * the mutex.
+ */
 static void restart_lateness(struct twheel_idle_rule *rule)
 {
-	/* Pairs with count_closed(). */
+	/* Pairs with the READ_ONCE() in count_closed(). */
 	WRITE_ONCE(rule->late_from, ktime_get_ns());
 }
 
-/* Takes a rule out of its namespace's list. The mutex is held. */
+/* Takes a rule off its namespace's list. The caller holds the mutex. */
 static void unpublish_rule(struct twheel_idle_rule *rule, struct list_head *removed)
 {
 	struct twheel_idle_rule *next = rule;
 
-	/* They may get its connections. */
+	/* The rules after it may get its connections. */
 	list_for_each_entry_continue(next, &twheel_rules_of_net(rule->net)->list, list)
 		restart_lateness(next);
 	list_del_rcu(&rule->list);
@@ -307,7 +310,7 @@ static void unpublish_rule(struct twheel_idle_rule *rule, struct list_head *remo
 	list_add_tail(&rule->removed, removed);
 }
 
-/* Has rules give up their connections. Returns 0, or -EINTR if the caller is killed. */
+/* Makes rules give up their connections. Returns 0, or -EINTR if the caller is killed. */
 static int release_conns(const struct list_head *removed)
 {
 	const struct twheel_idle_rule *rule;
@@ -321,7 +324,7 @@ static int release_conns(const struct list_head *removed)
 	return ret;
 }
 
-/* Frees rules that have no connections, and that nobody finds, when nobody looks at them. */
+/* Frees rules that have no connections and cannot be found, after the last reader is done. */
 static void free_rules(struct list_head *removed)
 {
 	struct twheel_idle_rule *rule, *next;
@@ -340,8 +343,8 @@ static void free_rules(struct list_head *removed)
 }
 
 /*
- * Has rules that nobody finds any more give up their connections, without a wait: those that have
- * none go to @removed.
+ * Makes rules that can no longer be found give up their connections, without waiting: those that
+ * have none are moved to @removed.
  */
 static void try_release_conns(struct list_head *rules, struct list_head *removed)
 {
@@ -369,8 +372,8 @@ static void defer_reap(struct twheel_rules *net_rules, struct list_head *removed
 }
 
 /*
- * Frees rules of a namespace that were taken out of their list, when nobody has anything to do with
- * them. If the caller is killed, its work does the rest.
+ * Frees rules that were taken off their namespace's list, once they are no longer in use. If the
+ * caller is killed, the namespace's work does the rest.
  */
 static void reap_rules(struct twheel_rules *net_rules, struct list_head *removed)
 {
@@ -381,7 +384,7 @@ static void reap_rules(struct twheel_rules *net_rules, struct list_head *removed
 		free_rules(removed);
 }
 
-/* Waits for nobody: it may be long until a connection is looked at. */
+/* Does not wait for connections: it may take long until one is evaluated. */
 static void reap_leftover(struct work_struct *work)
 {
 	struct twheel_rules *net_rules = container_of(to_delayed_work(work), struct twheel_rules,
@@ -401,19 +404,19 @@ static void reap_leftover(struct work_struct *work)
 /**
  * twheel_rules_add - add a rule
  * @net:	its namespace
- * @spec:	the rule, which has been checked; gets its id
- * @matches:	what it asks for by lists, likewise
+ * @spec:	the rule, which has been checked; its id is filled in
+ * @matches:	its criteria that are given as lists, likewise
  *
  * It applies to connections that begin from now on.
  *
  * Context: process; may sleep.
  * Return: 0; or
- * * %-EINVAL	- the user id means nothing here
- * * %-ENOENT	- there is no such cgroup, or no rule that it is to come before
+ * * %-EINVAL	- the user id has no mapping here
+ * * %-ENOENT	- there is no such cgroup, or no rule to insert it before
  * * %-EEXIST	- another rule has its name
  * * %-ESRCH	- there is no such process
- * * %-EOPNOTSUPP - this kernel does not tell of changes, or knows no cgroups of sockets
- * * %-ENOSPC	- the namespace has as many rules as there can be
+ * * %-EOPNOTSUPP - this kernel does not report state changes, or has no cgroups of sockets
+ * * %-ENOSPC	- the namespace has the maximum number of rules
  * * %-ENOMEM, %-EBUSY - no memory, or no number for it
  */
 int twheel_rules_add(struct net *net, struct twheel_rule *spec,
@@ -439,7 +442,7 @@ err_drop:
 	return ret;
 }
 
-/* Begins the queue of connections that wait for their turn anew: the rate may be another one. */
+/* Starts the queue of connections that wait for a token afresh: the rate may have changed. */
 static void reset_token_queue(struct twheel_idle_rule *rule)
 {
 	spin_lock_bh(&rule->lock);
@@ -447,7 +450,10 @@ static void reset_token_queue(struct twheel_idle_rule *rule)
 	spin_unlock_bh(&rule->lock);
 }
 
-/* Gives a rule other limits. The mutex is held. Returns 0 or -EEXIST; frees the ones not used. */
+/*
+ * Replaces the limits of a rule. The caller holds the mutex. Returns 0 or -EEXIST; frees the limits
+ * that are not used.
+ */
 static int replace_limits(struct twheel_rules *net_rules, struct twheel_idle_rule *rule,
 			  struct twheel_limits *limits)
 {
@@ -467,9 +473,9 @@ static int replace_limits(struct twheel_rules *net_rules, struct twheel_idle_rul
 /**
  * twheel_rules_set - change a rule's limits
  * @net:	its namespace
- * @spec:	its id, and the limits, which have been checked
+ * @spec:	its id and the limits, which have been checked
  *
- * All of its connections are looked at by the new limits; a little later if the caller is killed,
+ * All of its connections are evaluated by the new limits; a little later if the caller is killed,
  * or there is no memory.
  *
  * Context: process; may sleep.
@@ -489,7 +495,7 @@ int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
 	mutex_lock(&rules_lock);
 	rule = find_rule_locked(net, spec->id);
 	if (rule) {
-		/* Until the connections have been looked at it stays. */
+		/* Keeps the rule until its connections have been evaluated. */
 		atomic_inc(&rule->users);
 		ret = replace_limits(twheel_rules_of_net(net), rule, limits);
 	} else {
@@ -510,7 +516,7 @@ int twheel_rules_set(struct net *net, const struct twheel_rule *spec)
  * @net:	its namespace
  * @id:		its id
  *
- * Its connections go to other rules that they match, or are not watched any more; a little later if
+ * Its connections go to other rules that they match, or are no longer watched; a little later if
  * the caller is killed.
  *
  * Context: process; may sleep.
@@ -529,7 +535,7 @@ int twheel_rules_remove(struct net *net, u32 id)
 	if (!rule)
 		return -ENOENT;
 	reap_rules(twheel_rules_of_net(net), &removed);
-	/* Others may be for processes, of which watches of this rule know nothing. */
+	/* Other rules may match processes, of which watches of this rule know nothing. */
 	if (!list_empty(&twheel_rules_of_net(net)->list))
 		twheel_scan_later(net, 0);
 	return 0;
@@ -555,7 +561,8 @@ static int __net_init init_net_rules(struct net *net)
 }
 
 /*
- * Takes the rules of a namespace that goes. Its sockets are gone: none has connections any more.
+ * Takes the rules of a namespace that is going away. Its sockets are gone: no rule has connections
+ * any more.
  */
 static void take_net_rules(struct net *net, struct list_head *removed)
 {
@@ -570,7 +577,7 @@ static void take_net_rules(struct net *net, struct list_head *removed)
 	mutex_unlock(&rules_lock);
 }
 
-/* Namespaces go. All wait for the same grace periods. */
+/* Tears down namespaces. All wait for the same grace periods. */
 static void exit_net_rules(struct list_head *nets)
 {
 	LIST_HEAD(rules);
@@ -600,14 +607,14 @@ static struct pernet_operations net_ops = {
 	.size		= sizeof(struct twheel_rules),
 };
 
-/* Learns what sockets call that nobody has changed. */
+/* Learns the sk_state_change() of sockets for which nobody has replaced it. */
 static int __init learn_state_change(void)
 {
 	struct socket *sock;
 	int ret;
 
 	ret = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
-	/* That is how the kernel says that there is no memory for a socket. */
+	/* This is how the kernel reports that it has no memory for a socket. */
 	if (ret)
 		return ret == -ENFILE ? -ENOMEM : ret;
 	twheel_rules_state_change = sock->sk->sk_state_change;
@@ -616,7 +623,7 @@ static int __init learn_state_change(void)
 }
 
 /**
- * twheel_rules_init - get ready for rules
+ * twheel_rules_init - set up for rules
  *
  * Context: process; may sleep.
  * Return: 0, or an errno.
@@ -637,14 +644,14 @@ int __init twheel_rules_init(void)
 }
 
 /**
- * twheel_rules_exit - there are no rules any more
+ * twheel_rules_exit - undo twheel_rules_init()
  *
- * Context: process; may sleep. The device is gone.
+ * Context: process; may sleep. The device is gone, and there are no rules any more.
  */
 void twheel_rules_exit(void)
 {
 	/*
-	 * There are no rules, and without them nobody is told of changes: so no change finds a
+	 * There are no rules, and without them nobody is notified of changes: so no change finds a
 	 * namespace whose part of this is gone already.
 	 */
 	unregister_pernet_subsys(&net_ops);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: rules are added, changed and removed; and what there is for them in all namespaces
+ * twheel: adding, changing and removing rules, and setting up for rules in all namespaces
  */
 #ifndef _TWHEEL_RULES_ADMIN_H
 #define _TWHEEL_RULES_ADMIN_H

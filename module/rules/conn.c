@@ -2,12 +2,12 @@
 /*
  * twheel: a connection that a rule applies to, and its watch
  *
- * The lock of a socket, one of an array, makes the calls for the timer of its watch one after
- * the other, and guards the watch's @rule, @flags and its being in the table. It is taken in
- * process and softirq context; inside of it are twheel_watch_worker.lock, twheel_idle_rule.lock,
- * twheel_rules.share_lock and the wheel's. With it held a watch's state is
- * TWHEEL_WATCH_IDLE or it is not, whatever the worker does: the worker takes the watch out of
- * the list without the lock, but it takes the lock to give it back.
+ * The lock of a socket, one of an array, serializes the calls for the timer of the socket's watch,
+ * and guards the watch's @rule, @flags and membership in the table. It is taken in process and
+ * softirq context; twheel_watch_worker.lock, twheel_idle_rule.lock, twheel_rules.share_lock and the
+ * wheel's locks are taken inside of it. While it is held, the worker does not make a watch enter or
+ * leave state TWHEEL_WATCH_IDLE: it takes the watch off its list without this lock, but takes the
+ * lock to put the watch back.
  */
 #include <linux/in6.h>
 #include <linux/ktime.h>
@@ -25,18 +25,18 @@
 
 spinlock_t twheel_conn_locks[TWHEEL_CONN_LOCKS];
 
-/* What is to be called is for twheel_track_init() to say. */
+/* twheel_track_init() sets the callbacks. */
 struct twheel_watch_kind twheel_conn_kind = {
 	.name		= "rules",
 	.timer_offset	= offsetof(struct twheel_conn, watch),
 };
 
 /**
- * twheel_connection_cookie - a socket's number, that ss -e shows
+ * twheel_connection_cookie - get the cookie of a socket, which ss -e shows
  * @sk:		the socket
  *
  * Context: any.
- * Return: the number.
+ * Return: the cookie.
  */
 u64 twheel_connection_cookie(struct sock *sk)
 {
@@ -52,7 +52,7 @@ static void set_address(struct sockaddr_in6 *address, const struct sock *sk, __b
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
 
 	memset(address, 0, sizeof(*address));
-	/* The port is at the same place in both. */
+	/* The port is at the same offset in both. */
 	address->sin6_family = sk->sk_family;
 	address->sin6_port = port;
 	if (sk->sk_family == AF_INET6)
@@ -62,9 +62,9 @@ static void set_address(struct sockaddr_in6 *address, const struct sock *sk, __b
 }
 
 /**
- * twheel_connection_addresses - the addresses of a connection
+ * twheel_connection_addresses - get the addresses of a connection
  * @sk:		its socket
- * @local:	gets a struct sockaddr_in or, with zeros, a struct sockaddr_in6
+ * @local:	filled with a struct sockaddr_in and zeros, or with a struct sockaddr_in6
  * @remote:	likewise
  *
  * Context: any.
@@ -82,7 +82,7 @@ void twheel_connection_addresses(const struct sock *sk, void *local, void *remot
 }
 
 /**
- * twheel_conn_queue - have the worker look at a watch
+ * twheel_conn_queue - queue a watch for the worker
  * @conn:	the watch
  *
  * Context: process and softirq; with the socket's lock held, under rcu_read_lock().
@@ -91,20 +91,20 @@ void twheel_conn_queue(struct twheel_conn *conn)
 {
 	const struct sock *sk = conn->watch.sk;
 
-	/* Something happens: if the socket is busy, it is not for long any more. */
+	/* Something happens: if the socket is busy, it will not be for long. */
 	twheel_watch_set_busy_count(&conn->watch, 0);
-	/* Pairs with the worker's stores. See the head of this file. */
+	/* Pairs with the worker's stores. See the top of this file. */
 	if (READ_ONCE(conn->watch.state) != TWHEEL_WATCH_IDLE)
 		return;
-	/* If this comes too late, the callback finds the watch due. */
+	/* If this is too late, the callback finds the watch queued. */
 	twheel_cancel(&conn->timer);
 	twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
 }
 
 /**
- * twheel_conn_return_token - a watch that waits for its turn does so no more
- * @conn:	the watch; it need not wait
- * @rule:	its rule. Who comes next waits for less
+ * twheel_conn_return_token - give up a watch's place in the queue for tokens
+ * @conn:	the watch; it need not have one
+ * @rule:	its rule. The connections that come next wait less
  *
  * Context: process and softirq; with the socket's lock held.
  */
@@ -114,7 +114,7 @@ void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule 
 
 	if (!(conn->watch.flags & TWHEEL_CONN_WAITS))
 		return;
-	/* Pairs with the worker's, which looks before it has the lock. */
+	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
 	WRITE_ONCE(conn->watch.flags, conn->watch.flags & ~TWHEEL_CONN_WAITS);
 	step = twheel_conn_step_of(rule);
 	spin_lock(&rule->lock);
@@ -122,7 +122,7 @@ void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule 
 	spin_unlock(&rule->lock);
 }
 
-/* A watch that counts for its rule does so no more. */
+/* Stops counting a watch for its rule. */
 static void uncount_conn(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
 	twheel_conn_return_token(conn, rule);
@@ -131,9 +131,9 @@ static void uncount_conn(struct twheel_conn *conn, struct twheel_idle_rule *rule
 }
 
 /**
- * twheel_conn_detach - take a watch from its rule
+ * twheel_conn_detach - detach a watch from its rule
  * @conn:	the watch
- * @rule:	the rule, which may go now, after a grace period
+ * @rule:	the rule, which may be freed now, after a grace period
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
@@ -144,11 +144,11 @@ void twheel_conn_detach(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 	atomic_dec(&rule->users);
 }
 
-/* Has a watch that is one of the rule's @users begin with it. */
+/* Sets the rule of a watch that is already counted in the rule's @users. */
 static void set_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
 	conn->watch.rule = rule->index;
-	/* Pairs with the worker's, which looks before it has the lock. */
+	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
 	WRITE_ONCE(conn->watch.flags,
 		   (twheel_limits_of(rule)->flags & TWHEEL_WATCH_ACTIONS) | flags);
 	if (flags & TWHEEL_CONN_PROVISIONAL)
@@ -158,7 +158,7 @@ static void set_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u1
 }
 
 /**
- * twheel_conn_attach - give a watch that has no rule one
+ * twheel_conn_attach - attach a watch that has no rule to one
  * @conn:	the watch
  * @rule:	the rule
  * @flags:	as for twheel_conn_change_rule()
@@ -172,11 +172,11 @@ void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule,
 }
 
 /**
- * twheel_conn_change_rule - give a watch another rule
+ * twheel_conn_change_rule - attach a watch to another rule
  * @conn:	the watch
  * @rule:	the rule; it may be the same
- * @flags:	%TWHEEL_CONN_PROVISIONAL or 0, and %TWHEEL_CONN_BY_PID. That stays if both rules
- *		are for the same process
+ * @flags:	%TWHEEL_CONN_PROVISIONAL or 0, and %TWHEEL_CONN_BY_PID. The latter is kept if both
+ *		rules are for the same process
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
@@ -192,15 +192,15 @@ void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *
 }
 
 /**
- * twheel_conn_renew - if the connection of a watch has ended, have the next one begin
+ * twheel_conn_renew - if the connection of a watch has ended, start over with the next one
  * @conn:	the watch, of a socket that has another connection, or is about to
  *
- * That is judged by the rules as one that nobody has seen. It may have ended as well, if the socket
- * is not locked, and not have been noted apart: which connection it is, and that it is not older
- * than that, is only known when the socket is.
+ * Rules treat the next connection as one that was never seen before. If the socket is not locked,
+ * it may have ended as well, without this having been recorded separately: which connection it is,
+ * and that it is not older than that, is only known once the socket is locked.
  *
- * The rule may be removed. Who does so waits until it has no users, and does not look again: it
- * keeps this one.
+ * The rule may be in the course of being removed. The task that removes it waits until it has no
+ * users, and does not check again: so this watch remains one of its users.
  *
  * Context: process; with the socket's lock held, under rcu_read_lock().
  */
@@ -210,7 +210,10 @@ void twheel_conn_renew(struct twheel_conn *conn)
 
 	if (!twheel_watch_has_ended(&twheel_conn_kind, &conn->watch))
 		return;
-	/* Pairs with note_end() in sk_state.c: should the next one end as well, that is noted. */
+	/*
+	 * Pairs with note_end() in sk_state.c: if the next connection ends as well, that is
+	 * recorded.
+	 */
 	WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
 	uncount_conn(conn, rule);
 	twheel_inject(TWHEEL_POINT_RENEW);

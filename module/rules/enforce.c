@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: what becomes of a connection that a rule applies to
+ * twheel: decides what happens to a connection that a rule applies to
  *
  * The callback of its watch's timer compares the time of the last activity with the limits, in
- * softirq context, and arms the timer for what is left, as a rule. If nothing is left of its
- * namespace's share of the softirqs (share.h), the worker does that, too. Everything else is
- * decide_verdict()'s, called by the worker. The two may meet:
+ * softirq context, and usually re-arms the timer for the time that is left. If its namespace's
+ * share of the softirqs (share.h) is used up, the worker does that, too. Everything else is decided
+ * by decide_verdict(), called by the worker. The two may race:
  *
  *	softirq				worker
  *	the timer leaves the wheel
  *					lock; the watch ends; unlock
  *	lock; no rule: return
  *
- * The memory of the watch is there until softirqs that were running are over, see
+ * The memory of the watch remains valid until softirqs that were running are done, see
  * twheel_enforce_evaluate().
  */
 #include <linux/bitops.h>
@@ -36,14 +36,14 @@
 #include "trace.h"
 #include "twheel.h"
 
-/* When to look again whether a connection has come about. */
+/* How long to wait before checking again whether a connection has been established. */
 #define CONNECT_NS	NSEC_PER_SEC
 
-/* struct twheel_idle_rule::late begins with less than so many nanoseconds, as a power of two. */
+/* The first entry of struct twheel_idle_rule::late is for less than 2^LATE_SHIFT nanoseconds. */
 #define LATE_SHIFT	20
 
 /**
- * enum verdict - what becomes of a watch
+ * enum verdict - what happens to a watch
  * @KEEP:	it goes on
  * @DROP:	it ends
  * @CLOSE:	it ends, and so does the connection
@@ -69,7 +69,7 @@ static u64 conn_spread(const struct twheel_conn *conn, const struct twheel_idle_
 						    conn->timer.node.generation, rule->seed), 32);
 }
 
-/* When a connection is to be closed if it stays idle, in nanoseconds. */
+/* When to close a connection if it stays idle, in nanoseconds. */
 static u64 idle_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			 u64 now)
 {
@@ -80,13 +80,13 @@ static u64 idle_deadline(const struct twheel_conn *conn, const struct twheel_idl
 	if (!limits->idle)
 		return U64_MAX;
 	active = twheel_last_activity(sk, limits->flags, now);
-	/* What it has waited for was there until then, at least. */
+	/* Until then, at least, there was something to wait for. */
 	if (conn->watch.flags & TWHEEL_CONN_WAITED)
 		active = max(active, twheel_last_ack(sk, now));
 	return active + min_t(u64, limits->idle + conn_spread(conn, rule), TWHEEL_TIME_MAX);
 }
 
-/* When it is to be closed, idle or not. */
+/* When to close it, idle or not. */
 static u64 lifetime_end(const struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
 	const u64 lifetime = twheel_limits_of(rule)->lifetime;
@@ -97,7 +97,7 @@ static u64 lifetime_end(const struct twheel_conn *conn, const struct twheel_idle
 	       min_t(u64, lifetime + conn_spread(conn, rule), TWHEEL_TIME_MAX);
 }
 
-/* When a connection is to be closed if nothing happens, in nanoseconds. */
+/* When to close a connection if nothing happens, in nanoseconds. */
 static u64 close_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			  u64 now)
 {
@@ -106,7 +106,7 @@ static u64 close_deadline(const struct twheel_conn *conn, const struct twheel_id
 
 /*
  * When to close a connection that waits for its peer to acknowledge what is in its send queue, if
- * nothing happens; 0 if it does not wait. This is exact while its socket is locked.
+ * nothing happens; 0 if it does not wait. Exact while its socket is locked.
  */
 static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			    u64 now)
@@ -121,11 +121,13 @@ static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_
 }
 
 /*
- * A token bucket that holds a tenth of a second's worth. Those that find it empty queue up: each
- * has a place, which is a time, and takes a token when that has come. Returns a time up to @now if
- * the connection has its token, and may be closed; else when to ask again, as one that @waits.
+ * A token bucket that holds a tenth of a second's worth. Connections that find it empty queue up:
+ * each reserves a place, which is a time, and takes a token when that time has come. Returns a time
+ * up to @now if the connection has got its token, and may be closed; else when to ask again, as one
+ * that @waits.
  *
- * Places are given back, so there may be two at a time: who finds no token goes to the end.
+ * Places are given back, so that two connections may have the same one: if there is no token for
+ * it, a connection goes to the end of the queue.
  */
 static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool waits)
 {
@@ -150,7 +152,7 @@ static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool waits)
 }
 
 /*
- * Decisions. The lock of the watch's socket is held, and the RCU read lock.
+ * Decisions. The caller holds the lock of the watch's socket and the RCU read lock.
  */
 
 static void arm_conn(struct twheel_conn *conn, u64 expires)
@@ -162,7 +164,7 @@ static void set_flag(struct twheel_conn *conn, u16 flag, bool on)
 {
 	struct twheel_watch *watch = &conn->watch;
 
-	/* Pairs with the worker's, which looks before it has the lock. */
+	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
 	WRITE_ONCE(watch->flags, on ? watch->flags | flag : watch->flags & ~flag);
 }
 
@@ -172,7 +174,7 @@ static const struct pid *get_initiator(const struct twheel_conn *conn,
 	return conn->watch.flags & TWHEEL_CONN_BY_PID ? rule->pid : NULL;
 }
 
-/* The connection is over, or is only about to begin. */
+/* The connection has ended, or is only about to begin. */
 static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
 {
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
@@ -184,15 +186,16 @@ static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
 	if (!rule)
 		return DROP;
 	twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
-	/* It may come to nothing, and the next one be there at once. Pairs as in restart_conn(). */
+	/* It may fail, and the next one begin at once. Pairs as in restart_conn(). */
 	WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
 	arm_conn(conn, now + CONNECT_NS);
 	return KEEP;
 }
 
 /*
- * Has the worker look again at a socket that a program is at work with, the later the longer that
- * is; or that none has accepted, as late as it has been so.
+ * Re-arms the timer for another attempt at a busy socket. While user context owns the socket, the
+ * delay grows with the time that it does; while the socket has not been accepted, the delay is the
+ * time that it has been waiting.
  */
 static void arm_retry(struct twheel_conn *conn, u64 now)
 {
@@ -205,10 +208,10 @@ static void arm_retry(struct twheel_conn *conn, u64 now)
 }
 
 /*
- * Is a connection the kernel's own, as those of NVMe over TCP, NFS and iSCSI are? Then it is
- * nobody's to close: what waits for it may be the memory that is to be freed, or the root file
- * system. Such a socket has no file; or it has one which no program has, but was made for the
- * kernel, or has the kernel told of its end. The socket is locked.
+ * Does a connection belong to the kernel itself, as those of NVMe over TCP, NFS and iSCSI do? Then
+ * nobody may close it: freeing memory, or the root file system, may depend on it. Such a socket has
+ * no file; or it has a file that no program has, but was created for the kernel, or notifies the
+ * kernel of its end. The socket is locked.
  */
 static bool is_kernel_socket(const struct sock *sk)
 {
@@ -221,7 +224,7 @@ static bool is_kernel_socket(const struct sock *sk)
 	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change;
 }
 
-/* Which rule is it? */
+/* Attaches a connection to the rule that applies to it. */
 static enum verdict assign_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, bool busy,
 				u64 now)
 {
@@ -240,8 +243,8 @@ static enum verdict assign_rule(struct twheel_conn *conn, struct twheel_idle_rul
 }
 
 /*
- * The connection has been idle for long enough, but waits for its peer, until @deadline. Looks again
- * then, or when it may have been idle for as long once more.
+ * The connection has been idle for long enough, but waits for its peer, until @deadline. Checks
+ * again then, or when it may have been idle for as long once more.
  */
 static void spare_waiting(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			  u64 now)
@@ -254,8 +257,8 @@ static void spare_waiting(struct twheel_conn *conn, struct twheel_idle_rule *rul
 }
 
 /*
- * The connection has been active, or had another reason to be there longer, until a moment ago: it
- * has until @deadline.
+ * The connection was active, or had another reason to stay, until a moment ago: it may stay until
+ * @deadline.
  */
 static void spare_active(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			 bool waits)
@@ -264,13 +267,13 @@ static void spare_active(struct twheel_conn *conn, struct twheel_idle_rule *rule
 		atomic64_inc(&rule->spared);
 	twheel_conn_return_token(conn, rule);
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
-	/* When it ceases to wait, that counts as activity; but not for ever. */
+	/* When it stops waiting, that counts as activity; but not for ever. */
 	if (!waits)
 		set_flag(conn, TWHEEL_CONN_WAITED, false);
 	arm_conn(conn, deadline);
 }
 
-/* Has a dry run counted the connection, without activity since? */
+/* Has a dry run counted the connection, with no activity since? */
 static bool is_counted(const struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
 	return conn->watch.flags & TWHEEL_CONN_COUNTED &&
@@ -278,10 +281,10 @@ static bool is_counted(const struct twheel_conn *conn, const struct twheel_idle_
 }
 
 /*
- * Dry run: the connection has been counted, as there was no activity for an idle timeout. Should
- * this be a moment too early to see that there is some again, or its stamp be late because the
- * kernel's jiffies are, then that stamp is of the latter half of the time: the next look takes
- * what is younger than that for new. This goes on for ever, but not more often than each half of
+ * Dry run: the connection has been counted, as there was no activity for an idle timeout. If this
+ * is a moment too early to see new activity, or if the stamp of that is late because the kernel's
+ * jiffies are, the stamp lies in the latter half of the timeout: the next check takes anything
+ * younger than that for new. This goes on for ever, but not more often than once per half of
  * TWHEEL_IDLE_MIN.
  */
 static void wait_for_activity(struct twheel_conn *conn, const struct twheel_idle_rule *rule,
@@ -293,7 +296,7 @@ static void wait_for_activity(struct twheel_conn *conn, const struct twheel_idle
 	arm_conn(conn, idle ? now + idle / 2 : U64_MAX);
 }
 
-/* Counts a connection that is closed, and by how much too late that is. */
+/* Counts a connection that is closed, and how late that is. */
 static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			 u64 now)
 {
@@ -301,15 +304,16 @@ static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule
 	const unsigned int i = fls64(late >> LATE_SHIFT);
 
 	atomic64_inc(&rule->closed);
-	/* What was due before that tells nothing. Pairs with restart_lateness() in admin.c. */
+	/* What was due before says nothing. Pairs with restart_lateness() in admin.c. */
 	if (deadline >= READ_ONCE(rule->late_from))
 		atomic64_inc(&rule->late[min_t(u32, i, TWHEEL_RULE_LATE - 1)]);
 	trace_twheel_kick(conn->watch.sk, rule->id, twheel_limits_of(rule), now, late);
 }
 
 /*
- * The rule may do something else by now than when the connection came to it. What is to be done the
- * worker has read before it asks: so it has to look again. Returns whether that is so.
+ * The rule's action may have changed since the connection got the rule. The worker reads the action
+ * before it calls evaluate(), so it has to evaluate the watch once more. Returns whether that is
+ * so.
  */
 static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
@@ -318,12 +322,12 @@ static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rul
 
 	if ((flags & TWHEEL_WATCH_ACTIONS) == action)
 		return false;
-	/* Pairs with the worker's. */
+	/* Pairs with the worker's READ_ONCE(). */
 	WRITE_ONCE(conn->watch.flags, (flags & ~TWHEEL_WATCH_ACTIONS) | action);
 	return true;
 }
 
-/* The limit is over, and the socket is locked. */
+/* The deadline has passed, and the socket is locked. */
 static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
 				   u64 deadline, u64 now)
 {
@@ -347,7 +351,7 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 		arm_conn(conn, when);
 		return KEEP;
 	}
-	/* Its place is used up. */
+	/* Its place in the queue is used up. */
 	set_flag(conn, TWHEEL_CONN_WAITS, false);
 	count_closed(conn, rule, deadline, now);
 	if (!dry_run)
@@ -357,8 +361,8 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 }
 
 /*
- * The time of a connection has come. Arms its timer anew if nothing is to be decided, as there was
- * activity, or there was none since it was counted; or else returns false.
+ * A connection's timer has expired. Re-arms it if there is nothing to decide, because there was
+ * activity, or none since the connection was counted; otherwise returns false.
  */
 static bool try_rearm(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 now)
 {
@@ -374,7 +378,7 @@ static bool try_rearm(struct twheel_conn *conn, struct twheel_idle_rule *rule, u
 	}
 	if (is_counted(conn, rule) &&
 	    deadline <= conn->timer.node.deadline + conn_spread(conn, rule)) {
-		/* Nothing has come since an idle timeout before the deadline. */
+		/* No activity since an idle timeout before the deadline. */
 		wait_for_activity(conn, rule, now);
 		return true;
 	}
@@ -391,12 +395,12 @@ static bool handle_postponed(struct twheel_conn *conn, u64 now)
 	if (!(conn->watch.flags & TWHEEL_CONN_POSTPONED))
 		return false;
 	set_flag(conn, TWHEEL_CONN_POSTPONED, false);
-	/* Pairs with the store when it is removed. */
+	/* Pairs with the WRITE_ONCE() in unpublish_rule(). */
 	if (READ_ONCE(rule->dead) || !try_rearm(conn, rule, now))
 		return false;
 	if (!(conn->watch.flags & TWHEEL_CONN_REMATCH))
 		return true;
-	/* Which rule it is remains to be decided. The watch may end. */
+	/* It remains to decide which rule applies. The watch may end. */
 	twheel_cancel(&conn->timer);
 	return false;
 }
@@ -404,12 +408,12 @@ static bool handle_postponed(struct twheel_conn *conn, u64 now)
 /* The socket is locked, and its connection is not older than this. */
 static void restart_conn(struct twheel_conn *conn, u64 now)
 {
-	/* Pairs with note_end() in sk_state.c, which comes before or after. */
+	/* Pairs with note_end() in sk_state.c, which runs before or after this. */
 	WRITE_ONCE(conn->watch.ended, 0);
 	twheel_conn_set_first_seen(conn, now);
 }
 
-/* The rule is still the one that applies, and the socket is locked. */
+/* The rule still applies, and the socket is locked. */
 static enum verdict decide_open(struct twheel_conn *conn, struct twheel_idle_rule *rule,
 				u64 deadline, u64 now)
 {
@@ -439,7 +443,7 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 	if (status == TWHEEL_SK_CLOSED) {
 		if (!twheel_watchable(inet_sk_state_load(conn->watch.sk)))
 			return decide_closed(conn, now);
-		/* But there is another one. */
+		/* But there is another connection. */
 		twheel_conn_renew(conn);
 	}
 	if (!busy && twheel_conn_is_renewed(conn))
@@ -449,10 +453,12 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 	provisional = conn->watch.flags & TWHEEL_CONN_PROVISIONAL;
 	if (!busy && is_kernel_socket(conn->watch.sk))
 		return DROP;
-	/* Pairs with the store when it is removed. */
+	/* Pairs with the WRITE_ONCE() in unpublish_rule(). */
 	dead = READ_ONCE(rule->dead);
 	if (busy && provisional && !dead) {
-		/* It may be connecting, and not have its ports, or wait for who accepts it. */
+		/*
+		 * It may be connecting, and not have its ports, or may not have been accepted yet.
+		 */
 		arm_retry(conn, now);
 		return KEEP;
 	}
@@ -474,18 +480,18 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 }
 
 /*
- * The worker, the timer, and who asks
+ * Entry points: the worker, the timer, and listings
  */
 
 /**
- * twheel_enforce_evaluate - the worker has found a watch
+ * twheel_enforce_evaluate - evaluate the watch of a connection
  * @watch:	the watch
- * @status:	what it has found
+ * @status:	in what state the worker has found the socket
  *
- * The watch's callback may be on its way in a softirq: that is over when an RCU grace period is,
- * because softirqs are off in it.
+ * The watch's callback may still be running in a softirq. An RCU grace period waits for that, as
+ * softirqs are disabled then.
  *
- * Context: process; see @judge of struct twheel_watch_kind.
+ * Context: process; see @evaluate of struct twheel_watch_kind.
  * Return: whether the connection is to be closed.
  */
 bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status status)
@@ -509,15 +515,15 @@ bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status s
 	spin_unlock_bh(lock);
 	if (verdict != KEEP) {
 		kfree_rcu(conn, rcu);
-		/* Not the last one: the worker has one, too. */
+		/* Not the last reference: the worker holds one, too. */
 		sock_put(sk);
 	}
 	return verdict == CLOSE;
 }
 
 /*
- * Takes from the share of a connection's namespace for a timer that may have to be armed anew.
- * Returns whether something was left of it.
+ * Takes from the share of a connection's namespace, for a timer that may have to be re-armed.
+ * Returns whether any share was left.
  */
 static bool take_share(const struct sock *sk, u64 now)
 {
@@ -532,13 +538,13 @@ static bool take_share(const struct sock *sk, u64 now)
 	return has_share;
 }
 
-/* The timer has come up. Returns whether the worker is to look at it. */
+/* The timer has expired. Returns whether the worker has to evaluate the watch. */
 static bool needs_worker(struct twheel_conn *conn, u64 now)
 {
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 	const u16 flags = conn->watch.flags;
 
-	/* One that was counted waits for activity, and not for its peer any more. */
+	/* One that was counted waits for activity, and no longer for its peer. */
 	if (flags & (TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_RECHECK) ||
 	    (flags & TWHEEL_CONN_WAITED && !is_counted(conn, rule))) {
 		set_flag(conn, TWHEEL_CONN_COUNTED, false);
@@ -551,15 +557,15 @@ static bool needs_worker(struct twheel_conn *conn, u64 now)
 }
 
 /**
- * twheel_enforce_expire - the time of a connection has come
- * @timer:	its watch's timer
+ * twheel_enforce_expire - handle the expiry of a connection's timer
+ * @timer:	the timer of its watch
  *
  * Context: softirq.
  */
 void twheel_enforce_expire(struct twheel_timer *timer)
 {
 	struct twheel_conn *conn = container_of(timer, struct twheel_conn, timer);
-	/* Pairs with the store when the watch ends. */
+	/* Pairs with the WRITE_ONCE() in twheel_watch_remove(). */
 	struct sock *sk = READ_ONCE(conn->watch.sk);
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 
@@ -567,7 +573,7 @@ void twheel_enforce_expire(struct twheel_timer *timer)
 		return;
 	spin_lock(lock);
 	rcu_read_lock();
-	/* Who came first had the watch end, made it due, or armed it anew. */
+	/* Whatever came first has ended the watch, queued it, or re-armed it. */
 	if (conn->watch.rule && READ_ONCE(conn->watch.state) == TWHEEL_WATCH_IDLE &&
 	    !twheel_pending(timer) && needs_worker(conn, ktime_get_ns()))
 		twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
@@ -575,7 +581,7 @@ void twheel_enforce_expire(struct twheel_timer *timer)
 	spin_unlock(lock);
 }
 
-/* Does a watch belong to the rule with this id? With the socket's lock held. */
+/* Returns the rule of a watch if it has this id, else NULL. The caller holds the socket's lock. */
 static struct twheel_idle_rule *match_rule_id(struct twheel_watch *watch, u32 id)
 {
 	struct twheel_idle_rule *rule;
@@ -601,13 +607,13 @@ static void describe_conn(const struct twheel_conn *conn, const struct twheel_id
 }
 
 /**
- * twheel_enforce_describe - tell of a connection that a rule applies to
+ * twheel_enforce_describe - describe a connection that a rule applies to
  * @sk:		the socket
- * @id:		the rule, which must be there
- * @connection:	gets its @idle and @remaining, and what is in its send queue
+ * @id:		the rule's id
+ * @connection:	its @idle and @remaining, and what is in its send queue, are filled in
  *
  * Context: process.
- * Return: true if so; false if the rule does not apply to it.
+ * Return: true if so; false if the rule does not apply to the connection.
  */
 bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connection *connection)
 {
@@ -618,7 +624,7 @@ bool twheel_enforce_describe(const struct sock *sk, u32 id, struct twheel_connec
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	/* As long as there is a rule, there is the table. */
+	/* The table exists as long as there is a rule. */
 	if (twheel_rules_from(sock_net(sk), id)) {
 		watch = twheel_watch_find(&twheel_conn_kind, sk);
 		rule = match_rule_id(watch, id);

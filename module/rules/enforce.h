@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what becomes of a connection that a rule applies to
+ * twheel: decides what happens to a connection that a rule applies to
  */
 #ifndef _TWHEEL_RULES_ENFORCE_H
 #define _TWHEEL_RULES_ENFORCE_H

@@ -2,7 +2,7 @@
 /*
  * twheel: the ioctls of linux/twheel_rules.h
  *
- * The caller's namespace stays as long as the call lasts.
+ * The caller's namespace exists as long as the call lasts.
  */
 #include <linux/bitops.h>
 #include <linux/capability.h>
@@ -35,7 +35,7 @@
 #define FLAGS		(TWHEEL_RULE_CRITERIA | ACTIONS | TWHEEL_RULE_DRY_RUN |		\
 			 ACTIVITY)
 
-/* Size of the first struct twheel_connection. */
+/* Size of the first version of struct twheel_connection. */
 #define RECORD_SIZE_MIN	72
 
 static bool has_net_admin(const struct net *net)
@@ -69,7 +69,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Is this a name, or none? */
+/* Is this a valid name, or none? */
 static bool is_valid_name(const char *name)
 {
 	const size_t length = strnlen(name, TWHEEL_RULE_NAME);
@@ -87,7 +87,7 @@ static int check_idle(const struct twheel_rule *spec)
 {
 	if (!spec->idle)
 		return 0;
-	/* What is shorter than two jiffies TCP's stamps cannot tell from activity. */
+	/* TCP's stamps are too coarse for an idle timeout shorter than two jiffies. */
 	if (spec->idle < max_t(u64, TWHEEL_IDLE_MIN, 2 * TICK_NSEC) ||
 	    spec->idle + spec->spread > TWHEEL_WATCH_IDLE_MAX)
 		return -EINVAL;
@@ -102,7 +102,7 @@ static int check_limits(const struct twheel_rule *spec)
 		return -EINVAL;
 	if ((spec->idle | spec->lifetime | spec->spread | spec->stalled) > TWHEEL_TIME_MAX)
 		return -EINVAL;
-	/* An exception has no limits, and all others have one. */
+	/* Exceptions have no limits, and all other rules have one. */
 	if (keeps ? spec->idle | spec->lifetime | spec->spread | spec->stalled | spec->rate :
 		    !(spec->idle | spec->lifetime))
 		return -EINVAL;
@@ -147,7 +147,7 @@ static void describe_counts(const struct twheel_idle_rule *rule, struct twheel_r
 		spec->late[i] = atomic64_read(&rule->late[i]);
 }
 
-/* A rule's place among those of its namespace, from 1. The RCU read lock is held. */
+/* A rule's place in its namespace's list, from 1. The caller holds the RCU read lock. */
 static u32 get_place(const struct twheel_idle_rule *rule)
 {
 	const struct twheel_idle_rule *other;
@@ -161,7 +161,7 @@ static u32 get_place(const struct twheel_idle_rule *rule)
 	return place;
 }
 
-/* Tells of a rule, but for its lists. The RCU read lock is held. */
+/* Describes a rule, except for its lists. The caller holds the RCU read lock. */
 static void describe_rule(const struct twheel_idle_rule *rule, struct twheel_rule *spec)
 {
 	*spec = (struct twheel_rule) {
@@ -181,7 +181,7 @@ static void describe_rule(const struct twheel_idle_rule *rule, struct twheel_rul
 	describe_counts(rule, spec);
 }
 
-/* Tells of a rule that was added or changed, should it be there. What asked for it stays so. */
+/* Describes a rule that was added or changed, if it still exists. What the caller passed stays. */
 static void describe_updated(struct net *net, struct twheel_rule *spec)
 {
 	const u64 matches = spec->matches;
@@ -198,7 +198,7 @@ static void describe_updated(struct net *net, struct twheel_rule *spec)
 	rcu_read_unlock();
 }
 
-/* Reads the lists that a rule asks for. Returns them, NULL for none, or an error. */
+/* Reads the lists of a rule. Returns them, NULL for none, or an error. */
 static struct twheel_match *read_matches(const struct twheel_rule *spec)
 {
 	struct twheel_match *matches;
@@ -213,7 +213,9 @@ static struct twheel_match *read_matches(const struct twheel_rule *spec)
 	return matches;
 }
 
-/* Adds a rule, and watches the connections that it applies to. There are watches meanwhile. */
+/*
+ * Adds a rule, and watches the connections that it applies to. The caller holds twheel_track_get().
+ */
 static long add_rule(const struct twheel_ioctl_call *call, struct net *net,
 		     const struct twheel_match *matches)
 {
@@ -228,7 +230,7 @@ static long add_rule(const struct twheel_ioctl_call *call, struct net *net,
 		twheel_rules_remove(net, spec->id);
 		return -EFAULT;
 	}
-	/* Should the caller be killed, the rest is for later. */
+	/* If the caller is killed, the rest is done later. */
 	if (twheel_scan_run(net))
 		twheel_scan_later(net, HZ);
 	if (is_before)
@@ -236,7 +238,7 @@ static long add_rule(const struct twheel_ioctl_call *call, struct net *net,
 	else
 		twheel_watch_worker_flush(&twheel_rules_of_net(net)->worker);
 	describe_updated(net, spec);
-	/* It is added, and its id is told, whether this can be or not. */
+	/* The rule has been added and its id returned, whether this succeeds or not. */
 	(void)twheel_ioctl_respond(call);
 	return 0;
 }
@@ -255,13 +257,13 @@ static long run_rule_add(const struct twheel_ioctl_call *call)
 		return ret;
 	if (!(spec->flags & TWHEEL_RULE_CRITERIA) && !spec->nr_matches)
 		return -EINVAL;
-	/* Can the id be told? */
+	/* Is the id writable? Checked before the rule is added. */
 	if (twheel_ioctl_respond(call))
 		return -EFAULT;
 	matches = read_matches(spec);
 	if (IS_ERR(matches))
 		return PTR_ERR(matches);
-	/* As long as this call needs the watches, the rule may be gone again. */
+	/* This call needs the watches even if the rule is removed meanwhile. */
 	ret = twheel_track_get();
 	if (!ret) {
 		ret = add_rule(call, net, matches);
@@ -284,14 +286,14 @@ static long run_rule_set(const struct twheel_ioctl_call *call)
 		return ret;
 	if (spec->flags & TWHEEL_RULE_CRITERIA || spec->nr_matches || spec->before)
 		return -EINVAL;
-	/* Can the rule be told of? */
+	/* Is the rule writable? Checked before it is changed. */
 	if (twheel_ioctl_respond(call))
 		return -EFAULT;
 	ret = twheel_rules_set(net, spec);
 	if (ret)
 		return ret;
 	describe_updated(net, spec);
-	/* It is changed, whether that can be told of or not. */
+	/* The rule has been changed, whether this succeeds or not. */
 	(void)twheel_ioctl_respond(call);
 	return 0;
 }
@@ -305,8 +307,8 @@ static long run_rule_remove(const struct twheel_ioctl_call *call)
 }
 
 /*
- * Tells of the rule with the next id, and copies as many of what it asks for by lists as there is
- * room for. Returns 0 or -ENOENT.
+ * Describes the rule with the next id, and copies its lists, up to @capacity entries. Returns 0 or
+ * -ENOENT.
  */
 static long find_next_rule(struct net *net, struct twheel_rule *spec,
 			   struct twheel_match *matches, u32 capacity)
@@ -351,7 +353,7 @@ static long run_rule_next(const struct twheel_ioctl_call *call)
 	if (ret)
 		return ret;
 	ret = twheel_ioctl_respond(call);
-	/* A program that knows of no lists is told of the rule without. */
+	/* A program that does not know of lists gets the rule without them. */
 	return ret ?: user && spec->nr_matches > capacity ? -ENOSPC : 0;
 }
 
@@ -374,7 +376,7 @@ static long run_rule_connections(const struct twheel_ioctl_call *call)
 	rcu_read_unlock();
 	if (!exists)
 		return -ENOENT;
-	/* Can the cursor be told? */
+	/* Is the cursor writable? Checked before anything is listed. */
 	if (twheel_ioctl_respond(call))
 		return -EFAULT;
 	ret = twheel_connections_list(net, list);
@@ -393,8 +395,8 @@ static const struct twheel_ioctl rule_ioctls[] = {
 };
 
 /**
- * twheel_rules_ioctl - do an ioctl of linux/twheel_rules.h
- * @file:	as given to the device, as are the others
+ * twheel_rules_ioctl - run an ioctl of linux/twheel_rules.h
+ * @file:	as passed to the device, as are the others
  * @cmd:	its number
  * @user:	its argument
  *

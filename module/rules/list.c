@@ -2,9 +2,9 @@
 /*
  * twheel: lists the connections that a rule applies to
  *
- * The cursor of a listing is a bucket of the kernel's table, and the cookie of the last connection
- * of it that was told of. Within a bucket they are told of in the order of their cookies, so that
- * none is left out when others come and go.
+ * The cursor of a listing consists of a bucket of the kernel's table and the cookie of the last
+ * connection listed from it. The connections of a bucket are listed in the order of their cookies,
+ * so that none is left out when others come and go.
  */
 #include <linux/cred.h>
 #include <linux/in6.h>
@@ -22,7 +22,7 @@
 #include "rules.h"
 #include "socks.h"
 
-/* What of a cookie the cursor has room for. */
+/* How many bits of a cookie fit into the cursor. */
 #define COOKIE_BITS	40
 #define COOKIE_MASK	GENMASK_ULL(COOKIE_BITS - 1, 0)
 
@@ -50,7 +50,7 @@ static void describe_addresses(const struct sock *sk, struct twheel_connection *
  * Listing
  */
 
-/* Tells of a connection. Returns whether the rule with this id applies to it. */
+/* Describes a connection. Returns whether the rule with this id applies to it. */
 static bool describe_connection(struct sock *sk, u32 id, struct twheel_connection *connection)
 {
 	memset(connection, 0, sizeof(*connection));
@@ -74,7 +74,7 @@ static int compare_cookies(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Tells of the connections of a bucket. Returns of how many, or -EFAULT; moves the cursor. */
+/* Lists the connections of a bucket, and advances the cursor. Returns how many, or -EFAULT. */
 static long list_bucket(struct twheel_connections *list, const struct twheel_socks *found,
 			u32 bucket, void __user *user, u32 max)
 {
@@ -101,13 +101,13 @@ static long list_bucket(struct twheel_connections *list, const struct twheel_soc
 }
 
 /**
- * twheel_connections_list - tell of connections that a rule applies to
+ * twheel_connections_list - list connections that a rule applies to
  * @net:	the rule's namespace
- * @list:	what was asked for; its @cursor moves on behind those that were told of
+ * @list:	the request; its @cursor advances behind the connections listed
  *
  * Context: process; may sleep.
- * Return: of how many, 0 if there are no more; or
- * * %-EFAULT	- their place cannot be written
+ * Return: how many were listed, 0 if there are no more; or
+ * * %-EFAULT	- the records cannot be written
  * * %-EINTR	- a signal has killed the caller
  * * %-ENOMEM	- no memory
  */

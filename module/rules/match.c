@@ -2,10 +2,10 @@
 /*
  * twheel: which rule applies to a connection
  *
- * The list of its network namespace is searched from the beginning, under RCU, for one that it
- * matches. A rule for a process matches the connections that this begins, and those to ports that
- * it listens on: these are noted when it begins to listen, and whenever its files are looked at
- * (scan.c), until a socket listens there no more.
+ * It is the first rule in the list of the connection's network namespace that the connection
+ * matches; the list is searched under RCU. A rule for a process matches the connections that the
+ * process begins, and those to ports that it listens on: the ports are recorded when it starts
+ * listening, and whenever its files are scanned (scan.c), until a socket stops listening there.
  */
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
@@ -24,7 +24,7 @@ static bool is_in_cgroup(const struct sock *sk, struct cgroup *ancestor)
 {
 	struct cgroup *cgroup = sock_cgroup_ptr((struct sock_cgroup_data *)&sk->sk_cgrp_data);
 
-	/* A socket that was made in an interrupt has none. */
+	/* A socket that was created in an interrupt has none. */
 	return cgroup && cgroup_is_descendant(cgroup, ancestor);
 }
 #else
@@ -42,12 +42,12 @@ static bool is_alive(struct pid *pid)
 static bool matches_process(const struct twheel_idle_rule *rule, const struct sock *sk,
 			    const struct pid *initiator, bool is_new)
 {
-	/* It did, whatever the process has ceased to listen on, or somebody else on that port. */
+	/* It matched before, whichever processes have stopped listening on that port since. */
 	if (!is_new)
 		return true;
 	if (!is_alive(rule->pid))
 		return false;
-	/* The kernel may give the port back meanwhile; then it is 0. */
+	/* The kernel may release the port meanwhile; then it is 0. */
 	return rule->pid == initiator || test_bit(READ_ONCE(inet_sk(sk)->inet_num), rule->ports);
 }
 
@@ -73,9 +73,9 @@ static bool rule_matches(const struct twheel_idle_rule *rule, const struct sock 
 
 /**
  * twheel_rules_match - find the rule that applies to a connection
- * @sk:		its socket. As long as no program has it, its uid does not matter
- * @initiator:	the process that has begun the connection, or NULL if that is not known
- * @cur:	the rule that applies so far, or NULL
+ * @sk:		its socket. Its uid does not matter until the connection has been accepted
+ * @initiator:	the process that began the connection, or NULL if unknown
+ * @cur:	the rule that has applied so far, or NULL
  *
  * Context: any but NMI, under rcu_read_lock().
  * Return: the first rule that the connection matches; or NULL.
@@ -85,7 +85,7 @@ struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct 
 {
 	struct twheel_idle_rule *rule;
 
-	/* What such a connection carries may go on over another one. */
+	/* The data of such a connection may go on over another one. */
 	if (sk_is_mptcp(sk))
 		return NULL;
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list)
@@ -100,7 +100,7 @@ struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct 
  * @pid:	the process that begins it
  *
  * Context: any but NMI, under rcu_read_lock().
- * Return: the first rule for this process, if it is there; or NULL.
+ * Return: the first rule for this process, if the process exists; or NULL.
  */
 struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid)
 {
@@ -117,23 +117,23 @@ struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct
  */
 
 /**
- * twheel_rules_listening - a socket begins to listen
+ * twheel_rules_listening - record that a socket starts listening
  * @sk:		the socket
  * @pid:	the process that has it, or NULL
  *
- * It may fail to, and somebody else may have listened on this port before: so the processes
- * concerned are looked at again a little later.
+ * It may fail to, and another process may have listened on this port before: so the processes
+ * concerned are scanned again a little later.
  *
  * Context: process.
  */
 void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 {
-	/* Written as it begins to listen, if it had no port. */
+	/* If the socket had no port, this is written as it starts listening. */
 	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
 	struct twheel_idle_rule *rule;
 	bool affected = false;
 
-	/* As below. */
+	/* Ordered as in twheel_rules_listened(). */
 	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listen_seq);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list) {
@@ -149,14 +149,15 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 }
 
 /**
- * twheel_rules_listened - a socket listens no more
+ * twheel_rules_listened - record that a socket no longer listens
  * @net:	its namespace
  * @port:	where it did
- * @pid:	who ended that, or NULL
+ * @pid:	the process that ended that, or NULL
  *
- * Connections from this port may be anybody's now. But on other addresses, others may have listened
- * there: only who has done so himself is taken to do so no more at once. The others' files are
- * looked at a little later, and so are his, should he have other sockets that listen there.
+ * Connections from this port may be anybody's now. But on other addresses, other processes may have
+ * listened there: only the process that has stopped by itself is taken off the port at once. The
+ * files of the others are scanned a little later, and so are its own, in case it has other sockets
+ * that listen there.
  *
  * Context: process.
  */
@@ -181,10 +182,10 @@ void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
 }
 
 /**
- * twheel_rules_set_ports - a process listens on these ports, and no others
+ * twheel_rules_set_ports - set the ports that a process listens on
  * @net:	the namespace
- * @pid:	the process; all rules for it there learn it
- * @ports:	a bit for each port
+ * @pid:	the process; the ports are set in all rules for it
+ * @ports:	a bit for each port; it listens on no others
  *
  * Context: process.
  */
@@ -198,7 +199,7 @@ void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
 		if (rule->pid != pid)
 			continue;
-		/* Pairs with test_bit(). What others do meanwhile is made up for, see scan.c. */
+		/* Pairs with test_bit(). Concurrent changes are made up for, see scan.c. */
 		for (i = 0; i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
 			WRITE_ONCE(rule->ports[i], ports[i]);
 	}

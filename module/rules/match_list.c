@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: what a rule asks for by lists: ports, addresses and families
+ * twheel: criteria of a rule that are given as lists: ports, addresses and families
  *
- * Of each kind that is in the list a connection must have one of those without TWHEEL_MATCH_NOT,
- * if there are such, and none of those with it. A list has no more than TWHEEL_RULE_MATCHES
- * entries, and is read from the beginning to the end for each connection: there is no set that
- * would be faster for so few.
+ * For each kind of entry in a list, a connection must match one of the entries without
+ * TWHEEL_MATCH_NOT, if there are such, and none of those with it. A list has at most
+ * TWHEEL_RULE_MATCHES entries, and is read from beginning to end for each connection: for so few,
+ * no set would be faster.
  *
- * An IPv4 connection of an IPv6 socket has addresses that are mapped into IPv6. For a rule it is
- * an IPv4 connection.
+ * An IPv4 connection of an IPv6 socket has IPv4-mapped addresses. For a rule it is an IPv4
+ * connection.
  */
 #include <linux/bits.h>
 #include <linux/in6.h>
@@ -31,7 +31,7 @@ static bool is_port(const struct twheel_match *match)
 	return match->kind == TWHEEL_MATCH_LOCAL_PORT || match->kind == TWHEEL_MATCH_REMOTE_PORT;
 }
 
-/* How many bits the addresses of a family have; 0 if rules do not know it. */
+/* How many bits the addresses of a family have; 0 if rules do not support it. */
 static unsigned int address_bits(u16 family)
 {
 	return family == AF_INET ? 32 : family == AF_INET6 ? 128 : 0;
@@ -47,7 +47,7 @@ static bool has_prefix(const u8 *address, const u8 *other, unsigned int prefix)
 	return !rest || !((address[whole] ^ other[whole]) >> (8 - rest));
 }
 
-/* Are all bits of an address behind the prefix 0? */
+/* Are all bits of an address after the prefix 0? */
 static bool is_masked(const struct twheel_match *match)
 {
 	u8 masked[sizeof(match->address)] = { };
@@ -77,9 +77,9 @@ static bool entry_is_valid(const struct twheel_match *match)
 }
 
 /**
- * twheel_match_list_valid - does a list make sense?
+ * twheel_match_list_valid - check whether a list is valid
  * @list:	the list
- * @nr:		how many entries it has
+ * @nr:		its number of entries
  *
  * Return: true if so.
  */
@@ -98,7 +98,7 @@ static void set_peer(struct peer *peer, const struct sock *sk)
 	const __be32 ipv4 = READ_ONCE(sk->sk_daddr);
 
 #if IS_ENABLED(CONFIG_IPV6)
-	/* It changes when the socket is connected anew, and then the worker looks once more. */
+	/* It changes when the socket is reconnected, and then the worker checks once more. */
 	const struct in6_addr ipv6 = data_race(sk->sk_v6_daddr);
 
 	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&ipv6)) {
@@ -118,7 +118,7 @@ static bool entry_matches(const struct twheel_match *match, const struct sock *s
 
 	switch (match->kind) {
 	case TWHEEL_MATCH_LOCAL_PORT:
-		/* The kernel may give the port back meanwhile; then it is 0. */
+		/* The kernel may release the port meanwhile; then it is 0. */
 		port = READ_ONCE(inet_sk(sk)->inet_num);
 		return port >= match->first && port <= match->last;
 	case TWHEEL_MATCH_REMOTE_PORT:
@@ -133,9 +133,9 @@ static bool entry_matches(const struct twheel_match *match, const struct sock *s
 }
 
 /**
- * twheel_match_list - does a connection have what a list asks for?
+ * twheel_match_list - check whether a connection matches a list
  * @list:	the list, which is valid
- * @nr:		how many entries it has
+ * @nr:		its number of entries
  * @sk:		the connection's socket
  *
  * Context: any but NMI.
@@ -143,7 +143,7 @@ static bool entry_matches(const struct twheel_match *match, const struct sock *s
  */
 bool twheel_match_list(const struct twheel_match *list, u32 nr, const struct sock *sk)
 {
-	/* Kinds of which the connection must have one, and those of which it has one. */
+	/* Kinds of which the connection must match an entry, and those of which it does. */
 	unsigned long wanted = 0, found = 0;
 	struct peer peer;
 	u32 i;

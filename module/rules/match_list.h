@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what a rule asks for by lists
+ * twheel: criteria of a rule that are given as lists
  */
 #ifndef _TWHEEL_RULES_MATCH_LIST_H
 #define _TWHEEL_RULES_MATCH_LIST_H

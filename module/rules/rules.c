@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the rules of all network namespaces: finding one, and asking for a search
+ * twheel: the rules of all network namespaces: finding one, and requesting a scan
  *
- * Each network namespace has a list of rules, read under RCU; admin.c changes it. Watches name
- * their rule by a number among those of all namespaces: that is all there is room for.
+ * Each network namespace has a list of rules, read under RCU and changed by admin.c. Watches refer
+ * to their rule by a number that is unique among all namespaces: there is no room for more.
  */
 #include <linux/jiffies.h>
 #include <linux/rculist.h>
@@ -25,13 +25,13 @@ void (*twheel_rules_state_change)(struct sock *sk);
 struct workqueue_struct *twheel_scan_queue;
 
 /**
- * twheel_rules_register - give a rule a number among those of all namespaces
+ * twheel_rules_register - give a rule a number that is unique among all namespaces
  * @rule:	the rule
  *
- * Context: process; may sleep. The caller keeps others from doing the same.
+ * Context: process; may sleep.
  * Return: 0 or more; or
  * * %-ENOMEM	- no memory
- * * %-EBUSY	- there is no number left
+ * * %-EBUSY	- no number is left
  */
 int twheel_rules_register(struct twheel_idle_rule *rule)
 {
@@ -40,8 +40,8 @@ int twheel_rules_register(struct twheel_idle_rule *rule)
 }
 
 /**
- * twheel_rules_unregister - take a rule's number away
- * @rule:	the rule, which no watch names any more
+ * twheel_rules_unregister - release the number of a rule
+ * @rule:	the rule, which no watch refers to any more
  *
  * Context: process.
  */
@@ -51,9 +51,9 @@ void twheel_rules_unregister(struct twheel_idle_rule *rule)
 }
 
 /**
- * twheel_rules_destroy - there are no rules any more
+ * twheel_rules_destroy - free the table of all rules
  *
- * Context: process; may sleep.
+ * Context: process; may sleep. No rules are left.
  */
 void twheel_rules_destroy(void)
 {
@@ -61,8 +61,8 @@ void twheel_rules_destroy(void)
 }
 
 /**
- * twheel_rules_by_index - find the rule that a watch names
- * @index:	its number, of a rule that has users
+ * twheel_rules_by_index - find the rule that a watch refers to
+ * @index:	the number of a rule that has users
  *
  * Context: any but NMI, under rcu_read_lock().
  * Return: the rule.
@@ -73,12 +73,12 @@ struct twheel_idle_rule *twheel_rules_by_index(u32 index)
 }
 
 /**
- * twheel_rules_from - find a rule by its id
+ * twheel_rules_from - find the next rule from an id on
  * @net:	its namespace
- * @id:		the id, or less
+ * @id:		the smallest id to consider
  *
  * Context: under rcu_read_lock().
- * Return: of the rules with this or a larger id that with the smallest; or NULL.
+ * Return: of the rules with this or a larger id the one with the smallest; or NULL.
  */
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id)
 {
@@ -91,7 +91,7 @@ struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id)
 }
 
 /**
- * twheel_rules_by_id - find the rule with an id
+ * twheel_rules_by_id - find a rule by its id
  * @net:	its namespace
  * @id:		the id
  *
@@ -106,14 +106,14 @@ struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id)
 }
 
 /**
- * twheel_scan_later - look for connections that were missed
+ * twheel_scan_later - schedule a scan for connections that were missed
  * @net:	the namespace
- * @delay:	when, in jiffies, at the earliest
+ * @delay:	the minimum delay, in jiffies
  *
- * That is not begun twice in a second.
+ * Scans begin at most once a second.
  *
- * Context: any but NMI. There is a rule, under rcu_read_lock(); or the caller keeps the module
- * and @net from going away.
+ * Context: any but NMI. Either there is a rule, under rcu_read_lock(), or the caller keeps the
+ * module and @net from going away.
  */
 void twheel_scan_later(struct net *net, unsigned long delay)
 {
@@ -121,7 +121,7 @@ void twheel_scan_later(struct net *net, unsigned long delay)
 	/* Pairs with twheel_scan_work(). */
 	const unsigned long next = READ_ONCE(net_rules->last_scan) + HZ, now = jiffies;
 
-	/* A search that is under way may be past what this is for. */
+	/* A scan that is in progress may be past the connections in question. */
 	atomic_inc(&net_rules->scan_requests);
 	if (time_before(now + delay, next))
 		delay = next - now;
@@ -129,22 +129,22 @@ void twheel_scan_later(struct net *net, unsigned long delay)
 }
 
 /**
- * twheel_rescan - have the worker look again at all connections, those that are watched, too
+ * twheel_rescan - schedule a scan that also evaluates watched connections again
  * @net:	the namespace
  *
- * For who was to see to that, and could not.
+ * For callers that had to evaluate them, and could not.
  *
  * Context: process. The caller keeps the module and @net from going away.
  */
 void twheel_rescan(struct net *net)
 {
-	/* Ordered before @scan_requests is. Pairs with twheel_scan_work(). */
+	/* Ordered before the increment of @scan_requests. Pairs with twheel_scan_work(). */
 	atomic_xchg(&twheel_rules_of_net(net)->recheck, 1);
 	twheel_scan_later(net, 0);
 }
 
 /**
- * twheel_rescan_all - look for connections that were missed in any namespace
+ * twheel_rescan_all - schedule a scan for missed connections in all namespaces
  *
  * Context: process.
  */
@@ -153,7 +153,7 @@ void twheel_rescan_all(void)
 	struct net *net;
 
 	rcu_read_lock();
-	/* One that is on its way out is not in the list, or waits for a grace period. */
+	/* A namespace that is going away is not in the list, or waits for a grace period. */
 	for_each_net_rcu(net)
 		if (!list_empty(&twheel_rules_of_net(net)->list))
 			twheel_scan_later(net, 0);

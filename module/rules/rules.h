@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: rules for idle connections: what they are, and how one is found
+ * twheel: rules for idle connections: their types, and how to find a rule
  */
 #ifndef _TWHEEL_RULES_RULES_H
 #define _TWHEEL_RULES_RULES_H
@@ -21,11 +21,11 @@
 #include "socks.h"
 #include "tcp/watch_worker.h"
 
-/* Flags of a struct twheel_rule that say what it asks for. */
+/* Flags of a struct twheel_rule for the criteria that a connection has to meet. */
 #define TWHEEL_RULE_CRITERIA	(TWHEEL_RULE_LOCAL_PORT | TWHEEL_RULE_REMOTE_PORT |	\
 				 TWHEEL_RULE_UID | TWHEEL_RULE_CGROUP | TWHEEL_RULE_PID)
 
-/* Port numbers. */
+/* Number of ports. */
 #define TWHEEL_PORTS		65536
 
 struct cgroup;
@@ -33,14 +33,15 @@ struct file;
 struct pid;
 
 /**
- * struct twheel_limits - what of a rule can be changed; constant itself, and replaced as a whole
+ * struct twheel_limits - what can be changed of a rule; constant, and replaced as a whole
  * @rcu:	frees it
- * @flags:	the action, what is activity, TWHEEL_RULE_DRY_RUN, as in struct twheel_rule
- * @rate:	likewise, as are the others; not 0
+ * @flags:	the action, what counts as activity, and TWHEEL_RULE_DRY_RUN, as in struct
+ *		twheel_rule
+ * @rate:	as in struct twheel_rule, like the fields below; not 0
  * @idle:	an idle timeout, or 0
- * @lifetime:	a limit on the connection's life, or 0
- * @spread:	how much later at most
- * @stalled:	how long the peer may acknowledge nothing; not 0
+ * @lifetime:	a limit on the connection's lifetime, or 0
+ * @spread:	the most by which limits are randomly extended
+ * @stalled:	how long the peer may go without acknowledging anything; not 0
  * @name:	the rule's name, or ""
  */
 struct twheel_limits {
@@ -56,37 +57,38 @@ struct twheel_limits {
 
 /**
  * struct twheel_idle_rule - a rule
- * @list:	in the rules of its namespace; RCU
- * @removed:	in the list of those that are being removed together
+ * @list:	node in the list of its namespace's rules; RCU
+ * @removed:	node in a list of rules that are being removed together
  * @net:	its namespace; constant
- * @id:		its number in the namespace; constant once it is in the list
- * @criteria:	what it asks for: those TWHEEL_RULE_* that say so; constant
- * @local_port:	the port of this machine asked for; constant
- * @remote_port: the port of the other one asked for; constant
- * @matches:	what it asks for by lists; constant
- * @nr_matches:	how many these are; constant
+ * @id:		its number in the namespace; constant once the rule is in the list
+ * @criteria:	the criteria that it has: TWHEEL_RULE_* flags; constant
+ * @local_port:	the local port to match; constant
+ * @remote_port: the remote port to match; constant
+ * @matches:	the criteria that are given as lists; constant
+ * @nr_matches:	number of entries in @matches; constant
  * @limits:	when and how it closes connections. Replaced with the mutex of admin.c held; read
  *		under RCU
  * @added_boot:	when it was added, in nanoseconds of CLOCK_BOOTTIME; constant
- * @late_from:	what was due before this, in nanoseconds of CLOCK_MONOTONIC, could not be closed
- *		then: it was added, changed, or a rule before it was removed. Written with the
- *		mutex of admin.c held; read without a lock
- * @index:	its number among the rules of all namespaces; constant. Watches have it
+ * @late_from:	connections due before this time, in nanoseconds of CLOCK_MONOTONIC, could not be
+ *		closed when they were due: the rule was added or changed since, or a rule before it
+ *		was removed. Written with the mutex of admin.c held; read without a lock
+ * @index:	its number among the rules of all namespaces, which watches store; constant
  * @seed:	makes the spread random; constant
- * @uid:	the owner asked for; constant
- * @cgroup_id:	the cgroup asked for, or 0; constant
+ * @uid:	the owner to match; constant
+ * @cgroup_id:	the cgroup to match, or 0; constant
  * @cgroup:	that cgroup, with a reference, or NULL; constant
- * @pid:	the process asked for, with a reference, or NULL; constant
+ * @pid:	the process to match, with a reference, or NULL; constant
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
- * @dead:	it is not in the rules of its namespace any more, and its watches must find
- *		another one. Written once; read without a lock
+ * @dead:	the rule has been taken off its namespace's list, and its watches must find another
+ *		one. Written once; read without a lock
  * @lock:	guards @next_token and @token. Taken in process and softirq context, inside of
  *		twheel_conn_locks
- * @next_token:	the end of the queue of connections that may not be closed yet, in nanoseconds
- * @token:	when the next connection may be closed, likewise
- * @users:	watches that have its @index, and those that are about to. While there are
- *		any, the rule is there
- * @watched:	counts, as in struct twheel_rule
+ * @next_token:	the first token that is not reserved, which is the end of the queue of connections
+ *		that may not be closed yet: its time in nanoseconds
+ * @token:	the first token that is not taken: when the next connection may be closed, likewise
+ * @users:	watches that store its @index, or are about to, and tasks that change the rule. The
+ *		rule exists as long as there are any
+ * @watched:	a counter, as in struct twheel_rule
  * @matched:	likewise, as are the others
  * @closed:	likewise
  * @spared:	likewise
@@ -133,16 +135,16 @@ struct twheel_idle_rule {
 };
 
 /**
- * struct twheel_scan - a search for connections, and how far it has come; see scan.c
- * @id:		the rule up to which there were searches for processes
- * @pid:	the process that it is at, with a reference; or NULL
- * @fd:		the descriptors of that one up to which it has been
- * @ports:	those that it listens on
- * @listen_seq:	that of the namespace when it began with the process
- * @all:	there are no more processes; it goes through all connections
- * @bucket:	the bucket of these up to which it has been
- * @recheck:	connections that are watched are looked at again
- * @found:	what a portion has found: between portions none
+ * struct twheel_scan - a scan for connections, and its progress; see scan.c
+ * @id:		the rule up to which processes have been scanned
+ * @pid:	the process that is being scanned, with a reference; or NULL
+ * @fd:		the descriptor of that process up to which it has been scanned
+ * @ports:	the ports that it listens on
+ * @listen_seq:	that of the namespace when the scan of the process began
+ * @all:	no processes are left; all connections are scanned
+ * @bucket:	the bucket up to which these have been scanned
+ * @recheck:	connections that are watched already are evaluated again
+ * @found:	the sockets found in a batch: none between batches
  */
 struct twheel_scan {
 	u32			id;
@@ -158,28 +160,29 @@ struct twheel_scan {
 
 /**
  * struct twheel_rules - the rules of a network namespace
- * @list:	in the order in which they were added. Changed with the mutex of admin.c
+ * @list:	the rules, in the order in which they are tried. Changed with the mutex of admin.c
  *		held; read under RCU
  * @last_id:	the last id given out; guarded by that mutex
- * @nr:		how many rules there are, with those that are not freed yet; guarded by that mutex
+ * @nr:		number of rules, including those that have not been freed yet; guarded by that mutex
  * @net:	the namespace; constant
- * @exiting:	the namespace goes: its search is to end
- * @scan_work:	looks for connections that have no watch, and should have one, step by step
- * @scanning:	it is in the middle of that. @scan_work's
- * @scan:	and that is how far it is. Likewise
- * @last_scan:	when that was begun last, in jiffies. Written by @scan_work, read by who asks for it
- * @scan_requests:	how often it was asked for
- * @seen_requests:	how often that was when the search began. @scan_work's
- * @recheck:	the next search is for connections that are watched, too
- * @listen_seq:	how often a socket has begun or ceased to listen
+ * @exiting:	the namespace is going away: its scan has to end
+ * @scan_work:	scans for connections that should have a watch and have none, step by step
+ * @scanning:	a scan is in progress. Only used by @scan_work
+ * @scan:	how far it has got. Likewise
+ * @last_scan:	when the last scan began, in jiffies. Written by @scan_work, read when a scan is
+ *		requested
+ * @scan_requests: how often a scan was requested
+ * @seen_requests: the value of @scan_requests when the scan began. Only used by @scan_work
+ * @recheck:	the next scan has to evaluate watched connections again, too
+ * @listen_seq:	how often a socket has started or stopped listening
  * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_conn_locks; nothing
  *		is taken inside of it
- * @share:	what was taken of the namespace's share of the softirqs, for its connections' timers
- * @leftover:	rules that were taken out of @list by who was killed then; guarded by that mutex
- * @reap_work:	frees them, when they have no connections any more
- * @user:	whose the namespace is, once there are rules; NULL if it is of the first user
- *		namespace
- * @worker:	watches of its connections that are due
+ * @share:	how much of the namespace's share of the softirqs its connections' timers have used
+ * @leftover:	rules that a task took off @list before it was killed; guarded by that mutex
+ * @reap_work:	frees these, once they have no connections left
+ * @user:	the owner of the namespace, once there are rules; NULL for namespaces of the initial
+ *		user namespace
+ * @worker:	evaluates watches of the namespace's connections that are due
  */
 struct twheel_rules {
 	struct list_head	list;
@@ -205,13 +208,13 @@ struct twheel_rules {
 
 #ifdef CONFIG_INET
 
-/* Where searches are done. Constant once there are any rules. */
+/* The workqueue of scans. Constant once there are any rules. */
 extern struct workqueue_struct *twheel_scan_queue;
 
-/* Where a network namespace has its rules. Constant once there are any. */
+/* The index of a namespace's rules for net_generic(). Constant once there are any rules. */
 extern unsigned int twheel_rules_net_id;
 
-/* What a socket calls when its state changes, if nobody has it call something else. Constant. */
+/* The sk_state_change() of TCP sockets for which nobody has replaced it. Constant. */
 extern void (*twheel_rules_state_change)(struct sock *sk);
 
 static inline struct twheel_rules *twheel_rules_of_net(const struct net *net)
@@ -229,7 +232,7 @@ void twheel_scan_later(struct net *net, unsigned long delay);
 void twheel_rescan(struct net *net);
 void twheel_rescan_all(void);
 
-/* How a rule closes connections. The RCU read lock is held. */
+/* When and how a rule closes connections. The caller holds the RCU read lock. */
 static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)
 {
 	return rcu_dereference(rule->limits);
@@ -238,15 +241,15 @@ static inline const struct twheel_limits *twheel_limits_of(const struct twheel_i
 /* Is this a connection, or a listener, that rules are for? */
 static inline bool twheel_is_for_rules(const struct sock *sk)
 {
-	/* The kernel's own keep no namespace alive. A bit that is set once, among others. */
+	/* Sockets of the kernel keep no namespace alive. A bit that is set once, among others. */
 	return data_race((bool)sk->sk_net_refcnt) && sk_is_tcp(sk) &&
 	       (sk->sk_family == AF_INET || sk->sk_family == AF_INET6);
 }
 
-/* Until a program has accepted a connection, it is that of the socket that listens. */
+/* Until a connection has been accepted, this is the uid of the listening socket. */
 static inline kuid_t twheel_uid_of(const struct sock *sk)
 {
-	/* Written when it is accepted, and by fchown(). */
+	/* Written by accept() and by fchown(). */
 	return READ_ONCE(sk->sk_uid);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: looks for connections that are there already, and that have no watch
+ * twheel: scans for connections that exist already, and have no watch
  *
- * Who adds a rule searches himself. All other searches are done by one worker, so that they take no
- * more than one processor, however many namespaces there are: some portions of one, then some of
- * the next. A search is for each process that there are rules for, and then for all connections.
+ * The task that adds a rule scans by itself. All other scans are done by one worker, so that they
+ * take at most one CPU, however many namespaces there are: some batches of one, then some of the
+ * next. A scan covers each process that there are rules for, and then all connections.
  */
 #include <linux/bitmap.h>
 #include <linux/fdtable.h>
@@ -27,14 +27,14 @@
 #include "socks.h"
 #include "track.h"
 
-/* Buckets, and file descriptors of a process, looked at before others get their turn. */
+/* Buckets, and file descriptors of a process, scanned before others get their turn. */
 #define BATCH		64
 
-/* Portions, after which it is the turn of another namespace's search. */
+/* Batches before another namespace's scan gets its turn. */
 #define BATCHES_PER_TURN	16
 
 /**
- * twheel_scan_init - get ready for searches
+ * twheel_scan_init - set up scans
  *
  * Return: 0, or -ENOMEM.
  */
@@ -45,7 +45,7 @@ int __init twheel_scan_init(void)
 }
 
 /**
- * twheel_scan_exit - there are no more namespaces
+ * twheel_scan_exit - undo twheel_scan_init(); there are no more namespaces
  */
 void twheel_scan_exit(void)
 {
@@ -65,9 +65,9 @@ static void collect_file(struct file *file, const struct net *net, struct twheel
 }
 
 /*
- * Looks at a portion of the file descriptors of a process: there may be very many, with next to
- * nothing in them, so that iterate_fd() would hold the lock for long. Sets @fd to where to go on,
- * or to 0 at the end. Returns whether there were any: a thread that has just ended has none.
+ * Walks a batch of the file descriptors of a process: there may be very many, nearly all of them
+ * unused, so that iterate_fd() would hold the lock for long. Sets @fd to where to go on, or to 0 at
+ * the end. Returns whether there were any: a thread that has just exited has none.
  */
 static bool walk_files(struct task_struct *task, unsigned int *fd, const struct net *net,
 		       struct twheel_socks *found)
@@ -100,7 +100,10 @@ static bool is_listening(const struct sock *sk)
 	return inet_sk_state_load(sk) == TCP_LISTEN;
 }
 
-/* Sorts the sockets of a process that were found. Returns 0, or -ENOMEM if some were missed. */
+/*
+ * Records the ports of a process's sockets that listen, and tracks the others. Returns 0, or
+ * -ENOMEM if some were missed.
+ */
 static int process_socks(const struct twheel_socks *found, struct pid *pid, unsigned long *ports)
 {
 	int ret = 0;
@@ -128,8 +131,8 @@ static bool is_first_for_pid(const struct net *net, const struct twheel_idle_rul
 }
 
 /*
- * The process of the next rule after that with this id which is the first for its process, with a
- * reference; or NULL. So each process is walked once, however many rules there are for it.
+ * Finds the next rule after @id that is the first one for its process. Returns the process with a
+ * reference, or NULL. So each process is walked once, however many rules there are for it.
  */
 static struct pid *next_process(struct net *net, u32 *id)
 {
@@ -146,7 +149,7 @@ static struct pid *next_process(struct net *net, u32 *id)
 	return pid;
 }
 
-/* The process is done with. */
+/* Done with the process. */
 static void put_process(struct twheel_scan *scan)
 {
 	put_pid(scan->pid);
@@ -157,9 +160,9 @@ static void put_process(struct twheel_scan *scan)
 }
 
 /*
- * A thread of a process, with a reference, that has its files, as the first one has not when it has
- * ended before the others; or NULL. Others that have ended are not there for long, if nobody traces
- * them.
+ * Gets a thread of a process that still has its files, with a reference; or NULL. The first thread
+ * has none if it has exited before the others. Other threads that have exited are soon gone unless
+ * they are traced.
  */
 static struct task_struct *get_thread(struct pid *pid)
 {
@@ -171,7 +174,7 @@ static struct task_struct *get_thread(struct pid *pid)
 	if (!first)
 		goto unlock;
 	for_each_thread(first, thread) {
-		/* Bits of that thread's own, of which this one is set once. */
+		/* Flags that only the thread itself writes, of which this one is set once. */
 		if (!(data_race(thread->flags) & PF_EXITING)) {
 			found = thread;
 			get_task_struct(found);
@@ -187,7 +190,7 @@ unlock:
 
 /*
  * Finds the connections of a process that there are rules for, and the ports that it listens on: a
- * portion of its descriptors. Returns 0, or -ENOMEM.
+ * batch of its descriptors. Returns 0, or -ENOMEM.
  */
 static int scan_process(struct twheel_scan *scan, struct net *net)
 {
@@ -212,9 +215,10 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 		return ret;
 	twheel_rules_set_ports(net, scan->pid, scan->ports);
 	/*
-	 * Either who tells of a listener finds the bits that were just stored, or this that he has:
+	 * Either twheel_rules_listening() or twheel_rules_listened() sees the bits that were just
+	 * stored, or this sees that it was called:
 	 *
-	 *	search				who tells
+	 *	scan				listening, listened
 	 *	bits				@listen_seq
 	 *	barrier				barrier
 	 *	@listen_seq			bits
@@ -226,12 +230,12 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 	return 0;
 }
 
-/* Goes on to the next process, or, in the end, to all connections. Returns 0, or -ENOMEM. */
+/* Goes on to the next process or, at the end, to all connections. Returns 0, or -ENOMEM. */
 static int start_next_process(struct twheel_scan *scan, struct net *net)
 {
 	scan->pid = next_process(net, &scan->id);
 	scan->all = !scan->pid;
-	/* Before any descriptor is looked at. */
+	/* Before any descriptor is read. */
 	scan->listen_seq = atomic_read_acquire(&twheel_rules_of_net(net)->listen_seq);
 	if (scan->all)
 		return 0;
@@ -239,7 +243,7 @@ static int start_next_process(struct twheel_scan *scan, struct net *net)
 	return scan->ports ? twheel_socks_grow(&scan->found, BATCH) : -ENOMEM;
 }
 
-/* Looks at one of all connections. Returns 0 or -ENOMEM. */
+/* Scans one of all connections. Returns 0 or -ENOMEM. */
 static int scan_connection(const struct twheel_scan *scan, struct sock *sk)
 {
 	if (scan->recheck)
@@ -248,7 +252,7 @@ static int scan_connection(const struct twheel_scan *scan, struct sock *sk)
 }
 
 /*
- * Looks at the connections of a namespace in the next bucket that has some, if that is not far.
+ * Scans the connections of a namespace in the next bucket that has some, if that is not far away.
  * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
  */
 static int scan_bucket(struct twheel_scan *scan, struct net *net)
@@ -269,7 +273,7 @@ static int scan_bucket(struct twheel_scan *scan, struct net *net)
 }
 
 /*
- * Takes a search a portion on: of a process that there are rules for, or, in the end, of all
+ * Advances a scan by a batch: of a process that there are rules for or, at the end, of all
  * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
  */
 static int scan_step(struct twheel_scan *scan, struct net *net)
@@ -285,7 +289,7 @@ static int scan_step(struct twheel_scan *scan, struct net *net)
 	return scan_process(scan, net) ?: 1;
 }
 
-/* Ends a search, wherever it is. */
+/* Ends a scan, however far it has got. */
 static void scan_end(struct twheel_scan *scan)
 {
 	put_process(scan);
@@ -294,7 +298,7 @@ static void scan_end(struct twheel_scan *scan)
 }
 
 /**
- * twheel_scan_run - find connections that rules apply to, and that have no watch
+ * twheel_scan_run - find connections that rules apply to and that have no watch
  * @net:	their namespace, which does not go away
  *
  * Context: process; may sleep.
@@ -313,7 +317,7 @@ int twheel_scan_run(struct net *net)
 }
 
 /**
- * twheel_scan_work - the work of a namespace: look for connections
+ * twheel_scan_work - scan the connections of a namespace, as a work item
  * @work:	the work, in struct twheel_rules
  *
  * Context: process; may sleep.
@@ -330,17 +334,17 @@ void twheel_scan_work(struct work_struct *work)
 		/* Pairs with twheel_scan_later(). */
 		WRITE_ONCE(net_rules->last_scan, jiffies);
 		/*
-		 * Who asks after this may find that the work is pending, and then it runs once more
-		 * after that, at least.
+		 * A request after this may find that the work is pending, and then it runs at least
+		 * once more after that.
 		 */
 		net_rules->seen_requests = atomic_read(&net_rules->scan_requests);
-		/* After that: who comes later asks once more. Pairs with twheel_rescan(). */
+		/* After that: later callers request another scan. Pairs with twheel_rescan(). */
 		net_rules->scan.recheck = atomic_xchg(&net_rules->recheck, 0);
 	}
 	for (i = 0; i < BATCHES_PER_TURN && ret > 0; i++)
 		ret = scan_step(&net_rules->scan, net_rules->net);
 	if (ret > 0) {
-		/* At once, and behind the others, even if somebody has asked for later. */
+		/* At once, and behind the others, even if a later time was requested. */
 		mod_delayed_work(twheel_scan_queue, &net_rules->scan_work, 0);
 		return;
 	}
@@ -353,10 +357,10 @@ void twheel_scan_work(struct work_struct *work)
 }
 
 /**
- * twheel_scan_stop - end the searches of namespaces
- * @nets:	the namespaces, which go, and have no rules any more
+ * twheel_scan_stop - stop the scans of namespaces
+ * @nets:	the namespaces, which are going away and have no rules left
  *
- * One that is under way is waited for, for a portion.
+ * Waits for a scan that is in progress, for at most a batch.
  *
  * Context: process; may sleep.
  */
@@ -367,7 +371,7 @@ void twheel_scan_stop(struct list_head *nets)
 	/* Pairs with twheel_socks_pause(). */
 	list_for_each_entry(net, nets, exit_list)
 		WRITE_ONCE(twheel_rules_of_net(net)->exiting, true);
-	/* Who has it look again does so for a rule, under RCU. */
+	/* New scans are only requested on behalf of a rule, under RCU. */
 	list_for_each_entry(net, nets, exit_list) {
 		cancel_delayed_work_sync(&twheel_rules_of_net(net)->scan_work);
 		scan_end(&twheel_rules_of_net(net)->scan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: looks for connections that are there already
+ * twheel: scans for connections that exist already
  */
 #ifndef _TWHEEL_RULES_SCAN_H
 #define _TWHEEL_RULES_SCAN_H

@@ -2,8 +2,8 @@
 /*
  * twheel: the connections of a network namespace, in the kernel's table
  *
- * References are taken under the kernel's locks, in portions, and what is to be done is done
- * outside of them.
+ * References are taken under the kernel's locks, in batches; the sockets are processed without
+ * these locks.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -17,15 +17,15 @@
 #include "socks.h"
 #include "tcp/watch.h"
 
-/* Sockets of a portion, at first. */
+/* Sockets of a batch, initially. */
 #define INITIAL_CAPACITY	64
 
-/* Buckets looked at before others get their turn. */
+/* Buckets visited before others get their turn. */
 #define BATCH		64
 
 /**
- * twheel_socks_put - give back the references to sockets that were found
- * @found:	the sockets; there are none afterwards
+ * twheel_socks_put - drop the references to sockets that were found
+ * @found:	the sockets; empty afterwards
  *
  * Context: process; may sleep.
  */
@@ -36,7 +36,7 @@ void twheel_socks_put(struct twheel_socks *found)
 }
 
 /**
- * twheel_socks_free - free the memory of sockets that were found
+ * twheel_socks_free - drop the references to sockets that were found, and free their array
  * @found:	the sockets
  *
  * Context: process; may sleep.
@@ -49,8 +49,8 @@ void twheel_socks_free(struct twheel_socks *found)
 
 /**
  * twheel_socks_grow - make room for more sockets
- * @found:	sockets, none of which are there
- * @capacity:	how many are to fit
+ * @found:	the sockets, of which there are none
+ * @capacity:	how many have to fit
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -71,8 +71,8 @@ int twheel_socks_grow(struct twheel_socks *found, u32 capacity)
 }
 
 /*
- * Takes references to the connections of a namespace in a bucket of the kernel's table.
- * Returns how many there are: if that is more than there is room for, there are none.
+ * Takes references to the connections of a namespace in a bucket of the kernel's table. Returns how
+ * many there are: if that is more than fit, no references are kept.
  */
 static u32 collect_bucket(struct net *net, struct inet_hashinfo *table, u32 bucket,
 			  struct twheel_socks *found)
@@ -98,11 +98,11 @@ static u32 collect_bucket(struct net *net, struct inet_hashinfo *table, u32 buck
 }
 
 /**
- * twheel_socks_pause - let others have their turn, between two portions
+ * twheel_socks_pause - let others have their turn, between two batches
  * @net:	the namespace
  *
  * Context: process; may sleep.
- * Return: 0, or -EINTR if the caller is killed, or @net is on its way out.
+ * Return: 0, or -EINTR if the caller is killed, or @net is going away.
  */
 int twheel_socks_pause(const struct net *net)
 {
@@ -113,16 +113,16 @@ int twheel_socks_pause(const struct net *net)
 }
 
 /**
- * twheel_socks_next - find the connections in a bucket of the kernel's table
+ * twheel_socks_next - find the connections in the next bucket of the kernel's table
  * @net:	the namespace that they belong to
- * @bucket:	from which bucket on to look for some; set to that in which there are, or to go on
- *		from
- * @max:	how many buckets to look at
- * @found:	gets them
+ * @bucket:	the bucket to start from; set to the one that has connections, or to the one to go
+ *		on from
+ * @max:	how many buckets to visit
+ * @found:	gets references to the connections
  *
  * Context: process; may sleep.
- * Return: how many; 0 if there are none in so many, or up to the end; -ENOMEM; or -EINTR if the
- * caller is killed.
+ * Return: how many; 0 if there are none in so many buckets, or up to the end; -ENOMEM; or -EINTR if
+ * the caller is killed, or @net is going away.
  */
 int twheel_socks_next(struct net *net, u32 *bucket, u32 max, struct twheel_socks *found)
 {

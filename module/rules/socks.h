@@ -13,7 +13,7 @@ struct sock;
 /**
  * struct twheel_socks - sockets that were found
  * @socks:	the sockets, with references
- * @nr:		how many these are
+ * @nr:		number of sockets
  * @capacity:	how many fit
  */
 struct twheel_socks {

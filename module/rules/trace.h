@@ -19,8 +19,8 @@
  * twheel_kick - an idle connection is closed, or would be
  * @sk:		its socket, which is locked
  * @rule:	id of the rule that applies, in the connection's network namespace
- * @limits:	the rule's
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * @limits:	the rule's limits
+ * @now:	the current time of CLOCK_MONOTONIC, in nanoseconds
  * @late:	nanoseconds since it was due
  */
 TRACE_EVENT(twheel_kick,
@@ -54,7 +54,7 @@ TRACE_EVENT(twheel_kick,
 
 #endif /* _TWHEEL_RULES_TRACE_H */
 
-/* Outside of the guard: read again, to make code of it. */
+/* Outside of the guard: define_trace.h includes this file again to generate code. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH rules
 #undef TRACE_INCLUDE_FILE

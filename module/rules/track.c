@@ -2,18 +2,18 @@
 /*
  * twheel: the watches of connections that rules apply to
  *
- * A new watch is *fresh*: its rule is a guess, because the change that has told of the
- * connection may not be complete, or because the socket has not been given to a program yet,
- * whose uid it gets then. It is made due at once, and the worker decides.
+ * A new watch is *provisional*: its rule is a guess, because the change that reported the
+ * connection may not be complete, or because the socket has not been accepted yet, and gets its uid
+ * only then. It is queued at once, and the worker decides.
  *
- * There is one place where a watch ends, or closes its connection: decide() in enforce.c, called by
- * the worker. Everybody else makes the watch due: the timer's callback, the end of a connection,
- * the removal of a rule, and who learns only now which process has begun the connection, and gives
- * the watch a rule of that.
+ * There is one place where a watch ends, or closes its connection: decide_verdict() in enforce.c,
+ * called by the worker. Everything else queues the watch: the timer's callback, the end of a
+ * connection, the removal of a rule, and code that learns only now which process began the
+ * connection, and gives the watch a rule for that process.
  *
- * Rules are found under RCU. A rule that is removed is first taken out of the list; after a
- * grace period nobody finds it there any more, and @users does not increase. Then watches that
- * name it are made due until there are none.
+ * Rules are found under RCU. A rule that is removed is first taken off the list; after a grace
+ * period it can no longer be found there, and @users does not increase. Then watches that refer to
+ * it are queued until there are none.
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -38,7 +38,7 @@
 #include "track.h"
 #include "twheel.h"
 
-/* Guards @nr_users. Taken in process context, outside of all others. */
+/* Guards @nr_users. Taken in process context, outside of all other locks. */
 static DEFINE_MUTEX(kind_lock);
 static unsigned int nr_users;
 
@@ -47,8 +47,8 @@ static unsigned int nr_users;
  */
 
 /*
- * The rule that a connection is to be watched for, if it has no watch yet; or NULL. @state is
- * told of before the socket says so.
+ * Finds the rule to watch a connection for; returns NULL if there is none, or if the connection has
+ * a watch already. @state is reported before the socket has it.
  */
 static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, int state)
 {
@@ -60,13 +60,13 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
 	else if (twheel_watchable(state))
 		rule = twheel_rules_match(sk, pid, NULL);
-	/* As long as there is a rule, there is the table. */
+	/* The table exists as long as there is a rule. */
 	watch = rule ? twheel_watch_find(&twheel_conn_kind, sk) : NULL;
 	if (!watch)
 		return rule;
 	conn = twheel_conn_of(watch);
 	twheel_conn_renew(conn);
-	/* It is told only now who has begun it. */
+	/* Only now is it known which process began it. */
 	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_CONN_BY_PID))
 		twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
 	if (watch->flags & TWHEEL_CONN_PROVISIONAL)
@@ -82,7 +82,7 @@ static int track_failed(struct twheel_idle_rule *rule, const struct sock *sk)
 	return -ENOMEM;
 }
 
-/* Puts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
+/* Inserts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
 static int begin_tracking(struct twheel_conn *conn, struct sock *sk, const struct pid *pid,
 			  int state)
 {
@@ -93,7 +93,7 @@ static int begin_tracking(struct twheel_conn *conn, struct sock *sk, const struc
 		return 1;
 	if (twheel_watch_insert(&twheel_conn_kind, &conn->watch, sk))
 		return track_failed(rule, sk);
-	/* If it is over, or only about to begin, the worker may find another one. */
+	/* If it has ended, or is only about to begin, the worker may find another connection. */
 	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
 		WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
 	twheel_conn_attach(conn, rule, TWHEEL_CONN_PROVISIONAL |
@@ -106,10 +106,10 @@ static int begin_tracking(struct twheel_conn *conn, struct sock *sk, const struc
 /**
  * twheel_track - watch a connection if a rule applies to it
  * @sk:		its socket
- * @pid:	the process that has begun it, or NULL
- * @state:	its state, or that which it is about to get
+ * @pid:	the process that began it, or NULL
+ * @state:	its state, or the one that it is about to get
  *
- * It may be watched already. Without memory it is looked for again in a second.
+ * It may be watched already. Without memory, another scan finds it in a second.
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -154,7 +154,7 @@ static void conn_sk_closed(struct twheel_watch *stale, struct sock *sk)
 	struct twheel_watch *watch;
 
 	spin_lock_bh(lock);
-	/* It may be another one by now. */
+	/* It may be another watch by now. */
 	watch = twheel_watch_find(&twheel_conn_kind, sk);
 	if (watch)
 		twheel_conn_queue(twheel_conn_of(watch));
@@ -202,13 +202,13 @@ static void conn_sk_changed(const struct twheel_watch_change *change)
  * All watches
  */
 
-/* Watches looked at before others get their turn. */
+/* Watches visited before others get their turn. */
 #define BATCH		64
 
-/* Makes a watch due if its rule is removed. Out of line, for a test that counts it. */
+/* Queues a watch if its rule is being removed. Out of line, for a test that counts it. */
 static noinline void queue_orphan(struct twheel_watch *watch)
 {
-	/* Pairs with the store when the watch ends. */
+	/* Pairs with the WRITE_ONCE() in twheel_watch_remove(). */
 	struct sock *sk = READ_ONCE(watch->sk);
 	struct twheel_idle_rule *rule;
 	spinlock_t *lock;
@@ -218,13 +218,13 @@ static noinline void queue_orphan(struct twheel_watch *watch)
 	lock = twheel_conn_lock_of(sk);
 	spin_lock_bh(lock);
 	rule = watch->rule ? twheel_conn_rule_of(twheel_conn_of(watch)) : NULL;
-	/* Pairs with the store when it is removed. */
+	/* Pairs with the WRITE_ONCE() in unpublish_rule(). */
 	if (rule && READ_ONCE(rule->dead))
 		twheel_conn_queue(twheel_conn_of(watch));
 	spin_unlock_bh(lock);
 }
 
-/* Does so with some. Returns whether there are more. */
+/* Does so for a batch of watches. Returns whether there are more. */
 static bool queue_some_orphans(struct rhashtable_iter *iter)
 {
 	struct twheel_watch *watch = NULL;
@@ -235,7 +235,7 @@ static bool queue_some_orphans(struct rhashtable_iter *iter)
 		watch = rhashtable_walk_next(iter);
 		if (!watch)
 			break;
-		/* If not, the table was resized: it goes on with the new one. */
+		/* On an error the table was resized: the walk goes on with the new one. */
 		if (!IS_ERR(watch))
 			queue_orphan(watch);
 	}
@@ -243,7 +243,7 @@ static bool queue_some_orphans(struct rhashtable_iter *iter)
 	return watch;
 }
 
-/* Makes watches due whose rules are removed. Returns -EINTR if a @killable caller is killed. */
+/* Queues watches whose rules are being removed. Returns -EINTR if a @killable caller is killed. */
 static int queue_orphans(bool killable)
 {
 	struct rhashtable_iter iter;
@@ -260,10 +260,10 @@ static int queue_orphans(bool killable)
 }
 
 /**
- * twheel_track_release - have a rule that is removed give up its connections
- * @rule:	the rule. Nobody finds it any more
+ * twheel_track_release - make a rule that is being removed give up its connections
+ * @rule:	the rule, which can no longer be found
  *
- * Connections go to other rules that they match, or are not watched any more.
+ * Its connections go to other rules that they match, or are no longer watched.
  *
  * Context: process; may sleep.
  * Return: 0, or -EINTR if the caller is killed.
@@ -272,11 +272,13 @@ int twheel_track_release(const struct twheel_idle_rule *rule)
 {
 	int ret = 0;
 
-	/* A walk may miss some if others are removed meanwhile. */
+	/* A walk may miss some if others are removed concurrently. */
 	while (!ret && atomic_read(&rule->users)) {
 		ret = queue_orphans(true) ?:
 		      twheel_watch_worker_flush(&twheel_rules_of_net(rule->net)->worker);
-		/* Who changes the rule keeps it meanwhile, and may need this CPU for that. */
+		/*
+		 * A task that changes the rule keeps it meanwhile, and may need this CPU for that.
+		 */
 		if (!ret && atomic_read(&rule->users))
 			schedule_timeout_killable(1);
 	}
@@ -284,18 +286,18 @@ int twheel_track_release(const struct twheel_idle_rule *rule)
 }
 
 /**
- * twheel_track_release_all - have all rules that are removed give up their connections
+ * twheel_track_release_all - make all rules that are being removed give up their connections
  *
- * Without a wait until they have. It may miss some.
+ * Does not wait until they have, and may miss some.
  *
- * Context: process; may sleep. Nobody finds the rules any more.
+ * Context: process; may sleep. The rules can no longer be found.
  */
 void twheel_track_release_all(void)
 {
 	queue_orphans(false);
 }
 
-/* Makes the watch of a socket due, if it has one, and if it is @rule's, should that be given. */
+/* Queues the watch of a socket, if it has one, and if it is @rule's, unless that is NULL. */
 static void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
@@ -303,11 +305,11 @@ static void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	/* As long as there is a rule, there is the table. */
+	/* The table exists as long as there is a rule. */
 	if (!list_empty(&twheel_rules_of_net(sock_net(sk))->list))
 		watch = twheel_watch_find(&twheel_conn_kind, sk);
 	if (watch && (!rule || watch->rule == rule->index)) {
-		/* Pairs with the worker's, which looks before it has the lock. */
+		/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
 		if (!rule)
 			WRITE_ONCE(watch->flags, watch->flags | TWHEEL_CONN_REMATCH);
 		twheel_conn_queue(twheel_conn_of(watch));
@@ -317,7 +319,7 @@ static void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
 }
 
 /**
- * twheel_track_recheck - have the worker look again at a connection, if it is watched
+ * twheel_track_recheck - queue a connection for evaluation, if it is watched
  * @sk:		its socket
  *
  * Context: process.
@@ -328,12 +330,13 @@ void twheel_track_recheck(struct sock *sk)
 }
 
 /**
- * twheel_track_recheck_all - have the worker look at connections again, and wait until it has
+ * twheel_track_recheck_all - evaluate connections again, and wait until that is done
  * @net:	their namespace
- * @rule:	their rule, which was changed; or NULL: all of the namespace's, as a rule was added
- *		before others
+ * @rule:	their rule, which was changed; or NULL for all connections of the namespace, as a
+ *		rule was added before others
  *
- * Those that are missed are looked at a little later: there is no memory, or the caller is killed.
+ * Those that are missed, for want of memory or because the caller is killed, are evaluated a little
+ * later.
  *
  * Context: process; may sleep.
  */
@@ -356,7 +359,7 @@ void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *ru
 }
 
 /**
- * twheel_track_get - there will be a rule
+ * twheel_track_get - enable the tracking of connections, for a rule that is to be added
  *
  * Context: process; may sleep.
  * Return: 0, or an errno.
@@ -375,7 +378,7 @@ int twheel_track_get(void)
 }
 
 /**
- * twheel_track_put - the opposite of twheel_track_get()
+ * twheel_track_put - undo twheel_track_get()
  *
  * Context: process; may sleep. An RCU grace period after the rule was removed.
  */
@@ -388,7 +391,7 @@ void twheel_track_put(void)
 }
 
 /**
- * twheel_track_init - get ready
+ * twheel_track_init - set up the locks and callbacks
  *
  * Context: process.
  */

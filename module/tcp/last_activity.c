@@ -2,41 +2,42 @@
 /*
  * twheel: when data last came and went on a connection
  *
- * TCP notes both in each socket: the lower 32 bits of jiffies. That is read without a lock, and
- * made nanoseconds of CLOCK_MONOTONIC, for which it has to be known when jiffies begin: jiffy n
- * begins at n * TICK_NSEC, and when jiffy 0 began, as far as those go that are counted now.
+ * TCP stores both times in each socket, as the lower 32 bits of jiffies. The code here reads these
+ * stamps without a lock and converts them to nanoseconds of CLOCK_MONOTONIC. For that it has to
+ * know when jiffies begin: jiffy n begins n * TICK_NSEC after jiffy 0, and the start of jiffy 0 is
+ * extrapolated from the jiffies that are counted now.
  *
- * That beginning is learned from the timekeeper, which says when it is up to date, right after
- * jiffies were counted. What is *seen* there is not before the beginning, as no jiffy is counted
- * before it has begun, and less than a jiffy after it:
+ * That start is learned from the timekeeper, which notifies us when it is up to date, right after
+ * jiffies were counted. The start *observed* there is never too early, as no jiffy is counted
+ * before it has begun, and less than a jiffy too late:
  *
  *  - with a tick that came in time, by the tick's latency;
- *  - when a CPU leaves idle and counts what has gone by, or a clock is set, by anything up to a
- *    jiffy.
+ *  - when a CPU leaves idle and counts the jiffies that have gone by, or when a clock is set, by
+ *    anything up to a jiffy.
  *
- * So the earliest that was seen is right, but for what moves the beginning itself:
+ * So the earliest start observed is the right one, except for what moves the start itself:
  *
- *  - A tick that is periodic (highres=off nohz=off) and did not come, because its CPU had
- *    interrupts off: nobody makes up for it. All jiffies from then on begin one TICK_NSEC later
- *    for each. What is seen is later than what is known by a jiffy or more, which it cannot be
- *    otherwise, and is taken for known. It may be late by up to a jiffy, until the next tick.
- *  - The device of such a tick is faster or slower than CLOCK_MONOTONIC. If it is faster, each
- *    tick is earlier than the last one, and is taken for known. If it is slower, each is later:
- *    what is known moves on by up to a 256th of a jiffy with each, more than any device is wrong
- *    by. With high resolution there is no such device, and the earliest stays right.
- *    (That jiffies have been shorter or longer in the time since a stamp is not made up for; it is
- *    what the device is wrong by of that time.)
- *  - Jiffies that are late for a while, as the CPU that counts them is held up, and catch up. As
- *    long as they are late, and somebody is told, a later beginning is seen and known: late is the
- *    safe side. When they have caught up, the right one is.
+ *  - A periodic tick (highres=off nohz=off) is lost because its CPU had interrupts disabled, and
+ *    nobody makes up for it. From then on all jiffies begin one TICK_NSEC later per lost tick. The
+ *    start observed is later than the known one by a jiffy or more, which nothing else can cause,
+ *    and replaces it. It may be late by up to a jiffy until the next tick.
+ *  - The device of such a tick is faster or slower than CLOCK_MONOTONIC. If it is faster, each tick
+ *    is earlier than the last one, and replaces the known start. If it is slower, each tick is
+ *    later: the known start advances by up to a 256th of a jiffy per tick, which is more than the
+ *    error of any device. With high resolution there is no such device, and the earliest start
+ *    stays right. (Nothing corrects for jiffies that have been shorter or longer since a stamp was
+ *    made; the error is that of the device over that time.)
+ *  - Jiffies are late for a while, because the CPU that counts them is held up, and then catch up.
+ *    If we are notified while they are late, a later start is observed and becomes the known one:
+ *    late is the safe side. Once they have caught up, the right one does.
  *
- * When jiffies have been lost and are counted again, and nobody has been told yet, what is known
- * is too early. But a stamp is no older than it is by jiffies, of which too few have been counted:
- * with a periodic tick twheel_last_activity() takes the later of both.
+ * When jiffies have been lost and counting has resumed, but we have not been notified yet, the
+ * known start is too early. But too few jiffies have been counted, so that a stamp's age in jiffies
+ * never makes it too old: with a periodic tick jiffy_end() takes the later of the two results.
  *
- * What is left is a stamp that was made while jiffies were late, and is looked at when they have
- * caught up: nobody can see that it is younger than it says. Where another CPU has ticks it counts
- * jiffies in place of the one that is held up, after 5 of them.
+ * What remains is a stamp that was made while jiffies were late and is read after they have caught
+ * up: nothing shows that it is younger than it says. If another CPU has ticks, it takes over
+ * counting jiffies from the CPU that is held up after 5 of them.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -47,35 +48,35 @@
 
 #include "last_activity.h"
 
-/* By how much what is known moves on with a tick if that is periodic, in nanoseconds. */
+/* By how much the known start may advance per tick if that is periodic, in nanoseconds. */
 #define SLEW_NS		(TICK_NSEC / 256)
 
 /*
- * When jiffy 0 began, in nanoseconds of CLOCK_MONOTONIC, see the head of this file; it may be
- * before 0, modulo 2^64. Written by the timekeeper's notifier only, so by one at a time.
+ * When jiffy 0 began, in nanoseconds of CLOCK_MONOTONIC: see the top of this file. It may be before
+ * 0, modulo 2^64. Only written by the timekeeper's notifier, so never concurrently.
  */
 static u64 jiffy_zero;
-/* The resolution of the ticks by which it was learned: a new one begins anew. Likewise. */
+/* The tick resolution with which it was learned; a new one starts over. Likewise. */
 static unsigned int learned_resolution;
 
-/* Nanoseconds: a jiffy if ticks may be periodic, else 1. */
+/* The resolution of ticks in nanoseconds: a jiffy if they may be periodic, else 1. */
 static unsigned int get_resolution(void)
 {
 	/* Written once, by the kernel. */
 	return data_race(hrtimer_resolution);
 }
 
-/* May a device make the ticks, and not CLOCK_MONOTONIC? */
+/* May ticks come from a device, and not from CLOCK_MONOTONIC? */
 static bool tick_may_be_periodic(void)
 {
 	return get_resolution() >= TICK_NSEC;
 }
 
 /**
- * twheel_note_jiffy - the timekeeper is up to date
- * @jiffy:	what get_jiffies_64() has returned
- * @now:	nanoseconds of CLOCK_MONOTONIC, read after @jiffy: so that it is not before that
- *		jiffy has begun
+ * twheel_note_jiffy - learn when jiffies begin, from a timekeeper that is up to date
+ * @jiffy:	the value of get_jiffies_64()
+ * @now:	nanoseconds of CLOCK_MONOTONIC, read after @jiffy, so that this jiffy has begun by
+ *		then
  *
  * Context: any, with the timekeeper's lock held.
  */
@@ -88,11 +89,11 @@ void twheel_note_jiffy(u64 jiffy, u64 now)
 	if (learned_resolution == get_resolution() && delta > slew && delta < TICK_NSEC)
 		seen = known + slew;
 	learned_resolution = get_resolution();
-	/* Pairs with the READ_ONCE() in twheel_last_activity(). */
+	/* Pairs with the READ_ONCE() in jiffy_end(). */
 	WRITE_ONCE(jiffy_zero, seen);
 }
 
-/* Jiffies since a stamp; 0 if it is of one that has begun since @jiffy was read. */
+/* Jiffies since @stamp, or 0 if its jiffy has begun since @jiffy was read. */
 static u32 stamp_age(u32 stamp, u64 jiffy)
 {
 	u32 age = (u32)jiffy - stamp;
@@ -100,45 +101,46 @@ static u32 stamp_age(u32 stamp, u64 jiffy)
 	return age > U32_MAX - HZ ? 0 : age;
 }
 
-/* The end of the jiffy that was @age jiffies before @jiffy, the one of @now; not after that. */
+/* The end of the jiffy that is @age jiffies before @jiffy, the one of @now; at most @now. */
 static u64 jiffy_end(u32 age, u64 jiffy, u64 now)
 {
 	s64 end;
 
-	/* This jiffy has not ended. */
+	/* This jiffy has not ended yet. */
 	if (!age)
 		return now;
 	/* Pairs with the WRITE_ONCE() in twheel_note_jiffy(). */
 	end = READ_ONCE(jiffy_zero) + (jiffy - age + 1) * TICK_NSEC;
-	/* Jiffies may be lost, and nobody have been told yet. */
+	/* Jiffies may have been lost, without us having been notified yet. */
 	if (tick_may_be_periodic())
 		end = max_t(s64, end, now - min(now, (u64)age * TICK_NSEC));
 	return clamp_t(s64, end, 0, now);
 }
 
 /**
- * twheel_last_activity - when was a connection last active?
+ * twheel_last_activity - get the time of a connection's last activity
  * @sk:		a TCP socket
- * @flags:	TWHEEL_WATCH_RECEIVED and _SENT: what is activity; if neither, both are
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * @flags:	TWHEEL_WATCH_RECEIVED and _SENT select what counts as activity; with neither, both
+ *		do
+ * @now:	the current time of CLOCK_MONOTONIC, in nanoseconds
  *
- * The kernel counts this in jiffies. The answer is the end of that jiffy: rather
- * a little late than before the limit is over. See the head of this file.
+ * The kernel counts this in jiffies. The result is the end of that jiffy: rather a little late than
+ * before the limit has been reached. See the top of this file.
  *
- * Context: any but NMI. If the socket is locked, there is no later one until it is unlocked.
- * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
+ * Context: any but NMI. While the socket is locked, there is no later activity.
+ * Return: nanoseconds of CLOCK_MONOTONIC, at most @now.
  */
 u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
-	/* Written by TCP, with the socket locked; each is read by itself. */
+	/* Written by TCP with the socket locked; each is read on its own. */
 	u32 stamp = READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
 	u32 sent = stamp_age(READ_ONCE(tcp_sk(sk)->lsndtime), jiffy);
 	u32 received = stamp_age(stamp, jiffy), age;
 
 	/*
-	 * When both ends connect at the same time, TCP stamps for each that it has sent, and not
-	 * that it has received. It may also be of jiffy 0.
+	 * When both ends connect at the same time, TCP stamps for each that it has sent, but not
+	 * that it has received. A stamp of 0 may also be that of jiffy 0.
 	 */
 	if (!stamp)
 		received = min(received, sent);
@@ -152,41 +154,42 @@ u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now)
 }
 
 /**
- * twheel_last_ack - when has the peer of a connection acknowledged something, at the latest?
- * @sk:		a TCP socket with data in its send queue, or without
- * @now:	what CLOCK_MONOTONIC shows, in nanoseconds
+ * twheel_last_ack - get the time of the last acknowledgment from a connection's peer
+ * @sk:		a TCP socket, with or without data in its send queue
+ * @now:	the current time of CLOCK_MONOTONIC, in nanoseconds
  *
- * An answer to a probe of its window counts. If nothing of what is in the queue has been
- * acknowledged yet, it is the time from which that can be: when the first of it was sent.
+ * The result may be late, but not early, as for twheel_last_activity(). An answer to a window probe
+ * counts. If nothing in the queue has been acknowledged yet, the result is the time from which it
+ * could have been: when the first of it was sent.
  *
  * Context: any but NMI.
- * Return: nanoseconds of CLOCK_MONOTONIC, not after @now.
+ * Return: nanoseconds of CLOCK_MONOTONIC, at most @now.
  */
 u64 twheel_last_ack(const struct sock *sk, u64 now)
 {
 	u64 jiffy = get_jiffies_64();
-	/* Both are written by TCP, with the socket locked; each is read by itself. */
+	/* Both are written by TCP with the socket locked; each is read on its own. */
 	u32 age = stamp_age(READ_ONCE(tcp_sk(sk)->rcv_tstamp), jiffy);
-	/* Microseconds. With nothing on its way, what is sent sets it, too. */
+	/* In microseconds. With nothing in flight, sending sets it, too. */
 	u64 sent = READ_ONCE(tcp_sk(sk)->delivered_mstamp) * NSEC_PER_USEC;
 
 	return max(min(sent, now), jiffy_end(age, jiffy, now));
 }
 
 /**
- * twheel_unacked_queue - what of a connection's data the peer has not acknowledged
+ * twheel_unacked_queue - get how much of a connection's data the peer has not acknowledged
  * @sk:		a TCP socket
- * @unacked:	gets the number of bytes that have been sent
+ * @unacked:	set to the number of bytes that have been sent, but not acknowledged
  *
- * Context: any but NMI. If the socket is locked, this is exact.
+ * Context: any but NMI. Exact while the socket is locked.
  * Return: the number of bytes that have not been sent.
  */
 u32 twheel_unacked_queue(const struct sock *sk, u32 *unacked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	/*
-	 * Written by TCP, with the socket locked. In this order no difference is negative, unless
-	 * the socket is connected anew.
+	 * Written by TCP with the socket locked. Read in this order, no difference is negative
+	 * unless the socket is reconnected.
 	 */
 	const u32 acked = READ_ONCE(tp->snd_una);
 	const u32 sent = READ_ONCE(tp->snd_nxt);

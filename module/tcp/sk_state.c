@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: sockets that change their state: who notices, and who is told
+ * twheel: detects state changes of sockets, and notifies the owners of watches
  *
- * The probe of the tracepoint inet_sock_set_state is called with preemption off (not so by the
- * newest kernels), when nearly nothing can be done on PREEMPT_RT, and before the state has
- * changed. So it only notes the socket for a worker, which makes the watch due, or tells of a
- * connection that begins:
+ * The probe of the tracepoint inet_sock_set_state runs with preemption disabled (not on the newest
+ * kernels), where hardly anything is allowed on PREEMPT_RT, and before the state has changed. So it
+ * only records the socket for a worker, which queues the watch or reports the connection that
+ * begins:
  *
- *	who changes the state		who begins to watch
+ *	state change			start of a watch
  *	socket is locked
  *	tracepoint: in the table? no
- *					into the table
- *	state changes			the socket is busy: looks again later
+ *					insert into the table
+ *	state changes			socket is busy: retry later
  *	socket is unlocked		...
- *					locks the socket: it is over
+ *					lock the socket: closed
  *
- * The probe stays for a while when there is no kind left, and does nothing: to register it, and to
- * unregister it, has the kernel patch its code, with all CPUs, and programs can make kinds come and
- * go as fast as they like.
+ * The probe stays registered for a while after the last kind is gone, and does nothing: to register
+ * and to unregister it, the kernel patches its code, which involves all CPUs, and programs can make
+ * kinds come and go as fast as they like.
  *
- * If there are more changes than can be noted, all watches are looked at instead: by a work of its
- * own, in portions, and once in a second at the most, however many changes there are. Others'
- * changes do not wait for that.
+ * If there are more changes than can be recorded, all watches are scanned instead: by a work item
+ * of its own, in batches, and at most once a second, however many changes there are. Other changes
+ * do not wait for that.
  */
 #include <linux/jiffies.h>
 #include <linux/kfifo.h>
@@ -41,23 +41,23 @@
 #include "watch_table.h"
 #include "watch_worker.h"
 
-/* Changes of a CPU that can be noted: 32 KB. */
+/* Changes that a CPU can record: 32 KB. */
 #define FIFO_SIZE	2048
 
-/* Changes, or watches, that are looked at before others get their turn. */
+/* Changes, or watches, processed before others get their turn. */
 #define BATCH		64
 
-/* How long the probe stays when the last kind is gone, in jiffies. */
+/* How long the probe stays registered after the last kind is gone, in jiffies. */
 #define PROBE_LINGER	(5 * HZ)
 
-/* Most kinds of watches. */
+/* Maximum number of kinds of watches. */
 #define KINDS_MAX	2
 
 /**
- * struct cpu_changes - changes that a CPU has noted
- * @fifo:	the changes, each with a reference to its socket. Written by the CPU with
- *		interrupts off, read by @work
- * @work:	passes them on
+ * struct cpu_changes - changes recorded by a CPU
+ * @fifo:	the changes, each with a reference to its socket. Written by the CPU with interrupts
+ *		disabled, read by @work
+ * @work:	processes the changes
  */
 struct cpu_changes {
 	DECLARE_KFIFO_PTR(fifo, struct twheel_watch_change);
@@ -65,41 +65,46 @@ struct cpu_changes {
 };
 
 static struct cpu_changes __percpu *changes;
-/* The works' of changes: before all others, so that there is room for the next ones. */
+/* Runs the works of @changes: at high priority, so that there is room for the next changes. */
 static struct workqueue_struct *changes_wq;
 static struct tracepoint *state_tp;
 
 /*
- * Guards the table of kinds, their list, and whether the probe is registered. Held for a portion of
- * changes at the most. Taken in process context, outside of all others but sock_timer.c's.
+ * Guards the table of kinds, their list, and whether the probe is registered. Held for at most a
+ * batch of changes. Taken in process context, outside of all locks but those of sock_timer.c and
+ * track.c that guard whether there are watches.
  */
 static DEFINE_MUTEX(kinds_lock);
 /* Read by the probe and by scan_kinds() without the lock. */
 static struct twheel_watch_kind *kinds[KINDS_MAX];
 static unsigned int nr_kinds;
 static bool probe_registered;
-/* All kinds that there ever were; they are part of the module. */
+/* All kinds that were ever added; they are part of the module. */
 static LIST_HEAD(known_kinds);
 
-/* Changes that could not be noted and that nobody has made up for. Written by the probe. */
+/*
+ * Changes that were lost, and that no scan has made up for. Incremented by the probe, reset by the
+ * scan.
+ */
 static atomic_t nr_lost = ATOMIC_INIT(0);
-/* When the last scan began, in jiffies. Written by the scan, read by who has it done again. */
+/* When the last scan began, in jiffies. Written by the scan, read by schedule_scan(). */
 static unsigned long last_scan;
 /* The kind that is being scanned, or NULL. Written by the scan. */
 static struct twheel_watch_kind *scanned_kind;
-/* Who waits for that to change. */
+/* Tasks that wait for @scanned_kind to change. */
 static DECLARE_WAIT_QUEUE_HEAD(scan_wait);
 
 /*
- * Notes in the watch of a socket that its connection ends. When the worker looks, the socket may
- * have another one, if a program has dissolved this and connected it again.
+ * Records in the watch of a socket that its connection ends. By the time the worker locks the
+ * socket, it may have another connection, if a program has dissolved this one and connected the
+ * socket again.
  *
- * The watch may be removed meanwhile, and begin another life with another socket, but not with this
+ * Meanwhile the watch may be removed and begin another life with another socket, but not with this
  * one, which is locked:
  *
- *	who changes the state		who has the watch
+ *	state change			owner of the watch
  *	found by sk			sk = NULL
- *	its life			barrier
+ *	read its life			barrier
  *	barrier				the next life
  *	still sk? then that life
  *	is this socket's
@@ -109,7 +114,7 @@ static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 {
 	const u8 life = twheel_watch_life(kind, watch);
 
-	/* See above. Pairs with twheel_watch_remove(). */
+	/* See above. Pairs with the smp_wmb() in twheel_watch_remove(). */
 	smp_rmb();
 	/* Pairs with the WRITE_ONCE()s in watch_table.c. */
 	if (READ_ONCE(watch->sk) == sk)
@@ -117,13 +122,16 @@ static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 		WRITE_ONCE(watch->ended, life);
 }
 
-/* Does a socket listen no more? The new one of a connection begins as a copy of it. */
+/*
+ * Does a socket stop listening? The socket of a new connection starts as a copy of the listener, so
+ * that only TCP_CLOSE counts.
+ */
 static bool stops_listening(int oldstate, int newstate)
 {
 	return oldstate == TCP_LISTEN && newstate == TCP_CLOSE;
 }
 
-/* Does a kind care for this change? If the connection that it watches ends, that is noted. */
+/* Does a kind care about this change? If a connection that it watches ends, that is recorded. */
 static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int oldstate,
 		       int newstate)
 {
@@ -138,7 +146,7 @@ static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, in
 	return watch || ((begins || stops_listening(oldstate, newstate)) && kind->sk_changed);
 }
 
-/* Does anybody care for this change? */
+/* Does any kind care about this change? */
 static bool any_kind_wants(const struct sock *sk, int oldstate, int newstate)
 {
 	struct twheel_watch_kind *kind;
@@ -146,7 +154,7 @@ static bool any_kind_wants(const struct sock *sk, int oldstate, int newstate)
 	int i;
 
 	for (i = 0; i < KINDS_MAX; i++) {
-		/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
+		/* Pairs with the stores in twheel_sk_state_subscribe() and _unsubscribe(). */
 		kind = READ_ONCE(kinds[i]);
 		if (kind && kind_wants(kind, sk, oldstate, newstate))
 			wanted = true;
@@ -154,14 +162,14 @@ static bool any_kind_wants(const struct sock *sk, int oldstate, int newstate)
 	return wanted;
 }
 
-/* The pid of who does this, if it is a process. */
+/* The pid of the process that makes the change, or 0 if none does. */
 static pid_t initiator_pid(void)
 {
 	return in_task() && !(current->flags & PF_KTHREAD) ? task_tgid_nr(current) : 0;
 }
 
 /*
- * The probe. Its context is any that TCP runs in, mostly with preemption off; the socket is
+ * The probe. Runs in any context that TCP runs in, mostly with preemption disabled; the socket is
  * locked, by a process or in softirq context.
  */
 static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int oldstate,
@@ -183,7 +191,7 @@ static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int o
 	if (!wanted)
 		return;
 	change.pid = initiator_pid();
-	/* If the kernel had chosen it, it may be somebody else's soon. */
+	/* If the kernel chose the port, it may soon belong to somebody else. */
 	if (stops_listening(oldstate, newstate))
 		change.port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
 	local_irq_save(flags);
@@ -191,7 +199,7 @@ static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int o
 	sock_hold(change.sk);
 	/* Pairs with process_changes(). kfifo orders the accesses to its indices, unmarked. */
 	if (!data_race(kfifo_put(&pcpu->fifo, change))) {
-		/* Not the last reference: who changes the state has one. */
+		/* Not the last reference: the code that changes the state holds one. */
 		sock_put(change.sk);
 		atomic_inc(&nr_lost);
 	}
@@ -200,9 +208,9 @@ static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int o
 }
 
 /*
- * May the connection that is watched be over? If its state is about to change, its socket is locked
- * from before this is told until after it has changed. If its socket has another one by now, the
- * end was noted. Out of line, as is who calls it, for a test that counts both.
+ * May the watched connection have ended? If its state is about to change, its socket is locked from
+ * before the tracepoint until after the change. If its socket has another connection by now, the
+ * end was recorded. Out of line, as is the caller, for a test that counts both.
  */
 static noinline __noclone bool may_have_ended(struct twheel_watch_kind *kind,
 					      struct twheel_watch *watch, struct sock *sk)
@@ -211,12 +219,12 @@ static noinline __noclone bool may_have_ended(struct twheel_watch_kind *kind,
 		return true;
 	if (spin_is_locked(&sk->sk_lock.slock) || sock_owned_by_user_nocheck(sk))
 		return true;
-	/* What was stored before the socket was unlocked is seen. */
+	/* See what was stored before the socket was unlocked. */
 	smp_rmb();
 	return !twheel_watchable(inet_sk_state_load(sk));
 }
 
-/* Makes watches due whose connections are over, or may be. Returns whether there are more. */
+/* Reports watches whose connections have ended, or may have. Returns whether there are more. */
 static noinline bool scan_some_watches(struct twheel_watch_kind *kind, struct rhashtable_iter *iter)
 {
 	struct twheel_watch *watch = NULL;
@@ -228,12 +236,12 @@ static noinline bool scan_some_watches(struct twheel_watch_kind *kind, struct rh
 		watch = rhashtable_walk_next(iter);
 		if (!watch)
 			break;
-		/* The table was resized: it goes on with the new one. */
+		/* The table was resized: the walk goes on with the new one. */
 		if (IS_ERR(watch))
 			continue;
 		/*
 		 * Pairs with the WRITE_ONCE()s. The socket may be freed, but not the slab that it
-		 * is in, under the RCU lock.
+		 * is in, under the RCU read lock.
 		 */
 		sk = READ_ONCE(watch->sk);
 		if (sk && may_have_ended(kind, watch, sk))
@@ -243,7 +251,7 @@ static noinline bool scan_some_watches(struct twheel_watch_kind *kind, struct rh
 	return watch;
 }
 
-/* Is a kind still there? If not, twheel_sk_state_unsubscribe() waits for this scan to end. */
+/* Is a kind still subscribed? If not, twheel_sk_state_unsubscribe() waits for this scan to end. */
 static bool is_subscribed(const struct twheel_watch_kind *kind)
 {
 	/* Pairs with the WRITE_ONCE() there. */
@@ -262,13 +270,13 @@ static void scan_watches(struct twheel_watch_kind *kind)
 }
 
 /*
- * Scans a kind, if it is there. Either twheel_sk_state_unsubscribe() sees that it is scanned, or
- * this that it is gone:
+ * Scans a kind if it is subscribed. Either twheel_sk_state_unsubscribe() sees that the kind is
+ * being scanned, or this sees that the kind is gone:
  *
  *	scan					unsubscribe
- *	scanned = kind				kinds[] = NULL
+ *	scanned_kind = kind			kinds[] = NULL
  *	barrier					barrier
- *	still in kinds[]?			scanned == kind? wait
+ *	still in kinds[]?			scanned_kind == kind? wait
  */
 static void scan_kind(struct twheel_watch_kind *kind)
 {
@@ -280,7 +288,7 @@ static void scan_kind(struct twheel_watch_kind *kind)
 		if (kind->sk_changed && is_subscribed(kind))
 			kind->sk_changed(NULL);
 	}
-	/* It is done with the kind. Pairs with the smp_load_acquire() in is_being_scanned(). */
+	/* Done with the kind. Pairs with the smp_load_acquire() in is_being_scanned(). */
 	smp_store_release(&scanned_kind, NULL);
 	wake_up_all(&scan_wait);
 }
@@ -291,23 +299,23 @@ static bool is_being_scanned(const struct twheel_watch_kind *kind)
 	return smp_load_acquire(&scanned_kind) == kind;
 }
 
-/* Makes up for changes that could not be noted. */
+/* Makes up for changes that were lost. */
 static void scan_kinds(struct work_struct *work)
 {
 	int i;
 
 	/* Pairs with schedule_scan(). */
 	WRITE_ONCE(last_scan, jiffies);
-	/* What is lost from here on has this called again. */
+	/* If a change is lost from here on, another scan is scheduled. */
 	atomic_xchg(&nr_lost, 0);
-	/* Pairs with those in twheel_sk_state_subscribe() and _unsubscribe(). */
+	/* Pairs with the stores in twheel_sk_state_subscribe() and _unsubscribe(). */
 	for (i = 0; i < KINDS_MAX; i++)
 		scan_kind(READ_ONCE(kinds[i]));
 }
 
 static DECLARE_DELAYED_WORK(scan_work, scan_kinds);
 
-/* Has that done, but not twice in a second. */
+/* Schedules a scan. Scans begin at most once a second. */
 static void schedule_scan(void)
 {
 	/* Pairs with scan_kinds(). */
@@ -342,7 +350,7 @@ static void dispatch_change(struct twheel_watch_kind *kind,
 	}
 }
 
-/* The worker of a CPU's changes. */
+/* Processes the changes recorded by a CPU. */
 static void process_changes(struct work_struct *work)
 {
 	struct cpu_changes *pcpu = container_of(work, struct cpu_changes, work);
@@ -351,7 +359,7 @@ static void process_changes(struct work_struct *work)
 
 	mutex_lock(&kinds_lock);
 	for (n = 0; n < BATCH; n++) {
-		/* Pairs with probe_inet_sock_set_state(), as there. */
+		/* Pairs with probe_inet_sock_set_state(), as described there. */
 		if (!data_race(kfifo_get(&pcpu->fifo, &change)))
 			break;
 		for (i = 0; i < KINDS_MAX; i++)
@@ -368,7 +376,7 @@ static void process_changes(struct work_struct *work)
 }
 
 /*
- * Who is told
+ * Subscriptions
  */
 
 static int register_probe(void)
@@ -384,7 +392,7 @@ static int register_probe(void)
 	return ret;
 }
 
-/* Takes the probe away if there is no kind. */
+/* Unregisters the probe if there are no kinds. */
 static void unregister_probe(struct work_struct *work)
 {
 	mutex_lock(&kinds_lock);
@@ -399,12 +407,12 @@ static void unregister_probe(struct work_struct *work)
 static DECLARE_DELAYED_WORK(unregister_work, unregister_probe);
 
 /**
- * twheel_sk_state_subscribe - tell a kind of watches of changes
- * @kind:	the kind; its table is there
+ * twheel_sk_state_subscribe - notify a kind of watches of state changes
+ * @kind:	the kind; its table exists
  *
- * Context: process; may sleep. No lock is held that the owner takes in sk_changed().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in sk_changed().
  * Return: 0; or
- * * %-EOPNOTSUPP - this kernel does not tell of changes
+ * * %-EOPNOTSUPP - this kernel does not report state changes
  * * %-ENOMEM	- no memory
  */
 int twheel_sk_state_subscribe(struct twheel_watch_kind *kind)
@@ -426,35 +434,37 @@ int twheel_sk_state_subscribe(struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_sk_state_unsubscribe - tell a kind of watches of changes no more
+ * twheel_sk_state_unsubscribe - stop notifying a kind of watches of state changes
  * @kind:	the kind, whose watches have been removed
  *
- * An RCU grace period goes by, and nobody uses the kind's table any more on account of a change.
+ * Waits for an RCU grace period. Afterwards state changes no longer cause anybody to use the kind's
+ * table.
  *
- * Context: process; may sleep. No lock is held that the owner takes in sk_closed() and sk_changed().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in sk_closed() and
+ * sk_changed().
  */
 void twheel_sk_state_unsubscribe(struct twheel_watch_kind *kind)
 {
 	mutex_lock(&kinds_lock);
 	/*
-	 * Pairs with the READ_ONCE() in any_kind_wants(), for whose end synchronize_rcu() waits, and
-	 * with those of scan_kinds().
+	 * Pairs with the READ_ONCE() in any_kind_wants(), whose callers synchronize_rcu() waits
+	 * for, and with those in scan_kinds().
 	 */
 	WRITE_ONCE(kinds[kinds[0] == kind ? 0 : 1], NULL);
 	mutex_unlock(&kinds_lock);
-	/* The other kind's changes do not wait for that. */
+	/* Without the lock: the other kind's changes do not wait for this. */
 	synchronize_rcu();
 	mutex_lock(&kinds_lock);
-	/* If there is none left, the works drop what has been noted, in portions. */
+	/* If no kind is left, the works drop the recorded changes, in batches. */
 	if (!--nr_kinds)
 		mod_delayed_work(twheel_watch_queue, &unregister_work, PROBE_LINGER);
 	mutex_unlock(&kinds_lock);
-	/* See scan_kind(). It notices after a portion. */
+	/* See scan_kind(). The scan notices after a batch. */
 	smp_mb();
 	wait_event(scan_wait, !is_being_scanned(kind));
 }
 
-/* Watches in the table of a kind, if it is there at all. */
+/* Watches in the table of a kind, or 0 if it has none at present. */
 static int count_watches(struct twheel_watch_kind *kind)
 {
 	return kinds[0] == kind || kinds[1] == kind ? atomic_read(&kind->table.nelems) : 0;
@@ -467,8 +477,8 @@ static void show_kind(struct seq_file *m, struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_watch_show - show what has become of watches
- * @m:		what is printed goes there
+ * twheel_watch_show - show the statistics of watches
+ * @m:		the file to print to
  *
  * Context: process; may sleep.
  */
@@ -483,10 +493,10 @@ void twheel_watch_show(struct seq_file *m)
 }
 
 /**
- * twheel_watch_available - can sockets be watched?
+ * twheel_watch_available - check whether sockets can be watched
  *
  * Context: any.
- * Return: whether this kernel tells of changes.
+ * Return: whether this kernel reports state changes.
  */
 bool twheel_watch_available(void)
 {
@@ -499,7 +509,7 @@ static void find_tracepoint(struct tracepoint *tp, void *unused)
 		state_tp = tp;
 }
 
-/* Frees what twheel_sk_state_init() has made, as far as it came. */
+/* Frees what twheel_sk_state_init() has allocated, even if it failed. */
 static void free_changes(void)
 {
 	unsigned int cpu;
@@ -513,9 +523,9 @@ static void free_changes(void)
 }
 
 /**
- * twheel_sk_state_init - get ready to notice changes
+ * twheel_sk_state_init - set up the detection of state changes
  *
- * Context: process; may sleep. The workers' queue is there.
+ * Context: process; may sleep. The workers' queue exists.
  * Return: 0, or -ENOMEM.
  */
 int __init twheel_sk_state_init(void)
@@ -546,9 +556,9 @@ err_free:
 }
 
 /**
- * twheel_sk_state_exit - the opposite of twheel_sk_state_init()
+ * twheel_sk_state_exit - undo twheel_sk_state_init()
  *
- * Context: process; may sleep. There are no kinds left; the workers' queue is there.
+ * Context: process; may sleep. No kinds are left; the workers' queue exists.
  */
 void twheel_sk_state_exit(void)
 {

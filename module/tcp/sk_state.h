@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: sockets that change their state, and who is told
+ * twheel: state changes of sockets, and who is notified of them
  */
 #ifndef _TWHEEL_TCP_SK_STATE_H
 #define _TWHEEL_TCP_SK_STATE_H

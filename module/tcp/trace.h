@@ -16,7 +16,7 @@
 #include "twheel.h"
 
 /**
- * twheel_watch - the worker has looked at a watched connection
+ * twheel_watch - the worker has evaluated a watched connection
  * @timer:	the timer: only an address
  * @sk:		the socket
  * @deadline:	when the timer was due, or would have been: its connection may have ended before
@@ -55,7 +55,7 @@ TRACE_EVENT(twheel_watch,
 
 #endif /* _TWHEEL_TCP_TRACE_H */
 
-/* Outside of the guard: read again, to make code of it. */
+/* Outside of the guard: define_trace.h includes this file again to generate code. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH tcp
 #undef TRACE_INCLUDE_FILE

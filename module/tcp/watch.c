@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: TCP connections that are watched: the sockets' side
+ * twheel: watched TCP connections: the sockets' side
  *
- * A socket keeps the times at which it has last received and sent data. When the timer of
- * a watch comes up its owner compares them with the limit, without a lock, and arms the
- * timer anew as a rule: all that a connection costs is this, once in an idle timeout. Only
- * if there was no activity the watch goes to a worker, who locks the socket and has the owner
- * look again. So no data can come in between this look and the action (watch_worker.c).
+ * A socket keeps the times at which it last received and sent data. When the timer of a watch
+ * expires, its owner compares them with the limit, without a lock, and usually re-arms the timer:
+ * this, once per idle timeout, is all that a connection costs. Only if there was no activity does
+ * the watch go to a worker, which locks the socket and lets the owner check again. So no data can
+ * arrive between this check and the action (watch_worker.c).
  *
- * A watch holds a reference to its socket, and lets go of it when the connection is over:
- * sk_state.c tells.
+ * A watch holds a reference to its socket, and drops it when sk_state.c reports that the connection
+ * has ended.
  */
 #include <linux/workqueue.h>
 
@@ -19,14 +19,14 @@
 #include "watch_worker.h"
 
 /**
- * twheel_watch_kind_add - there will be watches of a kind
- * @kind:	the kind; what its owner has to set is set
+ * twheel_watch_kind_add - register a kind of watches
+ * @kind:	the kind, with everything set that its owner has to set
  *
- * From here on changes are told.
+ * State changes are reported from here on.
  *
- * Context: process; may sleep. No lock is held that the owner takes in sk_changed().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in sk_changed().
  * Return: 0; or
- * * %-EOPNOTSUPP - this kernel does not tell of changes
+ * * %-EOPNOTSUPP - this kernel does not report state changes
  * * %-ENOMEM	- no memory
  */
 int twheel_watch_kind_add(struct twheel_watch_kind *kind)
@@ -43,12 +43,13 @@ int twheel_watch_kind_add(struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_watch_kind_del - there will be no more watches of a kind
+ * twheel_watch_kind_del - unregister a kind of watches
  * @kind:	the kind, whose watches have been removed
  *
- * An RCU grace period goes by.
+ * Waits for an RCU grace period.
  *
- * Context: process; may sleep. No lock is held that the owner takes in sk_closed() and sk_changed().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in sk_closed() and
+ * sk_changed().
  */
 void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 {
@@ -57,7 +58,7 @@ void twheel_watch_kind_del(struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_watch_init - get ready to watch sockets
+ * twheel_watch_init - set up the watching of sockets
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -76,13 +77,13 @@ int __init twheel_watch_init(void)
 }
 
 /**
- * twheel_watch_exit - the opposite of twheel_watch_init()
+ * twheel_watch_exit - undo twheel_watch_init()
  *
- * Context: process; may sleep. There are no kinds left.
+ * Context: process; may sleep. No kinds are left.
  */
 void twheel_watch_exit(void)
 {
 	twheel_sk_state_exit();
-	/* Waits for works that are under way. */
+	/* Waits for works that are running. */
 	destroy_workqueue(twheel_watch_queue);
 }

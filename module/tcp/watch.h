@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: TCP connections that are watched
+ * twheel: watched TCP connections
  *
- * What timers of contexts (sock_timer.c) and rules (track.c) have in common: the sockets' side
- * of it. They know limits.
+ * The sockets' side of what timers of contexts (sock_timer.c) and rules (track.c) have in common.
+ * Limits are the business of these owners alone.
  */
 #ifndef _TWHEEL_TCP_WATCH_H
 #define _TWHEEL_TCP_WATCH_H
@@ -21,18 +21,18 @@
 
 /**
  * struct twheel_watch - the socket's side of a timer
- * @hash:	in the table of its kind
- * @sk:		the socket, with a reference, from twheel_watch_insert() on until
- *		twheel_watch_remove(); else NULL. Written with the owner's lock held; read by
- *		who looks for another socket in the table as well
- * @rule:	of a watch for a rule: that rule's number
- * @flags:	%TWHEEL_WATCH_FLAGS, the owner's, and in the top bits how many times the worker
- *		has found the socket busy, one after the other. Guarded by the owner's lock
- * @state:	an enum twheel_watch_state; guarded by twheel_watch_worker.lock, but for what the owner
- *		does before the watch is in a table
- * @ended:	the life of which the connection has ended, see twheel_watch_kind.life(); else 0,
- *		or another number. Written by who changes the socket's state, with no lock, and
- *		by the owner
+ * @hash:	node in the table of its kind
+ * @sk:		the socket, with a reference, from twheel_watch_insert() until
+ *		twheel_watch_remove(); else NULL. Written with the owner's lock held; also read by
+ *		lookups of other sockets in the table
+ * @rule:	if the watch belongs to a rule: the number of that rule
+ * @flags:	%TWHEEL_WATCH_FLAGS, the owner's flags, and in the top bits how many times in a row
+ *		the worker has found the socket busy. Guarded by the owner's lock
+ * @state:	an enum twheel_watch_state; guarded by twheel_watch_worker.lock, except for what the
+ *		owner does before the watch is in a table
+ * @ended:	the life whose connection has ended, see twheel_watch_kind.life(); else 0, or
+ *		another number. Written without a lock by the code that changes the socket's state,
+ *		and by the owner
  */
 struct twheel_watch {
 	struct rhash_head	hash;
@@ -43,23 +43,23 @@ struct twheel_watch {
 	u8			ended;
 };
 
-/* Where struct twheel_watch::flags has the number of looks at a busy socket. */
+/* Position of the busy count in struct twheel_watch::flags. */
 #define TWHEEL_WATCH_BUSY_SHIFT	11
 
-/* What of an add is a watch's. */
+/* The flags of an add that belong to the watch. */
 #define TWHEEL_WATCH_ACTIONS	(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 #define TWHEEL_WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | \
 				 TWHEEL_WATCH_ACTIONS)
 
-/* The longest idle timeout, in nanoseconds: TCP's stamps are in jiffies, and wrap. */
+/* The longest idle timeout, in nanoseconds: TCP's stamps are in jiffies, and wrap around. */
 #define TWHEEL_WATCH_IDLE_MAX	((u64)TICK_NSEC << 31)
 
 /**
  * enum twheel_watch_state - where a watch is
- * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback runs
- * @TWHEEL_WATCH_QUEUED: in the list of those that the worker is to look at. Such a watch has a
- *	socket: it is taken out of the list, by twheel_watch_unqueue(), before it loses that
- * @TWHEEL_WATCH_PROCESSING: the worker looks at it: it must stay where it is until
+ * @TWHEEL_WATCH_IDLE: not with the worker: its timer is armed, or its callback is running
+ * @TWHEEL_WATCH_QUEUED: in the worker's list of watches that are due. Such a watch has a socket:
+ *	twheel_watch_unqueue() takes it off the list before it loses that
+ * @TWHEEL_WATCH_PROCESSING: the worker is processing it: its memory must stay valid until
  *	twheel_watch_kind.evaluate() returns. It may be removed meanwhile
  */
 enum twheel_watch_state {
@@ -69,13 +69,13 @@ enum twheel_watch_state {
 };
 
 /**
- * enum twheel_sk_status - what the worker has found
- * @TWHEEL_SK_OPEN: the socket is locked, and the connection is one that can be watched:
- *	nothing is received, sent or closed until the worker is done
+ * enum twheel_sk_status - in what state the worker has found a socket
+ * @TWHEEL_SK_OPEN: the socket is locked, and its connection can be watched: nothing is received,
+ *	sent or closed until the worker is done
  * @TWHEEL_SK_CLOSED: the socket is locked, and the connection is closed or about to be, or the
  *	socket has another one by now
- * @TWHEEL_SK_BUSY: a program is at work with the socket, or none has accepted it: look
- *	again later
+ * @TWHEEL_SK_BUSY: the socket is owned by user context, or has not been accepted yet: try again
+ *	later
  */
 enum twheel_sk_status {
 	TWHEEL_SK_OPEN,
@@ -86,11 +86,11 @@ enum twheel_sk_status {
 /**
  * struct twheel_watch_change - a change of a socket's state
  * @sk:		the socket
- * @state:	its state now: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN; or another one that ends
- *		what it was
- * @port:	if not 0, it listened on this port until now
- * @pid:	the process that has changed it, as the first namespace shows it; or 0 if it
- *		was none
+ * @state:	its new state: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN; or another one, which
+ *		ends what it was
+ * @port:	if not 0, the port on which it listened until now
+ * @pid:	the process that made the change, as numbered in the initial pid namespace; 0 if
+ *		none did
  */
 struct twheel_watch_change {
 	struct sock	*sk;
@@ -99,22 +99,23 @@ struct twheel_watch_change {
 	pid_t		pid;
 };
 
-/* The worker's delay is counted by powers of two of nanoseconds, as far as a u64 goes. */
+/* The worker's delay is counted by powers of two of nanoseconds, up to the range of a u64. */
 #define TWHEEL_DELAY_BUCKETS	64
 
 /**
- * struct twheel_watch_counts - what has become of watches of a kind, since the module was loaded
+ * struct twheel_watch_counts - statistics of a kind's watches, since the module was loaded
  *
  * Written by the workers, read by debugfs.
  *
- * @kicks:	they were due, and dealt with as they say
- * @ended:	their connections were over
- * @spared:	they were looked at, and left alone: there was activity, or their owner had
+ * @kicks:	watches that were due, and whose action was carried out
+ * @ended:	watches whose connections had ended
+ * @spared:	watches that were evaluated and left alone: there was activity, or their owner had
  *		changed its mind
- * @busy:	a program was at work with the socket, or none had accepted it
- * @scans:	all of them were looked at, because changes of sockets could not be noted
- * @delay:	kicks, by the nanoseconds from the timer's deadline until the connection was dealt
- *		with: an entry for each power of two, less the last one
+ * @busy:	sockets found to be owned by user context, or not accepted yet
+ * @scans:	scans of all watches, because changes of sockets were lost
+ * @delay:	kicks, by the nanoseconds from the timer's deadline until the action was carried
+ *		out: entry n counts those from 2^n to less than 2^(n+1), and 0 as 1. The last entry
+ *		is not shown
  */
 struct twheel_watch_counts {
 	atomic64_t	kicks;
@@ -126,27 +127,29 @@ struct twheel_watch_counts {
 };
 
 /**
- * struct twheel_watch_kind - watches of one owner
- * @name:	what debugfs calls it
+ * struct twheel_watch_kind - the watches of one owner
+ * @name:	their name in debugfs
  * @timer_offset: bytes from a watch back to its struct twheel_timer
- * @evaluate:	the worker has found the watch, see enum twheel_sk_status. The owner frees it,
- *		arms it anew, or ends it with the decision that is returned: true
- *		if the watch's action is to be done. The watch is not used any more then,
- *		but to be given to @action_done.
- *		In process context; the socket is locked unless it is busy
- * @action_done:	what evaluate() has decided on is done; NULL if the owner does not care. Until then
- *		the watch must stay where it is. In process context; the socket is not locked
- * @sk_closed:	the connection of a socket with such a watch may be over: make it due.
- *		The watch was in the table a moment ago; whether it still is, and still
- *		@sk's, is the owner's to find out; it may just be somebody else's.
- *		In process context, under rcu_read_lock()
- * @sk_changed:	a socket has changed its state; NULL if the owner does not care. In process context
- * @life:	which of the lives that its memory has a watch is in, not 0; another one when it is
- *		inserted the next time. NULL if the memory is not used again before a grace period
- *		of RCU is over. In any context, under rcu_read_lock(), with no lock
+ * @evaluate:	called by the worker with the status of the socket. The owner frees the watch,
+ *		re-arms it, or ends it with the decision that is returned: true if the watch's
+ *		action is to be carried out. Afterwards the watch is only used to be passed to
+ *		@action_done. In process context; the socket is locked unless it is busy
+ * @action_done: the action that evaluate() has decided on has been carried out; NULL if the owner
+ *		does not care. The watch's memory must stay valid until then. In process context;
+ *		the socket is not locked
+ * @sk_closed:	the connection of a socket with such a watch may have ended: queue the watch. It was
+ *		in the table a moment ago; the owner has to find out whether it still is, and still
+ *		@sk's, as it may belong to another socket by now. In process context, under
+ *		rcu_read_lock()
+ * @sk_changed:	a socket has changed its state, or, with NULL, changes were lost; NULL if the owner
+ *		does not care. In process context
+ * @life:	the number of the life that a watch is in, of those of its memory: not 0, and
+ *		another one when it is inserted the next time. NULL if the memory is not reused
+ *		before an RCU grace period has elapsed. In any context, under rcu_read_lock(),
+ *		without a lock
  * @table:	the watches, by socket
  * @counts:	statistics
- * @known:	in the list of all kinds that there ever were
+ * @known:	node in the list of all kinds that were ever added
  */
 struct twheel_watch_kind {
 	const char		*name;
@@ -165,7 +168,7 @@ struct twheel_watch_kind {
 #ifdef CONFIG_INET
 
 /**
- * twheel_watchable - can a connection in this state be watched?
+ * twheel_watchable - check whether a connection in this state can be watched
  * @state:	TCP_*
  *
  * Return: true if it is established, or closed by its peer only.
@@ -176,25 +179,25 @@ static inline bool twheel_watchable(int state)
 }
 
 /**
- * twheel_watch_accepted - has a program accepted a connection, or made it?
+ * twheel_watch_accepted - check whether a program has accepted a connection, or begun it
  * @sk:		the socket
  *
  * Context: any but NMI.
- * Return: false if it waits for somebody who does. With @sk's spinlock held that stays so; true
- * does anyway.
+ * Return: false if the connection still has to be accepted. With @sk's spinlock held that does not
+ * change; true never does.
  */
 static inline bool twheel_watch_accepted(const struct sock *sk)
 {
-	/* The first is written with the socket locked; the other one is a bit among others. */
+	/* The former is written with the socket locked; the latter is one bit among others. */
 	return READ_ONCE(sk->sk_socket) || data_race(sock_flag(sk, SOCK_DEAD));
 }
 
 /**
- * twheel_watch_busy_count - how often the worker has found the socket busy, one after the other
+ * twheel_watch_busy_count - get how many times in a row the worker has found the socket busy
  * @watch:	the watch
  *
  * Context: with the owner's lock held.
- * Return: the number.
+ * Return: the count.
  */
 static inline unsigned int twheel_watch_busy_count(const struct twheel_watch *watch)
 {
@@ -202,9 +205,9 @@ static inline unsigned int twheel_watch_busy_count(const struct twheel_watch *wa
 }
 
 /**
- * twheel_watch_set_busy_count - set that number
+ * twheel_watch_set_busy_count - set how many times in a row the worker has found the socket busy
  * @watch:	the watch
- * @count:	0 when something else was found, or has happened; no more than 31
+ * @count:	0 when another status was found, or something else has happened; at most 31
  *
  * Context: with the owner's lock held.
  */
@@ -212,7 +215,7 @@ static inline void twheel_watch_set_busy_count(struct twheel_watch *watch, unsig
 {
 	const u16 flags = watch->flags & (BIT(TWHEEL_WATCH_BUSY_SHIFT) - 1);
 
-	/* Pairs with the worker's, which looks before it has the lock. */
+	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
 	WRITE_ONCE(watch->flags, flags | count << TWHEEL_WATCH_BUSY_SHIFT);
 }
 
@@ -223,14 +226,14 @@ static inline u8 twheel_watch_life(const struct twheel_watch_kind *kind,
 }
 
 /**
- * twheel_watch_has_ended - is the connection that is watched over?
+ * twheel_watch_has_ended - check whether the watched connection has ended
  * @kind:	the watch's kind
- * @watch:	the watch, which stays in the life that it is in
+ * @watch:	the watch, which stays in its current life
  *
  * The socket may have another connection by now.
  *
  * Context: any.
- * Return: true if so. With the socket locked, this does not change.
+ * Return: true if so. Does not change while the socket is locked.
  */
 static inline bool twheel_watch_has_ended(const struct twheel_watch_kind *kind,
 					  const struct twheel_watch *watch)

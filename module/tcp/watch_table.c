@@ -13,7 +13,7 @@
 #include "watch_table.h"
 #include "watch_worker.h"
 
-/* Is this the watch of another socket? It may just be removed, and inserted elsewhere. */
+/* Is this the watch of another socket? It may be removed concurrently, and inserted elsewhere. */
 static int compare_socket(struct rhashtable_compare_arg *arg, const void *obj)
 {
 	const struct twheel_watch *watch = obj;
@@ -32,7 +32,7 @@ static const struct rhashtable_params watch_rht_params = {
 };
 
 /**
- * twheel_watch_table_init - make a kind's table
+ * twheel_watch_table_init - initialize a kind's table
  * @kind:	the kind
  *
  * Context: process; may sleep.
@@ -59,9 +59,9 @@ void twheel_watch_table_destroy(struct twheel_watch_kind *kind)
  * @fd:		a file descriptor of the calling process
  *
  * Context: process; may sleep.
- * Return: the socket, with a reference that the caller puts; or
+ * Return: the socket, with a reference that the caller has to put; or
  * * %-EBADF	- @fd is not open
- * * %-EOPNOTSUPP - it is no TCP socket
+ * * %-EOPNOTSUPP - it is not a TCP socket
  * * %-ENOTCONN	- it has no connection that is established, or closed by its peer only
  */
 struct sock *twheel_watch_socket(int fd)
@@ -87,12 +87,12 @@ struct sock *twheel_watch_socket(int fd)
 }
 
 /**
- * twheel_watch_insert - begin to watch a socket
+ * twheel_watch_insert - start to watch a socket
  * @kind:	a kind
- * @watch:	the watch; its flags are set. Its state becomes %TWHEEL_WATCH_IDLE
- * @sk:		the socket, which a watch of this kind must not have yet
+ * @watch:	the watch, with its flags set. Its state becomes %TWHEEL_WATCH_IDLE
+ * @sk:		the socket, which can have one watch of this kind
  *
- * Unless the caller has the socket locked, and found it open, it has the worker look at the
+ * Unless the caller has locked the socket and found it open, it must let the worker evaluate the
  * watch first.
  *
  * Context: process and softirq; the owner's lock may be held.
@@ -105,9 +105,9 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 {
 	int ret;
 
-	/* Pairs with note_end(), which may be late: then it tells of another life. */
+	/* Pairs with note_end(), which may be late: then it records another life. */
 	WRITE_ONCE(watch->ended, 0);
-	/* Pairs with the READ_ONCE()s of who looks for another socket. */
+	/* Pairs with the READ_ONCE()s of lookups of other sockets. */
 	WRITE_ONCE(watch->sk, sk);
 	watch->state = TWHEEL_WATCH_IDLE;
 	sock_hold(sk);
@@ -116,53 +116,58 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 		return 0;
 	/* As above. */
 	WRITE_ONCE(watch->sk, NULL);
-	/* Not the last one: the caller has one, too. */
+	/* Not the last reference: the caller holds one, too. */
 	sock_put(sk);
 	return ret == -EEXIST ? -EBUSY : -ENOMEM;
 }
 
 /**
- * twheel_watch_replace - watch a socket by another watch
- * @worker:	those of the owner of both that are due
- * @old:	a watch in the table, which leaves it, and the list of those that are due if it is
- *		in there
- * @watch:	a watch that takes its place; as for twheel_watch_insert()
+ * twheel_watch_replace - replace the watch of a socket by another one
+ * @worker:	the worker of the owner of both
+ * @old:	a watch in the table, which leaves it, and also the worker's list if it is queued
+ * @watch:	the watch that takes its place; as for twheel_watch_insert()
  *
- * Needs no memory. If @old is in state %TWHEEL_WATCH_IN_WORK it stays so: the worker has a
- * reference of its own to the socket, and gives the watch back by evaluate().
+ * Needs no memory. If @old is in state %TWHEEL_WATCH_PROCESSING it stays so: the worker holds a
+ * reference of its own to the socket, and returns the watch by evaluate().
  *
  * Context: process and softirq, with the owner's lock held.
  */
 void twheel_watch_replace(struct twheel_watch_worker *worker, struct twheel_watch *old,
 			  struct twheel_watch *watch)
 {
-	/* Before it loses its socket: the worker takes a reference to that of each that is due. */
+	/*
+	 * Before it loses its socket: the worker takes a reference to the socket of each queued
+	 * watch.
+	 */
 	twheel_watch_unqueue(worker, old);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->ended, 0);
 	WRITE_ONCE(watch->sk, old->sk);
 	watch->state = TWHEEL_WATCH_IDLE;
 	rhashtable_replace_fast(&worker->kind->table, &old->hash, &watch->hash, watch_rht_params);
-	/* As there. */
+	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(old->sk, NULL);
 }
 
 /**
- * twheel_watch_remove - watch a socket no more
+ * twheel_watch_remove - stop watching a socket
  * @kind:	the kind of the watch
- * @watch:	a watch in the table, in state %TWHEEL_WATCH_IDLE or %TWHEEL_WATCH_IN_WORK. Its
- *		memory may be read until an RCU grace period is over
+ * @watch:	a watch in the table, in state %TWHEEL_WATCH_IDLE or %TWHEEL_WATCH_PROCESSING. Its
+ *		memory may be read until an RCU grace period has elapsed
  *
  * Context: process and softirq, with the owner's lock held.
- * Return: the socket, whose reference the caller has to put. As TCP frees sockets with whatever
- * lock its devices hold when a packet is gone, so may the caller; but not with
- * twheel_watch_worker.lock.
+ * Return: the socket, whose reference the caller has to put. The caller may hold locks meanwhile,
+ * as TCP itself frees sockets under whatever lock a device holds when it is done with a packet; but
+ * not twheel_watch_worker.lock.
  */
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch)
 {
 	struct sock *sk = watch->sk;
 
-	/* Written with the owner's lock held, but by the worker, which takes watches out only. */
+	/*
+	 * Written with the owner's lock held, except by the worker, which only takes watches off
+	 * its list.
+	 */
 	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_QUEUED);
 	rhashtable_remove_fast(&kind->table, &watch->hash, watch_rht_params);
 	/* As in twheel_watch_insert(). */
@@ -178,7 +183,7 @@ struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_w
  * @sk:		the socket
  *
  * Context: any but NMI, under rcu_read_lock().
- * Return: the watch, which may just be removed; or NULL.
+ * Return: the watch, which may be removed concurrently; or NULL.
  */
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk)
 {

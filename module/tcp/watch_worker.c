@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: the workers that look at watches that are due, and close their connections
+ * twheel: the workers that evaluate watches that are due, and close their connections
  *
- * Each context has one, and so has each network namespace with rules; those of one user take turns
- * (users.c). A portion ends when it takes long: when a connection is closed all are woken who wait
- * for it, however many these are.
+ * Each context has one, and so has each network namespace with rules; the workers of one user take
+ * turns (users.c). A batch ends early when it takes long: closing a connection wakes up all tasks
+ * that wait for it, however many these are.
  *
- * The worker does not wait for a socket that a program is at work with: a page fault of
- * that program could keep it for ever, and all other connections with it. The owner arms the
- * timer for a little later then, see twheel_watch_retry_at(). Nor does it lock a socket that nobody
- * has accepted: when the one that listens is closed TCP relies on its being free, to reset it.
+ * The worker never waits for a socket owned by user context: a page fault there could stall it for
+ * ever, and all other connections with it. Instead, the owner re-arms the timer for a little later,
+ * see twheel_watch_retry_at(). Nor does the worker lock a socket that has not been accepted yet:
+ * when the listener is closed, TCP relies on such sockets being unlocked, to reset them.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -27,13 +27,13 @@
 #include "watch.h"
 #include "watch_worker.h"
 
-/* Watches looked at before others have their turn, and the time, in nanoseconds. */
+/* Watches processed before others get their turn, and the time limit, in nanoseconds. */
 #define BATCH		64
 #define BATCH_MAX_NS	(2 * NSEC_PER_MSEC)
 
-/* Looks at a socket that is busy which are a jiffy apart: it may be so for a moment only. */
+/* Retries that are a jiffy apart when a socket is busy: it may be so for a moment only. */
 #define QUICK_RETRIES	8U
-/* How often the time to the next look may be doubled after that. */
+/* How often the time to the next retry may be doubled after that. */
 #define DOUBLINGS	10U
 
 struct workqueue_struct *twheel_watch_queue;
@@ -49,10 +49,10 @@ static struct twheel_watch *watch_of(struct twheel_watch_kind *kind, struct twhe
 }
 
 /*
- * A socket, which the worker locks
+ * Sockets
  */
 
-/* lock_sock() that does not wait. Returns whether the socket is locked. */
+/* lock_sock() that does not wait. Returns whether it has locked the socket. */
 static bool trylock_sock(struct sock *sk)
 {
 	bool is_free;
@@ -67,16 +67,16 @@ static bool trylock_sock(struct sock *sk)
 	return is_free;
 }
 
-/* shutdown(SHUT_RDWR) of a socket that is locked. */
+/* shutdown(SHUT_RDWR) of a locked socket. */
 static void shutdown_sock(struct sock *sk)
 {
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SHUTDOWN_MASK);
 	sk->sk_prot->shutdown(sk, SHUTDOWN_MASK);
-	/* Wakes who waits for it. */
+	/* Wakes up tasks that wait for the socket. */
 	sk->sk_state_change(sk);
 }
 
-/* Does what a watch says to a locked socket, and unlocks it. */
+/* Carries out a watch's action on a locked socket, and unlocks it. */
 static void apply_action(struct sock *sk, u16 flags)
 {
 	if (flags & TWHEEL_WATCH_ABORT)
@@ -95,13 +95,14 @@ static void count_kick(struct twheel_watch_kind *kind, u64 deadline)
 	u64 now = ktime_get_ns();
 
 	atomic64_inc(&kind->counts.kicks);
-	/* At least 1, so that it has a logarithm. */
+	/* At least 1: __fls() is undefined for 0. */
 	atomic64_inc(&kind->counts.delay[__fls(now > deadline ? now - deadline : 1)]);
 }
 
 /*
- * Has a watch judged, and acts. The watch may be gone afterwards. What it says does not change as
- * long as it is with the worker, but for the deadline, which is only counted.
+ * Evaluates a watch, and carries out its action. The watch may be gone afterwards. Its contents do
+ * not change while it is with the worker, except for the deadline, which only goes into the
+ * statistics.
  */
 static void process_watch(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			  struct sock *sk)
@@ -109,7 +110,7 @@ static void process_watch(struct twheel_watch_kind *kind, struct twheel_watch *w
 	const struct twheel_timer *timer = timer_of(kind, watch);
 	u64 deadline = READ_ONCE(timer->node.deadline);
 	enum twheel_sk_status status;
-	/* Pairs with those of the owner, who counts there how often the socket was busy. */
+	/* Pairs with the WRITE_ONCE()s of the owner, which keeps the busy count there, too. */
 	u16 flags = READ_ONCE(watch->flags) & TWHEEL_WATCH_ACTIONS;
 	bool wanted;
 
@@ -135,7 +136,7 @@ static void process_watch(struct twheel_watch_kind *kind, struct twheel_watch *w
 		kind->action_done(watch);
 }
 
-/* Takes a watch out of the list of those that are due. */
+/* Takes a watch off the list of those that are due. */
 static void dequeue_watch(struct twheel_watch_worker *worker, struct twheel_watch *watch)
 {
 	struct twheel_node *node = &timer_of(worker->kind, watch)->node;
@@ -147,8 +148,8 @@ static void dequeue_watch(struct twheel_watch_worker *worker, struct twheel_watc
 }
 
 /*
- * Takes the first watch out of the list: it has a socket, see enum twheel_watch_state. From here
- * on its owner may remove it, so the worker has a reference of its own to the socket.
+ * Takes the first watch off the list: it has a socket, see enum twheel_watch_state. From here on
+ * the owner may remove it, so the worker gets a reference of its own to the socket.
  */
 static struct twheel_watch *take_first_watch(struct twheel_watch_worker *worker, struct sock **sk)
 {
@@ -170,7 +171,7 @@ static struct twheel_watch *take_first_watch(struct twheel_watch_worker *worker,
 	return watch;
 }
 
-/* Looks at a portion. */
+/* Processes a batch. */
 static void process_batch(struct twheel_watch_worker *worker)
 {
 	const u64 end = ktime_get_ns() + BATCH_MAX_NS;
@@ -195,7 +196,7 @@ static void process_watches(struct work_struct *work)
 	process_batch(worker);
 	spin_lock_bh(&worker->lock);
 	worker->processing = false;
-	/* If there are none, who makes one due queues it. */
+	/* If the list is empty, the next twheel_watch_enqueue() queues the work. */
 	if (worker->nr)
 		queue_work(worker->queue, &worker->work);
 	spin_unlock_bh(&worker->lock);
@@ -203,10 +204,10 @@ static void process_watches(struct work_struct *work)
 }
 
 /**
- * twheel_watch_worker_init - get a worker ready
- * @worker:	of which there are no watches
- * @kind:	whose it will be
- * @queue:	of the user who is to do the work
+ * twheel_watch_worker_init - initialize a worker
+ * @worker:	the worker, which has no watches
+ * @kind:	the kind of its watches
+ * @queue:	the workqueue of the user whose worker it is
  *
  * Context: any.
  */
@@ -224,19 +225,22 @@ void twheel_watch_worker_init(struct twheel_watch_worker *worker, struct twheel_
 }
 
 /**
- * twheel_watch_worker_stop - wait until the worker is done with what it looks at, and have it end
- * @worker:	of which nothing becomes due any more
+ * twheel_watch_worker_stop - wait until the worker is done with its current batch, and stop it
+ * @worker:	the worker, for which no more watches are queued
  *
- * What the owner has taken back, or removed, before this is not used any more afterwards.
+ * Afterwards the worker no longer uses any watch that the owner has taken back, or removed, before.
  *
- * Context: process; may sleep. No lock is held that the owner takes in evaluate() and action_done().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in evaluate() and
+ * action_done().
  */
 void twheel_watch_worker_stop(struct twheel_watch_worker *worker)
 {
 	cancel_work_sync(&worker->work);
 }
 
-/* Has it looked at @nr watches since it had taken @from, and is not at the last of these? */
+/*
+ * Has the worker taken @nr watches since @taken was @from, and is it done with the last of these?
+ */
 static bool is_flushed(struct twheel_watch_worker *worker, unsigned int from, unsigned int nr)
 {
 	unsigned int taken;
@@ -250,12 +254,13 @@ static bool is_flushed(struct twheel_watch_worker *worker, unsigned int from, un
 }
 
 /**
- * twheel_watch_worker_flush - wait until the worker has looked at what is due now
- * @worker:	the watches
+ * twheel_watch_worker_flush - wait until the worker has processed the watches queued now
+ * @worker:	the worker
  *
- * Not for those that become due meanwhile.
+ * Does not wait for watches that are queued meanwhile.
  *
- * Context: process; may sleep. No lock is held that the owner takes in evaluate() and action_done().
+ * Context: process; may sleep. The caller holds no lock that the owner takes in evaluate() and
+ * action_done().
  * Return: 0, or -EINTR if the caller is killed.
  */
 int twheel_watch_worker_flush(struct twheel_watch_worker *worker)
@@ -270,12 +275,12 @@ int twheel_watch_worker_flush(struct twheel_watch_worker *worker)
 }
 
 /*
- * What owners have to do with it
+ * The owners' side
  */
 
 /**
- * twheel_watch_enqueue - have the worker look at a watch
- * @worker:	those of its owner
+ * twheel_watch_enqueue - queue a watch for the worker
+ * @worker:	the worker of its owner
  * @watch:	the watch, in the table, in state %TWHEEL_WATCH_IDLE, its timer not armed
  *
  * Context: process and softirq, with the owner's lock held.
@@ -291,12 +296,12 @@ void twheel_watch_enqueue(struct twheel_watch_worker *worker, struct twheel_watc
 }
 
 /**
- * twheel_watch_unqueue - see to it that the worker does not come to a watch
- * @worker:	those of its owner
+ * twheel_watch_unqueue - take a watch back before the worker processes it
+ * @worker:	the worker of its owner
  * @watch:	the watch
  *
- * It does no harm to call this for a watch that is with its owner. This fails if the worker is
- * looking at the watch: then evaluate() is about to get the owner's lock.
+ * Harmless if the watch is with its owner already. Fails if the worker is processing the watch:
+ * then evaluate() is about to take the owner's lock.
  *
  * Context: process and softirq, with the owner's lock held.
  * Return: true if the watch is with its owner now.
@@ -316,9 +321,9 @@ bool twheel_watch_unqueue(struct twheel_watch_worker *worker, struct twheel_watc
 }
 
 /**
- * twheel_watch_put_back - the owner has got its watch back from the worker
- * @worker:	those of the owner
- * @watch:	the watch, in state %TWHEEL_WATCH_IN_WORK
+ * twheel_watch_put_back - return a watch from the worker to its owner
+ * @worker:	the worker of the owner
+ * @watch:	the watch, in state %TWHEEL_WATCH_PROCESSING
  *
  * Context: in evaluate(), with the owner's lock held, before anything else.
  */
@@ -330,16 +335,16 @@ void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_wat
 }
 
 /**
- * twheel_watch_retry_at - when to look again at a socket that is busy
- * @watch:	its watch. The owner sets the number of looks back to 0 when something else was
- *		found, or has happened
+ * twheel_watch_retry_at - get the delay until the next attempt at a busy socket
+ * @watch:	its watch. The owner resets the busy count to 0 when another status was found, or
+ *		something else has happened
  *
- * The first times that is a jiffy. Then it is twice as long each time, up to a second, which is
- * less than the socket has been busy for: a program may keep as many of them busy as it likes, for
- * as long as it likes, and nobody pays for the looks.
+ * The first times that is a jiffy. Then it doubles each time, up to a second, which is less than
+ * the socket has been busy for: a program may keep as many sockets busy as it likes, for as long as
+ * it likes, without the retries costing anybody anything.
  *
  * Context: in evaluate(), with the owner's lock held.
- * Return: in how many nanoseconds.
+ * Return: the delay in nanoseconds.
  */
 u64 twheel_watch_retry_at(struct twheel_watch *watch)
 {
@@ -353,10 +358,10 @@ u64 twheel_watch_retry_at(struct twheel_watch *watch)
 
 /**
  * twheel_watch_show_counts - show what the workers of a kind have done
- * @m:		what is printed goes there
+ * @m:		the file to print to
  * @kind:	the kind
  *
- * Context: process. They may just count.
+ * Context: process. The workers may be counting concurrently.
  */
 void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind)
 {

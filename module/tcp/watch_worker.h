@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: the workers that look at watches that are due
+ * twheel: the workers that evaluate watches that are due
  */
 #ifndef _TWHEEL_TCP_WATCH_WORKER_H
 #define _TWHEEL_TCP_WATCH_WORKER_H
@@ -15,16 +15,16 @@ struct twheel_watch;
 struct twheel_watch_kind;
 
 /**
- * struct twheel_watch_worker - watches of a context, or of a namespace's rules, that are due
- * @kind:	theirs; constant
- * @queue:	for @work: that of the user. Constant as long as there are watches
- * @lock:	guards what follows, and the watches' state. Taken in process and softirq context,
- *		inside of the owner's locks
- * @list:	watches for the worker, by their timers' @node.link
- * @nr:		how many these are
- * @taken:	how many it has taken out of the list
- * @processing:	it looks at the last of those
- * @work:	the worker
+ * struct twheel_watch_worker - the worker of a context, or of a namespace's rules
+ * @kind:	the kind of its watches; constant
+ * @queue:	the workqueue for @work: that of the user. Constant as long as there are watches
+ * @lock:	guards the fields below, and the watches' state. Taken in process and softirq
+ *		context, inside of the owner's locks
+ * @list:	watches that are due, by their timers' @node.link
+ * @nr:		number of watches in @list
+ * @taken:	number of watches taken off @list so far
+ * @processing:	the worker is processing the last one taken
+ * @work:	the work item
  */
 struct twheel_watch_worker {
 	struct twheel_watch_kind *kind;
@@ -37,7 +37,7 @@ struct twheel_watch_worker {
 	struct work_struct	work;
 };
 
-/* The workers' who are nobody's. There as long as the module is. */
+/* For workers that belong to no user. Exists as long as the module does. */
 extern struct workqueue_struct *twheel_watch_queue;
 
 void twheel_watch_worker_init(struct twheel_watch_worker *worker, struct twheel_watch_kind *kind,
