@@ -64,7 +64,7 @@ int twheel_cancel_sync(struct twheel_timer *timer)
 	local_bh_enable();
 #endif
 	for (;;) {
-		twheel_inject_until(TWHEEL_POINT_STOP, !twheel_pending(timer));
+		twheel_inject_until(TWHEEL_POINT_CANCEL, !twheel_pending(timer));
 		ret = twheel_cancel_not_running(timer);
 		if (ret >= 0)
 			return ret;

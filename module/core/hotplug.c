@@ -93,7 +93,7 @@ static void migrate_timers(struct twheel_base *dead)
 		for (more = true, i = 0; more && i < TWHEEL_BATCH; i++)
 			more = migrate_some(dead, live);
 		twheel_base_leave(live, flags);
-		twheel_inject(TWHEEL_POINT_BURY);
+		twheel_inject(TWHEEL_POINT_MIGRATE);
 		cond_resched();
 	} while (more);
 	twheel_reset(&dead->wheel, twheel_base_now(dead));

@@ -117,7 +117,7 @@ static noinline void arm_from_other(struct twheel_base *base, struct twheel_time
 
 	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return;
-	twheel_inject(TWHEEL_POINT_TAKE_OVER);
+	twheel_inject(TWHEEL_POINT_SET_OWNER);
 	/* Pairs with the READ_ONCE() in twheel_base_owner(). */
 	WRITE_ONCE(timer->node.owner, base->cpu);
 	trace_arm(base, timer, twheel_base_enqueue(base, timer, expires), rearm, true);
@@ -177,7 +177,7 @@ static bool queue_elsewhere(struct twheel_timer *timer, bool rearm)
 	/* It stays where its callback runs, even if that CPU is isolated, or offline. */
 	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return true;
-	twheel_inject(TWHEEL_POINT_TAKE_OVER);
+	twheel_inject(TWHEEL_POINT_SET_OWNER);
 	/* No CPU goes offline while this one does not schedule. */
 	preempt_disable();
 	other = twheel_base_target(timer);
@@ -239,13 +239,13 @@ static int dequeue_timer(struct twheel_timer *timer)
 
 	for (;;) {
 		base = twheel_base_owner(timer);
-		twheel_inject(TWHEEL_POINT_TAKE);
+		twheel_inject(TWHEEL_POINT_DEQUEUE);
 		ret = twheel_dequeue_remote(&base->wheel, &timer->node);
 		if (ret >= 0)
 			break;
 		twheel_base_wait_running(base);
 	}
-	twheel_inject(TWHEEL_POINT_TAKEN);
+	twheel_inject(TWHEEL_POINT_DEQUEUED);
 	return ret;
 }
 

@@ -68,7 +68,7 @@ static const struct kernel_param_ops seed_ops = { .set = set_seed };
 module_param_cb(inject_seed, &seed_ops, NULL, 0);
 MODULE_PARM_DESC(inject_seed, "draw the points to delay at, how often and how long");
 
-static int hits_get(char *buffer, const struct kernel_param *kp)
+static int get_hits(char *buffer, const struct kernel_param *kp)
 {
 	int i, len = 0;
 
@@ -78,7 +78,7 @@ static int hits_get(char *buffer, const struct kernel_param *kp)
 	return len;
 }
 
-static const struct kernel_param_ops hits_ops = { .get = hits_get };
+static const struct kernel_param_ops hits_ops = { .get = get_hits };
 module_param_cb(inject_hits, &hits_ops, NULL, 0444);
 MODULE_PARM_DESC(inject_hits, "how often each point has delayed");
 
@@ -144,22 +144,22 @@ static DEFINE_PER_CPU(struct delays, delays);
  * Half of a CPU's time is enough: where each of very many timers waits in a softirq, nobody else
  * gets to run. Not exact, as others may interrupt this.
  */
-static bool has_time(unsigned int most)
+static bool reserve_delay(unsigned int max_us)
 {
-	struct delays *mine = raw_cpu_ptr(&delays);
-	unsigned int us = READ_ONCE(mine->us) + most;
+	struct delays *delay = raw_cpu_ptr(&delays);
+	unsigned int us = READ_ONCE(delay->us) + max_us;
 
-	if (time_after_eq(jiffies, READ_ONCE(mine->begin) + HZ / 10)) {
-		WRITE_ONCE(mine->begin, jiffies);
+	if (time_after_eq(jiffies, READ_ONCE(delay->begin) + HZ / 10)) {
+		WRITE_ONCE(delay->begin, jiffies);
 		us = 0;
 	}
 	if (us > USEC_PER_SEC / 20)
 		return false;
-	WRITE_ONCE(mine->us, us);
+	WRITE_ONCE(delay->us, us);
 	return true;
 }
 
-static unsigned int most_us(enum twheel_point point)
+static unsigned int max_delay_us(enum twheel_point point)
 {
 	return plans[point].us ?: min(READ_ONCE(inject_us), 1000U);
 }
@@ -168,12 +168,12 @@ static unsigned int most_us(enum twheel_point point)
  * Is there to be a delay, one time in four unless it is drawn, as the point is chosen? The first
  * time there is one for certain: some points are hardly ever passed.
  */
-static bool chosen(enum twheel_point point)
+static bool should_delay(enum twheel_point point)
 {
 	if (!(READ_ONCE(inject_points) & 1U << point))
 		return false;
 	if (atomic_read(&hits[point]) &&
-	    (get_random_u32_below(plans[point].one_in ?: 4) || !has_time(most_us(point))))
+	    (get_random_u32_below(plans[point].one_in ?: 4) || !reserve_delay(max_delay_us(point))))
 		return false;
 	atomic_inc(&hits[point]);
 	return true;
@@ -188,7 +188,7 @@ static bool chosen(enum twheel_point point)
  */
 unsigned int twheel_inject_most(enum twheel_point point)
 {
-	return chosen(point) ? most_us(point) : 0;
+	return should_delay(point) ? max_delay_us(point) : 0;
 }
 
 /**
@@ -199,10 +199,10 @@ unsigned int twheel_inject_most(enum twheel_point point)
  */
 void twheel_inject(enum twheel_point point)
 {
-	if (!chosen(point))
+	if (!should_delay(point))
 		return;
 	if (READ_ONCE(inject_yield) && preemptible())
 		schedule();
 	else
-		udelay(get_random_u32_below(most_us(point) + 1));
+		udelay(get_random_u32_below(max_delay_us(point) + 1));
 }

@@ -18,27 +18,27 @@
 
 /**
  * enum twheel_point - a place to delay
- * @TWHEEL_POINT_TAKE:		the owner of a timer has been read, the timer not taken
- * @TWHEEL_POINT_TAKEN:		a timer has been taken, or found not to be pending
- * @TWHEEL_POINT_TAKE_OVER:	an idle timer is about to get another owner
+ * @TWHEEL_POINT_DEQUEUE:	the owner of a timer has been read, the timer not taken
+ * @TWHEEL_POINT_DEQUEUED:	a timer has been taken, or found not to be pending
+ * @TWHEEL_POINT_SET_OWNER:	an idle timer is about to get another owner
  * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
  * @TWHEEL_POINT_CALLED:	the callback has returned
- * @TWHEEL_POINT_STOP:		a timer is about to be cancelled, unless its callback runs
+ * @TWHEEL_POINT_CANCEL:	a timer is about to be cancelled, unless its callback runs
  * @TWHEEL_POINT_WAIT:		a callback is waited for
- * @TWHEEL_POINT_BURY:		between portions of a dead CPU's timers
+ * @TWHEEL_POINT_MIGRATE:	between portions of a dead CPU's timers
  * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied
  * @TWHEEL_POINT_RENEW:		a connection has ended, and the next one of its socket not begun
  * @TWHEEL_NR_POINTS:		their number
  */
 enum twheel_point {
-	TWHEEL_POINT_TAKE,
-	TWHEEL_POINT_TAKEN,
-	TWHEEL_POINT_TAKE_OVER,
+	TWHEEL_POINT_DEQUEUE,
+	TWHEEL_POINT_DEQUEUED,
+	TWHEEL_POINT_SET_OWNER,
 	TWHEEL_POINT_CALL,
 	TWHEEL_POINT_CALLED,
-	TWHEEL_POINT_STOP,
+	TWHEEL_POINT_CANCEL,
 	TWHEEL_POINT_WAIT,
-	TWHEEL_POINT_BURY,
+	TWHEEL_POINT_MIGRATE,
 	TWHEEL_POINT_DELIVER,
 	TWHEEL_POINT_RENEW,
 	TWHEEL_NR_POINTS,

@@ -49,7 +49,7 @@ void twheel_mapping_destroy(struct twheel_mapping *mapping)
 	vfree(mapping->memory);
 }
 
-static vm_fault_t fault(struct vm_fault *vmf)
+static vm_fault_t mapping_fault(struct vm_fault *vmf)
 {
 	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
 	unsigned long n = vmf->pgoff - mapping->pgoff;
@@ -66,7 +66,7 @@ static vm_fault_t fault(struct vm_fault *vmf)
 }
 
 /* The program is about to write to a page for the first time. */
-static vm_fault_t page_mkwrite(struct vm_fault *vmf)
+static vm_fault_t mapping_page_mkwrite(struct vm_fault *vmf)
 {
 	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
 
@@ -76,9 +76,9 @@ static vm_fault_t page_mkwrite(struct vm_fault *vmf)
 	return VM_FAULT_LOCKED;
 }
 
-static const struct vm_operations_struct vm_ops = {
-	.fault		= fault,
-	.page_mkwrite	= page_mkwrite,
+static const struct vm_operations_struct mapping_vm_ops = {
+	.fault		= mapping_fault,
+	.page_mkwrite	= mapping_page_mkwrite,
 };
 
 /**
@@ -98,6 +98,6 @@ int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *v
 		return -EINVAL;
 	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = mapping;
-	vma->vm_ops = &vm_ops;
+	vma->vm_ops = &mapping_vm_ops;
 	return 0;
 }

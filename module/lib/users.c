@@ -22,7 +22,7 @@
 #include "users.h"
 
 /* A user without contexts and rules is forgotten after this: programs open and close. */
-#define FORGET		(2 * HZ)
+#define FREE_DELAY	(2 * HZ)
 
 /*
  * Guards the table, and each user's @nr; @forget is queued with it held. Taken in process context;
@@ -31,7 +31,7 @@
 static DEFINE_SPINLOCK(users_lock);
 static DEFINE_HASHTABLE(users, 6);
 
-static struct workqueue_struct *forget_queue;
+static struct workqueue_struct *free_queue;
 
 /**
  * twheel_users_init - get ready for users
@@ -41,30 +41,31 @@ static struct workqueue_struct *forget_queue;
  */
 int __init twheel_users_init(void)
 {
-	forget_queue = alloc_workqueue("twheel_users", WQ_UNBOUND, 0);
-	return forget_queue ? 0 : -ENOMEM;
+	free_queue = alloc_workqueue("twheel_users", WQ_UNBOUND, 0);
+	return free_queue ? 0 : -ENOMEM;
 }
 
-static void user_free(struct twheel_user *user)
+static void free_user(struct twheel_user *user)
 {
 	if (user->queue)
 		destroy_workqueue(user->queue);
 	kfree(user);
 }
 
-static void forget(struct work_struct *work)
+static void free_unused_user(struct work_struct *work)
 {
-	struct twheel_user *user = container_of(to_delayed_work(work), struct twheel_user, forget);
-	bool gone;
+	struct twheel_user *user = container_of(to_delayed_work(work), struct twheel_user,
+						free_work);
+	bool unused;
 
 	spin_lock(&users_lock);
 	/* If it has been queued again by now, that is for the next time. */
-	gone = !user->nr && !delayed_work_pending(&user->forget);
-	if (gone)
+	unused = !user->refs && !delayed_work_pending(&user->free_work);
+	if (unused)
 		hash_del(&user->link);
 	spin_unlock(&users_lock);
-	if (gone)
-		user_free(user);
+	if (unused)
+		free_user(user);
 }
 
 /**
@@ -79,19 +80,19 @@ void twheel_users_exit(void)
 
 	spin_lock(&users_lock);
 	hash_for_each(users, i, user, link)
-		mod_delayed_work(forget_queue, &user->forget, 0);
+		mod_delayed_work(free_queue, &user->free_work, 0);
 	spin_unlock(&users_lock);
-	destroy_workqueue(forget_queue);
+	destroy_workqueue(free_queue);
 }
 
-static struct twheel_user *user_create(kuid_t uid)
+static struct twheel_user *create_user(kuid_t uid)
 {
 	struct twheel_user *user = kzalloc(sizeof(*user), TWHEEL_GFP_USER);
 
 	if (!user)
 		return NULL;
 	user->uid = uid;
-	INIT_DELAYED_WORK(&user->forget, forget);
+	INIT_DELAYED_WORK(&user->free_work, free_unused_user);
 	user->queue = alloc_ordered_workqueue("twheel_user_%u", 0, __kuid_val(uid));
 	if (user->queue)
 		return user;
@@ -100,7 +101,7 @@ static struct twheel_user *user_create(kuid_t uid)
 }
 
 /* The user with this id, who has a context more; or, if there is none, @user becomes that. */
-static struct twheel_user *find_or_insert(kuid_t uid, struct twheel_user *user)
+static struct twheel_user *get_or_insert_user(kuid_t uid, struct twheel_user *user)
 {
 	struct twheel_user *found;
 
@@ -113,13 +114,13 @@ static struct twheel_user *find_or_insert(kuid_t uid, struct twheel_user *user)
 		hash_add(users, &user->link, __kuid_val(uid));
 out:
 	if (found)
-		found->nr++;
+		found->refs++;
 	spin_unlock(&users_lock);
 	return found;
 }
 
 /* Whose a namespace is. In the first one, that is this task's user. */
-static kuid_t user_id(struct user_namespace *ns)
+static kuid_t owner_uid(struct user_namespace *ns)
 {
 	kuid_t uid;
 
@@ -141,17 +142,17 @@ static kuid_t user_id(struct user_namespace *ns)
  */
 struct twheel_user *twheel_user_get(struct user_namespace *ns)
 {
-	kuid_t uid = user_id(ns);
-	struct twheel_user *user = find_or_insert(uid, NULL), *ours;
+	kuid_t uid = owner_uid(ns);
+	struct twheel_user *user = get_or_insert_user(uid, NULL), *new;
 
 	if (user)
 		return user;
-	ours = user_create(uid);
-	if (!ours)
+	new = create_user(uid);
+	if (!new)
 		return NULL;
-	user = find_or_insert(uid, ours);
-	if (user != ours)
-		user_free(ours);
+	user = get_or_insert_user(uid, new);
+	if (user != new)
+		free_user(new);
 	return user;
 }
 
@@ -164,7 +165,7 @@ struct twheel_user *twheel_user_get(struct user_namespace *ns)
 void twheel_user_put(struct twheel_user *user)
 {
 	spin_lock(&users_lock);
-	if (!--user->nr)
-		mod_delayed_work(forget_queue, &user->forget, FORGET);
+	if (!--user->refs)
+		mod_delayed_work(free_queue, &user->free_work, FREE_DELAY);
 	spin_unlock(&users_lock);
 }

@@ -15,16 +15,16 @@ struct user_namespace;
  * struct twheel_user - who opens contexts and has rules
  * @uid:	his id, in the first namespace; constant
  * @queue:	does the works of his contexts, one after the other; constant
- * @nr:		contexts, and network namespaces with rules
+ * @refs:	contexts, and network namespaces with rules
  * @link:	in the table of users.c
- * @forget:	frees this if there are still no contexts
+ * @free_work:	frees this if there are still no contexts
  */
 struct twheel_user {
 	kuid_t			uid;
 	struct workqueue_struct	*queue;
-	unsigned int		nr;
+	unsigned int		refs;
 	struct hlist_node	link;
-	struct delayed_work	forget;
+	struct delayed_work	free_work;
 };
 
 int twheel_users_init(void);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Timers are cancelled whose callbacks begin meanwhile: there is a delay before a timer is taken
-# (TWHEEL_POINT_TAKE, TWHEEL_POINT_STOP), in which it expires.
+# (TWHEEL_POINT_DEQUEUE, TWHEEL_POINT_CANCEL), in which it expires.
 
 cd "$(dirname "$0")/../twheel" || exit
 . ./tap.sh

@@ -14,8 +14,8 @@ SECONDS_SHORT=$(((SECONDS_LONG + 29) / 30))
 POINTS=10
 # The last ones are passed only by timers of the device, and by rules.
 POINTS_HERE=8
-# It is passed only when a CPU goes off (TWHEEL_POINT_BURY).
-POINT_BURY=7
+# It is passed only when a CPU goes off (TWHEEL_POINT_MIGRATE).
+POINT_MIGRATE=7
 MODULES=/twheel/inject
 all_operations=0
 
@@ -78,7 +78,7 @@ all_hit() {
 	point=0
 	for n in $hits; do
 		[ $point -lt $POINTS_HERE ] || break
-		[ "$n" -gt 0 ] || { [ $point = $POINT_BURY ] && ! cpus_go_off; } || return
+		[ "$n" -gt 0 ] || { [ $point = $POINT_MIGRATE ] && ! cpus_go_off; } || return
 		point=$((point + 1))
 	done
 }
@@ -90,7 +90,7 @@ torture_point() {
 torture_points() {
 	point=0
 	while [ $point -lt $POINTS_HERE ]; do
-		if [ $point = $POINT_BURY ] && ! cpus_go_off; then
+		if [ $point = $POINT_MIGRATE ] && ! cpus_go_off; then
 			tap_skip "delays at point $point" "no CPU of this kernel can go off"
 		else
 			tap "delays at point $point" torture_point $point
@@ -117,7 +117,7 @@ torture_isolated() {
 }
 
 # A timer expires while it is being stopped: up to a millisecond for that at
-# TWHEEL_POINT_STOP.
+# TWHEEL_POINT_CANCEL.
 torture_stops() {
 	echo 1000 > /sys/module/twheel/parameters/inject_us &&
 		torture "$SECONDS_SHORT" $((1 << 5)) 0 duels=1
