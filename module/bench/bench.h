@@ -157,8 +157,8 @@ bench_each(const struct bench_pass *pass, unsigned long from, unsigned long to,
  *		@name_one, as for bench_each()
  */
 #define DEFINE_BENCH_BATCH(name)					\
-static unsigned long name(const struct bench_pass *pass,		\
-			  unsigned long from, unsigned long to)		\
+static unsigned long name##_batch(const struct bench_pass *pass,	\
+				  unsigned long from, unsigned long to)	\
 {									\
 	return bench_each(pass, from, to, name##_one);			\
 }
@@ -182,12 +182,12 @@ DEFINE_BENCH_BATCH(stop)						\
 const struct bench_scheme bench_scheme_##_name = {			\
 	.name		= #_name,					\
 	.workloads	= BENCH_TIMER_WORKLOADS,			\
-	.init		= init,						\
-	.add		= add,						\
-	.rearm		= rearm,					\
-	.cancel		= cancel,					\
-	.pending	= pending,					\
-	.stop		= stop,						\
+	.init		= init_batch,					\
+	.add		= add_batch,					\
+	.rearm		= rearm_batch,					\
+	.cancel		= cancel_batch,					\
+	.pending	= pending_batch,				\
+	.stop		= stop_batch,					\
 	__VA_ARGS__							\
 }
 
@@ -240,8 +240,8 @@ static __always_inline void bench_fired(struct bench_obj *obj)
  * @pass:	for the next operation
  * @deadline:	of each object, in nanoseconds
  * @earliest:	the earliest of them
- * @quiet:	of a burst: somewhat before a scheme has anything to do
- * @busy:	of a burst: until then no scheme has anything to do
+ * @wake_at:	of a burst: somewhat before a scheme has anything to do
+ * @busy_from: of a burst: until then no scheme has anything to do
  * @free_before: bytes that the page allocator had left before the scheme got any
  */
 struct bench_work {
@@ -251,8 +251,8 @@ struct bench_work {
 	struct bench_pass	pass;
 	u64			*deadline;
 	u64			earliest;
-	u64			quiet;
-	u64			busy;
+	u64			wake_at;
+	u64			busy_from;
 	u64			free_before;
 };
 
@@ -279,7 +279,7 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req);
 int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req);
 int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_lateness *req);
 int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *req);
-int bench_cpu_read(struct twheel_bench_cpu *cpu);
+int bench_cpu_read(struct twheel_bench_cpu *answer);
 void bench_cpu_exit(void);
 
 /* Positions between two looks at the clock, at signals and at the scheduler. */

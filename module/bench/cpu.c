@@ -47,7 +47,7 @@ struct cpu_time {
 
 static DEFINE_PER_CPU(struct cpu_time, times);
 
-static u64 inner_sum(const struct cpu_time *time, enum part part)
+static u64 sum_inner(const struct cpu_time *time, enum part part)
 {
 	u64 sum = 0;
 
@@ -56,15 +56,15 @@ static u64 inner_sum(const struct cpu_time *time, enum part part)
 	return sum;
 }
 
-static void begin(enum part part)
+static void begin_part(enum part part)
 {
 	struct cpu_time *time = this_cpu_ptr(&times);
 
-	time->inner[part] = inner_sum(time, part);
+	time->inner[part] = sum_inner(time, part);
 	time->begin[part] = ktime_get_mono_fast_ns();
 }
 
-static void end(enum part part)
+static void end_part(enum part part)
 {
 	u64 now = ktime_get_mono_fast_ns();
 	struct cpu_time *time = this_cpu_ptr(&times);
@@ -74,7 +74,7 @@ static void end(enum part part)
 	if (!time->begin[part])
 		return;
 	time->begin[part] = 0;
-	took -= inner_sum(time, part) - time->inner[part];
+	took -= sum_inner(time, part) - time->inner[part];
 	/* Pair with those in bench_cpu_read(). */
 	WRITE_ONCE(time->sum[part], time->sum[part] + took);
 	WRITE_ONCE(time->count[part], time->count[part] + 1);
@@ -82,27 +82,27 @@ static void end(enum part part)
 
 static void interrupt_entry(void *unused, int vector)
 {
-	begin(INTERRUPT);
+	begin_part(INTERRUPT);
 }
 
 static void interrupt_exit(void *unused, int vector)
 {
-	end(INTERRUPT);
+	end_part(INTERRUPT);
 }
 
 static void softirq_entry(void *unused, unsigned int vector)
 {
 	if (vector == HRTIMER_SOFTIRQ)
-		begin(SOFTIRQ);
+		begin_part(SOFTIRQ);
 }
 
 static void softirq_exit(void *unused, unsigned int vector)
 {
 	if (vector == HRTIMER_SOFTIRQ)
-		end(SOFTIRQ);
+		end_part(SOFTIRQ);
 }
 
-static bool is_of_twheel(work_func_t function)
+static bool is_twheel_work(work_func_t function)
 {
 	char name[KSYM_SYMBOL_LEN];
 
@@ -116,10 +116,10 @@ static bool is_of_twheel(work_func_t function)
  */
 static void work_start(void *unused, struct work_struct *work)
 {
-	if (!is_of_twheel(work->func))
+	if (!is_twheel_work(work->func))
 		return;
 	__this_cpu_write(times.worker, current);
-	begin(WORKER);
+	begin_part(WORKER);
 }
 
 static void work_end(void *unused, struct work_struct *work, work_func_t function)
@@ -127,7 +127,7 @@ static void work_end(void *unused, struct work_struct *work, work_func_t functio
 	if (__this_cpu_read(times.worker) != current)
 		return;
 	__this_cpu_write(times.worker, NULL);
-	end(WORKER);
+	end_part(WORKER);
 }
 
 static struct probe {
@@ -145,7 +145,7 @@ static struct probe {
 
 /* Guards the registration of the probes. Taken in process context, and nothing in it. */
 static DEFINE_MUTEX(probes_lock);
-static bool registered;
+static bool probes_registered;
 
 static void find_tracepoint(struct tracepoint *tp, void *unused)
 {
@@ -156,14 +156,14 @@ static void find_tracepoint(struct tracepoint *tp, void *unused)
 			probe->tracepoint = tp;
 }
 
-static void unregister(unsigned int nr)
+static void unregister_probes(unsigned int nr)
 {
 	while (nr--)
 		tracepoint_probe_unregister(probes[nr].tracepoint, probes[nr].function, NULL);
 	tracepoint_synchronize_unregister();
 }
 
-static int register_all(void)
+static int register_probes(void)
 {
 	unsigned int i;
 	int ret;
@@ -177,40 +177,40 @@ static int register_all(void)
 			ret = tracepoint_probe_register(probes[i].tracepoint,
 							probes[i].function, NULL);
 		if (ret) {
-			unregister(i);
+			unregister_probes(i);
 			return ret;
 		}
 	}
-	registered = true;
+	probes_registered = true;
 	return 0;
 }
 
 /**
  * bench_cpu_read - tell what all CPUs have spent since this was asked first
- * @cpu:	is filled in
+ * @answer:	is filled in
  *
  * Context: process; may sleep.
  * Return: 0, -EOPNOTSUPP if this kernel lacks a tracepoint, or -ENOMEM.
  */
-int bench_cpu_read(struct twheel_bench_cpu *cpu)
+int bench_cpu_read(struct twheel_bench_cpu *answer)
 {
 	const struct cpu_time *time;
-	int number, ret = 0;
+	int cpu, ret = 0;
 
 	mutex_lock(&probes_lock);
-	if (!registered)
-		ret = register_all();
+	if (!probes_registered)
+		ret = register_probes();
 	mutex_unlock(&probes_lock);
-	memset(cpu, 0, sizeof(*cpu));
-	/* Pair with those in end(). */
-	for_each_possible_cpu(number) {
-		time = per_cpu_ptr(&times, number);
-		cpu->interrupt_ns += READ_ONCE(time->sum[INTERRUPT]);
-		cpu->softirq_ns += READ_ONCE(time->sum[SOFTIRQ]);
-		cpu->worker_ns += READ_ONCE(time->sum[WORKER]);
-		cpu->interrupts += READ_ONCE(time->count[INTERRUPT]);
-		cpu->softirqs += READ_ONCE(time->count[SOFTIRQ]);
-		cpu->works += READ_ONCE(time->count[WORKER]);
+	memset(answer, 0, sizeof(*answer));
+	/* Pair with those in end_part(). */
+	for_each_possible_cpu(cpu) {
+		time = per_cpu_ptr(&times, cpu);
+		answer->interrupt_ns += READ_ONCE(time->sum[INTERRUPT]);
+		answer->softirq_ns += READ_ONCE(time->sum[SOFTIRQ]);
+		answer->worker_ns += READ_ONCE(time->sum[WORKER]);
+		answer->interrupts += READ_ONCE(time->count[INTERRUPT]);
+		answer->softirqs += READ_ONCE(time->count[SOFTIRQ]);
+		answer->works += READ_ONCE(time->count[WORKER]);
 	}
 	return ret;
 }
@@ -222,6 +222,6 @@ int bench_cpu_read(struct twheel_bench_cpu *cpu)
  */
 void bench_cpu_exit(void)
 {
-	if (registered)
-		unregister(ARRAY_SIZE(probes));
+	if (probes_registered)
+		unregister_probes(ARRAY_SIZE(probes));
 }

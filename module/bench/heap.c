@@ -18,8 +18,8 @@
 /* Timers that are expired in one softirq, as many as the wheel does by default. */
 #define BUDGET	4096
 
-static void place(struct bench_heap *heap, unsigned long index,
-		  struct bench_heap_entry entry)
+static void set_entry(struct bench_heap *heap, unsigned long index,
+		      struct bench_heap_entry entry)
 {
 	heap->entry[index] = entry;
 	/* Pairs with the READ_ONCE() in bench_heap_pending(). */
@@ -36,9 +36,9 @@ static void sift_up(struct bench_heap *heap, unsigned long index,
 		parent = (index - 1) / 2;
 		if (heap->entry[parent].deadline <= entry.deadline)
 			break;
-		place(heap, index, heap->entry[parent]);
+		set_entry(heap, index, heap->entry[parent]);
 	}
-	place(heap, index, entry);
+	set_entry(heap, index, entry);
 }
 
 /* Fills the hole at @index, or one below it, with @entry. */
@@ -53,13 +53,13 @@ static void sift_down(struct bench_heap *heap, unsigned long index,
 			child++;
 		if (entry.deadline <= heap->entry[child].deadline)
 			break;
-		place(heap, index, heap->entry[child]);
+		set_entry(heap, index, heap->entry[child]);
 	}
-	place(heap, index, entry);
+	set_entry(heap, index, entry);
 }
 
-static void settle(struct bench_heap *heap, unsigned long index,
-		   struct bench_heap_entry entry)
+static void sift_entry(struct bench_heap *heap, unsigned long index,
+		       struct bench_heap_entry entry)
 {
 	if (index && entry.deadline < heap->entry[(index - 1) / 2].deadline)
 		sift_up(heap, index, entry);
@@ -67,7 +67,7 @@ static void settle(struct bench_heap *heap, unsigned long index,
 		sift_down(heap, index, entry);
 }
 
-static void take_out(struct bench_heap *heap, struct bench_heap_node *node)
+static void remove_node(struct bench_heap *heap, struct bench_heap_node *node)
 {
 	unsigned long index = node->index;
 
@@ -75,11 +75,11 @@ static void take_out(struct bench_heap *heap, struct bench_heap_node *node)
 	WRITE_ONCE(node->index, BENCH_HEAP_NOWHERE);
 	heap->nr--;
 	if (index != heap->nr)
-		settle(heap, index, heap->entry[heap->nr]);
+		sift_entry(heap, index, heap->entry[heap->nr]);
 }
 
 /* Sees to it that the hrtimer comes for the first entry. */
-static void program(struct bench_heap *heap)
+static void program_hrtimer(struct bench_heap *heap)
 {
 	u64 first = heap->entry[0].deadline;
 
@@ -92,7 +92,7 @@ static void program(struct bench_heap *heap)
 }
 
 /* The same, for the hrtimer's own function to return. */
-static enum hrtimer_restart reprogram(struct bench_heap *heap, u64 now)
+static enum hrtimer_restart reprogram_hrtimer(struct bench_heap *heap, u64 now)
 {
 	u64 first;
 
@@ -110,7 +110,7 @@ static enum hrtimer_restart reprogram(struct bench_heap *heap, u64 now)
 	return HRTIMER_RESTART;
 }
 
-static enum hrtimer_restart expire(struct hrtimer *hrtimer)
+static enum hrtimer_restart expire_timers(struct hrtimer *hrtimer)
 {
 	struct bench_heap *heap = container_of(hrtimer, struct bench_heap, hrtimer);
 	unsigned int left = BUDGET;
@@ -122,13 +122,13 @@ static enum hrtimer_restart expire(struct hrtimer *hrtimer)
 	heap->expiring = true;
 	while (heap->nr && heap->entry[0].deadline <= now && left--) {
 		node = heap->entry[0].node;
-		take_out(heap, node);
+		remove_node(heap, node);
 		spin_unlock(&heap->lock);
 		node->function(node);
 		spin_lock(&heap->lock);
 	}
 	heap->expiring = false;
-	restart = reprogram(heap, now);
+	restart = reprogram_hrtimer(heap, now);
 	spin_unlock(&heap->lock);
 	return restart;
 }
@@ -152,7 +152,7 @@ int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack)
 	heap->max = max;
 	heap->slack = slack;
 	heap->programmed = KTIME_MAX;
-	hrtimer_setup(&heap->hrtimer, expire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+	hrtimer_setup(&heap->hrtimer, expire_timers, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	return 0;
 }
 
@@ -185,10 +185,10 @@ int bench_heap_arm(struct bench_heap *heap, struct bench_heap_node *node, u64 de
 	spin_lock_bh(&heap->lock);
 	pending = bench_heap_pending(node);
 	if (pending)
-		settle(heap, node->index, entry);
+		sift_entry(heap, node->index, entry);
 	else if (!WARN_ON_ONCE(heap->nr == heap->max))
 		sift_up(heap, heap->nr++, entry);
-	program(heap);
+	program_hrtimer(heap);
 	spin_unlock_bh(&heap->lock);
 	return pending;
 }
@@ -208,7 +208,7 @@ int bench_heap_cancel(struct bench_heap *heap, struct bench_heap_node *node)
 	spin_lock_bh(&heap->lock);
 	pending = bench_heap_pending(node);
 	if (pending)
-		take_out(heap, node);
+		remove_node(heap, node);
 	spin_unlock_bh(&heap->lock);
 	return pending;
 }

@@ -14,22 +14,22 @@
 #include "bench.h"
 
 /* Time to wait after the last deadline; timer_list may be an eighth late, besides. */
-#define PATIENCE	(10 * NSEC_PER_SEC)
+#define LATE_MAX	(10 * NSEC_PER_SEC)
 
 /* The answer of the run that is going on. */
-static struct twheel_bench_lateness *answer;
+static struct twheel_bench_lateness *current_req;
 
 /* What each callback does, in softirq context. */
-static void late_fired(struct bench_obj *obj)
+static void record_lateness(struct bench_obj *obj)
 {
 	u64 now = ktime_get_ns(), late = now - min(now, obj->deadline);
 	unsigned int bucket = min(fls64(late), TWHEEL_BENCH_LATE_BUCKETS - 1);
 
-	answer->late[bucket]++;
-	answer->worst_ns = max(answer->worst_ns, late);
+	current_req->late[bucket]++;
+	current_req->worst_ns = max(current_req->worst_ns, late);
 	if (now < obj->deadline)
-		answer->early++;
-	if (++answer->fired == bench_fire.expected)
+		current_req->early++;
+	if (++current_req->fired == bench_fire.expected)
 		complete(&bench_fire.done);
 }
 
@@ -37,15 +37,15 @@ static void late_fired(struct bench_obj *obj)
  * A timeout between the limits: as many from 1 to 2 times the least as from 2 to 4
  * times, and so on.
  */
-static u64 some_timeout(struct bench_work *work)
+static u64 draw_timeout(struct bench_work *work)
 {
-	unsigned int magnitudes = fls64(div64_u64(answer->max_ns, answer->min_ns));
+	unsigned int magnitudes = fls64(div64_u64(current_req->max_ns, current_req->min_ns));
 	u64 low, timeout;
 
 	do {
-		low = answer->min_ns << (prandom_u32_state(&work->rnd) % magnitudes);
+		low = current_req->min_ns << (prandom_u32_state(&work->rnd) % magnitudes);
 		timeout = low + mul_u64_u32_shr(low, prandom_u32_state(&work->rnd), 32);
-	} while (timeout > answer->max_ns);
+	} while (timeout > current_req->max_ns);
 	return timeout;
 }
 
@@ -56,7 +56,7 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work)
 	int ret;
 
 	for (k = 0; k < work->nr; k++) {
-		timeout = some_timeout(work);
+		timeout = draw_timeout(work);
 		work->pass.objs[work->pass.order[k]].deadline = ktime_get_ns() + timeout;
 		work->pass.when[k] = work->pass.objs[work->pass.order[k]].deadline;
 		if (scheme->convert)
@@ -70,9 +70,9 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work)
 }
 
 /* Waits until all have come, or should have. Returns 0 or -EINTR. */
-static int await_all(void)
+static int wait_all(void)
 {
-	u64 limit = answer->max_ns + answer->max_ns / 8 + PATIENCE;
+	u64 limit = current_req->max_ns + current_req->max_ns / 8 + LATE_MAX;
 	long ret;
 
 	ret = wait_for_completion_killable_timeout(&bench_fire.done, nsecs_to_jiffies(limit));
@@ -95,13 +95,13 @@ int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_latene
 	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed);
 	if (ret)
 		return ret;
-	answer = req;
-	bench_fire_start(req->nr_timers, late_fired);
+	current_req = req;
+	bench_fire_start(req->nr_timers, record_lateness);
 	ret = bench_work_shuffle(&work);
 	if (!ret)
 		ret = arm_all(scheme, &work);
 	if (!ret)
-		ret = await_all();
+		ret = wait_all();
 	bench_end(scheme, &work);
 	return ret;
 }

@@ -30,7 +30,7 @@ static const struct bench_scheme *const schemes[] = {
 };
 
 /* Held during a run. */
-static DEFINE_MUTEX(running);
+static DEFINE_MUTEX(run_lock);
 
 static const struct bench_scheme *scheme_at(u32 index)
 {
@@ -77,21 +77,22 @@ static bool fits_in_memory(u32 nr_timers)
 /*
  * Makes this the only run, and keeps it on its CPU. Returns the scheme of this index, or
  * an ERR_PTR if it does not know the workloads, if there is to be no timer or more than
- * @most, or if it cannot run now.
+ * @max_timers, or if it cannot run now.
  */
-static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_timers, u32 most)
+static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_timers,
+					    u32 max_timers)
 {
 	const struct bench_scheme *scheme = scheme_at(index);
 
 	if (!scheme)
 		return ERR_PTR(-ENOENT);
-	if (!nr_timers || nr_timers > most)
+	if (!nr_timers || nr_timers > max_timers)
 		return ERR_PTR(-EINVAL);
 	if (workloads & ~scheme->workloads)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!fits_in_memory(nr_timers))
 		return ERR_PTR(-ENOMEM);
-	if (!mutex_trylock(&running))
+	if (!mutex_trylock(&run_lock))
 		return ERR_PTR(-EBUSY);
 	migrate_disable();
 	return scheme;
@@ -101,7 +102,7 @@ static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_tim
 static long end_run(const struct twheel_ioctl_call *call, int ret)
 {
 	migrate_enable();
-	mutex_unlock(&running);
+	mutex_unlock(&run_lock);
 	return ret ?: twheel_ioctl_respond(call);
 }
 

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-static unsigned long free_pages_of(struct zone *zone)
+static unsigned long count_free_pages(struct zone *zone)
 {
 	unsigned long nr = zone_page_state_snapshot(zone, NR_FREE_PAGES);
 	unsigned int cpu;
@@ -38,18 +38,18 @@ u64 bench_free_bytes(void)
 		for (i = 0; i < MAX_NR_ZONES; i++) {
 			zone = &NODE_DATA(node)->node_zones[i];
 			if (populated_zone(zone))
-				nr += free_pages_of(zone);
+				nr += count_free_pages(zone);
 		}
 	}
 	return (u64)nr << PAGE_SHIFT;
 }
 
-/* Arms all timers, for which the scheme may take more memory than @most so far. */
+/* Arms all timers, for which the scheme may take more memory than @max_bytes so far. */
 static int arm_all(const struct bench_scheme *scheme, struct bench_work *work,
-		   int (*prepare)(struct bench_work *work), bench_batch *op, u64 *most)
+		   int (*prepare)(struct bench_work *work), bench_batch *op, u64 *max_bytes)
 {
 	unsigned long pending;
-	u64 left;
+	u64 free_now;
 	int ret;
 
 	ret = bench_work_shuffle(work);
@@ -65,8 +65,8 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work,
 		return ret;
 	if (pending != work->nr)
 		return -ETIME;
-	left = bench_free_bytes();
-	*most = max(*most, work->free_before - min(work->free_before, left));
+	free_now = bench_free_bytes();
+	*max_bytes = max(*max_bytes, work->free_before - min(work->free_before, free_now));
 	return 0;
 }
 

@@ -227,7 +227,7 @@ void bench_end(const struct bench_scheme *scheme, struct bench_work *work)
 }
 
 /* As bench_batches(), with the clock running. */
-static int measure(const struct run *run, bench_batch *op, u64 *ns, unsigned long *found)
+static int measure_op(const struct run *run, bench_batch *op, u64 *ns, unsigned long *found)
 {
 	const struct bench_work *work = &run->work;
 	unsigned long from, to, chunks = 0;
@@ -250,7 +250,7 @@ static int measure(const struct run *run, bench_batch *op, u64 *ns, unsigned lon
 }
 
 /* Notes what is wrong. Returns 1, which ends the run. */
-static int fault(struct run *run, u32 workload, u32 what, u64 expected, u64 found)
+static int set_fault(struct run *run, u32 workload, u32 what, u64 expected, u64 found)
 {
 	run->req->fault = what;
 	run->req->fault_workload = workload;
@@ -260,8 +260,8 @@ static int fault(struct run *run, u32 workload, u32 what, u64 expected, u64 foun
 }
 
 /* Are the counts of @workload as they should be? Returns 0, 1 if not, or -EINTR. */
-static int verify(struct run *run, u32 workload, u64 begun, unsigned long found,
-		  unsigned long expected, unsigned long expected_pending)
+static int verify_counts(struct run *run, u32 workload, u64 begun, unsigned long found,
+			 unsigned long expected, unsigned long expected_pending)
 {
 	const struct bench_work *work = &run->work;
 	unsigned long pending;
@@ -272,29 +272,30 @@ static int verify(struct run *run, u32 workload, u64 begun, unsigned long found,
 	if (ret)
 		return ret;
 	now = ktime_get_ns();
-	end = workload == TWHEEL_BENCH_EXPIRE ? work->quiet : work->earliest;
+	end = workload == TWHEEL_BENCH_EXPIRE ? work->wake_at : work->earliest;
 	if (now >= end)
-		return fault(run, workload, TWHEEL_BENCH_TOO_SLOW,
-			     end - min(begun, end), now - begun);
+		return set_fault(run, workload, TWHEEL_BENCH_TOO_SLOW,
+				 end - min(begun, end), now - begun);
 	if (bench_fire_count())
-		return fault(run, workload, TWHEEL_BENCH_WRONG_FIRED, 0, bench_fire_count());
+		return set_fault(run, workload, TWHEEL_BENCH_WRONG_FIRED, 0, bench_fire_count());
 	if (found != expected)
-		return fault(run, workload, TWHEEL_BENCH_WRONG_VERDICT, expected, found);
+		return set_fault(run, workload, TWHEEL_BENCH_WRONG_VERDICT, expected, found);
 	if (pending != expected_pending)
-		return fault(run, workload, TWHEEL_BENCH_WRONG_PENDING, expected_pending, pending);
+		return set_fault(run, workload, TWHEEL_BENCH_WRONG_PENDING,
+				 expected_pending, pending);
 	return 0;
 }
 
-static bool asked_for(const struct run *run, u32 workload)
+static bool is_requested(const struct run *run, u32 workload)
 {
 	return run->req->workloads & BIT(workload);
 }
 
-static void report(struct run *run, u32 workload, u64 time_ns, u64 cpu_ns)
+static void report_result(struct run *run, u32 workload, u64 time_ns, u64 cpu_ns)
 {
 	struct twheel_bench_result *result = &run->req->result[workload];
 
-	if (!asked_for(run, workload))
+	if (!is_requested(run, workload))
 		return;
 	result->ops = run->work.nr;
 	result->time_ns = time_ns;
@@ -324,14 +325,14 @@ static int run_simple(struct run *run, u32 workload, int (*prepare)(struct bench
 		if (ret)
 			return ret;
 	}
-	ret = measure(run, op, &ns, &found);
+	ret = measure_op(run, op, &ns, &found);
 	if (!ret)
-		ret = verify(run, workload, begun, found, expected, pending);
+		ret = verify_counts(run, workload, begun, found, expected, pending);
 	if (ret)
 		return ret;
 	if (workload == TWHEEL_BENCH_ADD)
 		run->add_ns = ns;
-	report(run, workload, ns, 0);
+	report_result(run, workload, ns, 0);
 	return 0;
 }
 
@@ -354,7 +355,7 @@ static int sleep_until(u64 when)
  * thread goes before this one. Returns 0 or -EINTR, and in @taken how long others
  * had the CPU.
  */
-static int spin(const struct run *run, u64 limit, u64 *taken)
+static int spin_until_fired(const struct run *run, u64 limit, u64 *taken)
 {
 	u64 gap = max_t(u64, GAP_MIN, GAP_READS * div_u64(run->clock_ps, 1000));
 	u64 start = ktime_get_ns(), last = start, own = 0, now;
@@ -393,9 +394,9 @@ static int arm_burst(struct run *run)
 		if (ret)
 			break;
 		bench_fire_start(work->nr, NULL);
-		ret = measure(run, run->scheme->add, &ns, &found);
+		ret = measure_op(run, run->scheme->add, &ns, &found);
 		if (!ret)
-			ret = verify(run, TWHEEL_BENCH_EXPIRE, begun, found, 0, work->nr);
+			ret = verify_counts(run, TWHEEL_BENCH_EXPIRE, begun, found, 0, work->nr);
 		if (ret <= 0 || run->req->fault != TWHEEL_BENCH_TOO_SLOW)
 			break;
 		bench_stop(run->scheme, work);
@@ -408,7 +409,7 @@ static int arm_burst(struct run *run)
 }
 
 /* Waits until nothing of the last callback runs any more. */
-static void settle(const struct run *run)
+static void wait_last_callback(const struct run *run)
 {
 	struct bench_pass last = run->work.pass;
 	u32 first = 0;
@@ -431,17 +432,17 @@ static int expire_burst(struct run *run, u64 *woken, u64 *taken)
 	/* timer_list may be an eighth late. */
 	limit = work->earliest + (work->earliest - ktime_get_ns()) / 8 +
 		LATE_ALL + work->nr * LATE_EACH;
-	ret = sleep_until(work->quiet);
+	ret = sleep_until(work->wake_at);
 	*woken = ktime_get_ns();
 	if (!ret)
-		ret = spin(run, limit, taken);
+		ret = spin_until_fired(run, limit, taken);
 	if (ret)
 		return ret;
 	if (completion_done(&bench_fire.done))
-		settle(run);
+		wait_last_callback(run);
 	if (bench_fire_count() != work->nr)
-		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_WRONG_FIRED,
-			     work->nr, bench_fire_count());
+		return set_fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_WRONG_FIRED,
+				 work->nr, bench_fire_count());
 	return 0;
 }
 
@@ -460,14 +461,14 @@ static int run_expire(struct run *run)
 			ret = expire_burst(run, &woken, &taken);
 		if (ret)
 			return ret;
-	} while (woken >= work->busy && ++tries < EXPIRE_TRIES);
-	if (woken >= work->busy)
-		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_TOO_SLOW,
-			     work->busy - work->quiet, woken - work->quiet);
+	} while (woken >= work->busy_from && ++tries < EXPIRE_TRIES);
+	if (woken >= work->busy_from)
+		return set_fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_TOO_SLOW,
+				 work->busy_from - work->wake_at, woken - work->wake_at);
 	if (fire->first < work->earliest)
-		return fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_FIRED_EARLY,
-			     work->earliest, fire->first);
-	report(run, TWHEEL_BENCH_EXPIRE, fire->last - fire->first, taken);
+		return set_fault(run, TWHEEL_BENCH_EXPIRE, TWHEEL_BENCH_FIRED_EARLY,
+				 work->earliest, fire->first);
+	report_result(run, TWHEEL_BENCH_EXPIRE, fire->last - fire->first, taken);
 	return 0;
 }
 
@@ -509,7 +510,7 @@ static int warm_up(struct run *run)
 }
 
 /* All workloads of the scheme, in their order, up to the last that is asked for. */
-static int run_life(struct run *run)
+static int run_workloads(struct run *run)
 {
 	int ret = warm_up(run);
 	u32 workload;
@@ -517,7 +518,7 @@ static int run_life(struct run *run)
 	for (workload = 0; !ret && run->req->workloads >> workload; workload++) {
 		if (!(run->scheme->workloads & BIT(workload)))
 			continue;
-		if (workload == TWHEEL_BENCH_EXPIRE && !asked_for(run, workload))
+		if (workload == TWHEEL_BENCH_EXPIRE && !is_requested(run, workload))
 			continue;
 		ret = run_workload(run, workload);
 	}
@@ -545,7 +546,7 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req)
 	run.work.earliest = U64_MAX;
 	run.clock_ps = bench_clock_ps();
 	req->cpu = smp_processor_id();
-	ret = run_life(&run);
+	ret = run_workloads(&run);
 	if (ret > 0) {
 		memset(req->result, 0, sizeof(req->result));
 		ret = 0;

@@ -37,7 +37,7 @@
 
 /* Time after the last deadline: for callbacks that come twice, and for late ones. */
 #define GRACE		(20 * NSEC_PER_MSEC)
-#define PATIENCE	(10 * NSEC_PER_SEC)
+#define LATE_MAX	(10 * NSEC_PER_SEC)
 
 /* struct bench_obj::state: the timer is armed; it is left alone in this round. */
 #define ARMED		BIT(0)
@@ -68,7 +68,7 @@ struct bench_check {
 /* The one that is going on. */
 static struct bench_check *current_check;
 
-static u64 mix(u64 x)
+static u64 mix_bits(u64 x)
 {
 	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -87,14 +87,14 @@ static void check_fired(struct bench_obj *obj)
 	if (!(obj->state & ARMED))
 		req->stray++;
 	obj->state &= ~ARMED;
-	req->checksum += mix(mix(obj - check->work.pass.objs) + obj->deadline - from);
-	/* Pairs with the READ_ONCE() in await(). */
+	req->checksum += mix_bits(mix_bits(obj - check->work.pass.objs) + obj->deadline - from);
+	/* Pairs with the READ_ONCE() in wait_expected(). */
 	WRITE_ONCE(req->fired, req->fired + 1);
 }
 
 /* Does one operation; its timer should have been armed before, or not. */
-static void apply(struct bench_check *check, bench_batch *op, struct bench_obj *obj,
-		  bool armed)
+static void apply_op(struct bench_check *check, bench_batch *op, struct bench_obj *obj,
+		     bool armed)
 {
 	check->order = obj - check->one.objs;
 	check->when = obj->deadline;
@@ -110,7 +110,7 @@ static u32 random_below(struct bench_check *check, u32 limit)
 	return mul_u32_u32(prandom_u32_state(&check->work.rnd), limit) >> 32;
 }
 
-static u64 some_deadline(struct bench_check *check)
+static u64 draw_deadline(struct bench_check *check)
 {
 	u32 random;
 
@@ -120,7 +120,7 @@ static u64 some_deadline(struct bench_check *check)
 	return check->origin + FAR_MIN + mul_u64_u32_shr(FAR_SPREAD, random, 32);
 }
 
-static u64 earlier_deadline(struct bench_check *check, u64 deadline)
+static u64 draw_earlier_deadline(struct bench_check *check, u64 deadline)
 {
 	u64 distance = min_t(u64, deadline - check->origin, NEAR_SPREAD);
 
@@ -132,14 +132,14 @@ static void operate_on_armed(struct bench_check *check, struct bench_obj *obj)
 	switch (random_below(check, 8)) {
 	case 0 ... 2:
 		obj->deadline += random_below(check, LATER_SPREAD);
-		apply(check, check->scheme->rearm, obj, true);
+		apply_op(check, check->scheme->rearm, obj, true);
 		break;
 	case 3 ... 5:
-		obj->deadline = earlier_deadline(check, obj->deadline);
-		apply(check, check->scheme->rearm, obj, true);
+		obj->deadline = draw_earlier_deadline(check, obj->deadline);
+		apply_op(check, check->scheme->rearm, obj, true);
 		break;
 	default:
-		apply(check, check->scheme->cancel, obj, true);
+		apply_op(check, check->scheme->cancel, obj, true);
 		obj->state &= ~ARMED;
 	}
 }
@@ -148,26 +148,26 @@ static void operate_on_idle(struct bench_check *check, struct bench_obj *obj)
 {
 	switch (random_below(check, 16)) {
 	case 0:
-		apply(check, check->scheme->cancel, obj, false);
+		apply_op(check, check->scheme->cancel, obj, false);
 		break;
 	case 1:
 		obj->state |= HANDS_OFF | ARMED;
 		obj->deadline = check->begun - random_below(check, PAST_SPREAD);
-		apply(check, check->scheme->add, obj, false);
+		apply_op(check, check->scheme->add, obj, false);
 		break;
 	case 2 ... 3:
 		obj->state |= ARMED;
-		obj->deadline = some_deadline(check);
-		apply(check, check->scheme->rearm, obj, false);
+		obj->deadline = draw_deadline(check);
+		apply_op(check, check->scheme->rearm, obj, false);
 		break;
 	default:
 		obj->state |= ARMED;
-		obj->deadline = some_deadline(check);
-		apply(check, check->scheme->add, obj, false);
+		obj->deadline = draw_deadline(check);
+		apply_op(check, check->scheme->add, obj, false);
 	}
 }
 
-static int operate(struct bench_check *check)
+static int run_ops(struct bench_check *check)
 {
 	struct bench_work *work = &check->work;
 	struct bench_obj *obj;
@@ -190,7 +190,7 @@ static int operate(struct bench_check *check)
 }
 
 /* Cancels what is far, and counts the rest. Returns the last deadline to wait for. */
-static u64 expect(struct bench_check *check)
+static u64 count_expected(struct bench_check *check)
 {
 	u64 last = check->origin;
 	struct bench_obj *obj;
@@ -203,7 +203,7 @@ static u64 expect(struct bench_check *check)
 		} else if (!(obj->state & ARMED)) {
 			continue;
 		} else if (obj->deadline > check->origin + NEAR_LIMIT) {
-			apply(check, check->scheme->cancel, obj, true);
+			apply_op(check, check->scheme->cancel, obj, true);
 			obj->state &= ~ARMED;
 		} else {
 			check->req->expected++;
@@ -214,12 +214,12 @@ static u64 expect(struct bench_check *check)
 }
 
 /* Waits for the expected callbacks, and for some that are not. Returns 0 or -EINTR. */
-static int await(const struct bench_check *check, u64 last)
+static int wait_expected(const struct bench_check *check, u64 last)
 {
 	/* Pairs with the WRITE_ONCE() in check_fired(). */
 	while (ktime_get_ns() < last + GRACE ||
 	       (READ_ONCE(check->req->fired) < check->req->expected &&
-		ktime_get_ns() < last + PATIENCE)) {
+		ktime_get_ns() < last + LATE_MAX)) {
 		schedule_timeout_killable(1);
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -228,7 +228,7 @@ static int await(const struct bench_check *check, u64 last)
 }
 
 /* Ends a round: no timer should be armed any more. */
-static int conclude(struct bench_check *check)
+static int finish_round(struct bench_check *check)
 {
 	struct bench_work *work = &check->work;
 	unsigned long pending, i;
@@ -248,26 +248,26 @@ static int conclude(struct bench_check *check)
 }
 
 /* Returns 0, -EINTR, or -ETIME if the operations took longer than @lead. */
-static int one_round(struct bench_check *check, u64 lead)
+static int run_round(struct bench_check *check, u64 lead)
 {
 	u64 last;
 	int ret;
 
 	check->begun = ktime_get_ns();
 	check->origin = check->begun + lead;
-	ret = operate(check);
+	ret = run_ops(check);
 	if (ret)
 		return ret;
-	last = expect(check);
+	last = count_expected(check);
 	if (ktime_get_ns() >= check->origin)
 		return -ETIME;
-	ret = await(check, last);
+	ret = wait_expected(check, last);
 	if (ret)
 		return ret;
-	return conclude(check);
+	return finish_round(check);
 }
 
-static void forget_round(struct bench_check *check)
+static void reset_round(struct bench_check *check)
 {
 	unsigned long i;
 
@@ -276,7 +276,7 @@ static void forget_round(struct bench_check *check)
 		check->work.pass.objs[i].state = 0;
 }
 
-static int all_rounds(struct bench_check *check)
+static int run_rounds(struct bench_check *check)
 {
 	struct twheel_bench_check req;
 	struct rnd_state rnd;
@@ -287,8 +287,8 @@ static int all_rounds(struct bench_check *check)
 	for (round = 0; !ret && round < ROUNDS; round++) {
 		req = *check->req;
 		rnd = check->work.rnd;
-		while ((ret = one_round(check, lead)) == -ETIME && lead < LEAD_MAX) {
-			forget_round(check);
+		while ((ret = run_round(check, lead)) == -ETIME && lead < LEAD_MAX) {
+			reset_round(check);
 			*check->req = req;
 			check->work.rnd = rnd;
 			lead *= 2;
@@ -318,7 +318,7 @@ int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check
 	check.one.when = &check.when;
 	current_check = &check;
 	bench_fire_start(0, check_fired);
-	ret = all_rounds(&check);
+	ret = run_rounds(&check);
 	bench_end(scheme, &check.work);
 	return ret;
 }

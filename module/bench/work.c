@@ -175,22 +175,22 @@ set_deadlines(struct bench_work *work, u64 now, u64 (*next)(u64 last, u64 now, u
 	return 0;
 }
 
-static __always_inline u64 timeout(u64 last, u64 now, u32 random)
+static __always_inline u64 draw_timeout(u64 last, u64 now, u32 random)
 {
 	return now + TIMEOUT_MIN + mul_u64_u32_shr(TIMEOUT_SPREAD, random, 32);
 }
 
-static __always_inline u64 later(u64 last, u64 now, u32 random)
+static __always_inline u64 move_later(u64 last, u64 now, u32 random)
 {
 	return last + LATER;
 }
 
-static __always_inline u64 earlier(u64 last, u64 now, u32 random)
+static __always_inline u64 move_earlier(u64 last, u64 now, u32 random)
 {
 	return now + (last - now) / 2;
 }
 
-static __always_inline u64 burst(u64 last, u64 now, u32 random)
+static __always_inline u64 draw_burst(u64 last, u64 now, u32 random)
 {
 	return now + (mul_u32_u32(random, BURST_SPREAD) >> 32);
 }
@@ -203,7 +203,7 @@ static __always_inline u64 burst(u64 last, u64 now, u32 random)
  */
 int bench_work_timeouts(struct bench_work *work)
 {
-	return set_deadlines(work, ktime_get_ns(), timeout);
+	return set_deadlines(work, ktime_get_ns(), draw_timeout);
 }
 
 /**
@@ -214,7 +214,7 @@ int bench_work_timeouts(struct bench_work *work)
  */
 int bench_work_later(struct bench_work *work)
 {
-	return set_deadlines(work, ktime_get_ns(), later);
+	return set_deadlines(work, ktime_get_ns(), move_later);
 }
 
 /**
@@ -225,7 +225,7 @@ int bench_work_later(struct bench_work *work)
  */
 int bench_work_earlier(struct bench_work *work)
 {
-	return set_deadlines(work, ktime_get_ns(), earlier);
+	return set_deadlines(work, ktime_get_ns(), move_earlier);
 }
 
 /**
@@ -265,16 +265,16 @@ int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
 	unsigned long k;
 	int ret;
 
-	work->busy = slot;
-	work->quiet = slot - BURST_MARGIN * tick;
+	work->busy_from = slot;
+	work->wake_at = slot - BURST_MARGIN * tick;
 	/* No deadline lies on a tick's edge: that tick would be one of its own. */
-	ret = set_deadlines(work, when + 1, burst);
+	ret = set_deadlines(work, when + 1, draw_burst);
 	if (ret || !align)
 		return ret;
 	when = align(when + BURST_SPREAD);
 	for (k = 0; k < work->nr; k++)
 		work->pass.when[k] = when;
-	work->busy = when - BURST_TICK * tick;
-	work->quiet = work->busy - BURST_MARGIN * tick;
+	work->busy_from = when - BURST_TICK * tick;
+	work->wake_at = work->busy_from - BURST_MARGIN * tick;
 	return 0;
 }

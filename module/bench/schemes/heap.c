@@ -6,18 +6,18 @@
 
 static struct bench_heap heap;
 
-static void fired(struct bench_heap_node *node)
+static void object_fired(struct bench_heap_node *node)
 {
 	bench_fired(container_of(node, struct bench_obj, heap));
 }
 
 /* As late as the wheel may be, the heap may be too. */
-static int setup(const struct bench_work *work)
+static int setup_heap(const struct bench_work *work)
 {
 	return bench_heap_init(&heap, work->nr, 1ULL << twheel_tick_shift());
 }
 
-static void teardown(void)
+static void teardown_heap(void)
 {
 	bench_heap_destroy(&heap);
 }
@@ -25,7 +25,7 @@ static void teardown(void)
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
 	obj->heap.index = BENCH_HEAP_NOWHERE;
-	obj->heap.function = fired;
+	obj->heap.function = object_fired;
 	return 0;
 }
 
@@ -61,5 +61,5 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_TIMERS(heap,
 		    .object_size = sizeof(struct bench_heap_node),
-		    .setup = setup,
-		    .teardown = teardown);
+		    .setup = setup_heap,
+		    .teardown = teardown_heap);

@@ -20,14 +20,14 @@
 static struct hrtimer *timers;
 static struct bench_obj *objs;
 
-static int setup(const struct bench_work *work)
+static int setup_hrtimers(const struct bench_work *work)
 {
 	objs = work->pass.objs;
 	timers = bench_alloc(work->nr, sizeof(*timers));
 	return timers ? 0 : -ENOMEM;
 }
 
-static void teardown(void)
+static void teardown_hrtimers(void)
 {
 	kvfree(timers);
 }
@@ -41,12 +41,12 @@ static __always_inline struct hrtimer *timer_of(struct bench_obj *obj)
  * Those that come due one after the other have an interrupt each, for as long as the
  * callbacks keep up. Timers of one moment have one.
  */
-static u64 align(u64 ns)
+static u64 align_expiry(u64 ns)
 {
 	return ns;
 }
 
-static enum hrtimer_restart fired(struct hrtimer *timer)
+static enum hrtimer_restart object_fired(struct hrtimer *timer)
 {
 	bench_fired(&objs[timer - timers]);
 	return HRTIMER_NORESTART;
@@ -54,7 +54,7 @@ static enum hrtimer_restart fired(struct hrtimer *timer)
 
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
-	hrtimer_setup(timer_of(obj), fired, CLOCK_MONOTONIC, MODE);
+	hrtimer_setup(timer_of(obj), object_fired, CLOCK_MONOTONIC, MODE);
 	return 0;
 }
 
@@ -89,6 +89,6 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_TIMERS(hrtimer,
 		    .object_size = 0,
-		    .align = align,
-		    .setup = setup,
-		    .teardown = teardown);
+		    .align = align_expiry,
+		    .setup = setup_hrtimers,
+		    .teardown = teardown_hrtimers);

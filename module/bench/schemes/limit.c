@@ -16,5 +16,5 @@ const struct bench_scheme bench_scheme_limit = {
 	.name		= "limit",
 	.object_size	= sizeof(u64),
 	.workloads	= BIT(TWHEEL_BENCH_RMW),
-	.rmw		= rmw,
+	.rmw		= rmw_batch,
 };

@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "lib/compat.h"
 
-/* Jiffies in a step of the third level; see align(). */
+/* Jiffies in a step of the third level; see align_expiry(). */
 #define STEP	64
 
 /* When jiffy 0 would have begun, in nanoseconds, or a little later. */
@@ -21,7 +21,7 @@ static s64 origin;
  * has changed finds the smallest difference between them, which is that at the
  * beginning of a jiffy, or a little more when its interrupt was late.
  */
-static int setup(const struct bench_work *work)
+static int find_origin(const struct bench_work *work)
 {
 	u64 start = get_jiffies_64(), now;
 
@@ -43,8 +43,8 @@ static __always_inline u64 to_jiffies(u64 ns)
 	return div_u64(ns - origin + TICK_NSEC - 1, TICK_NSEC);
 }
 
-static unsigned long convert(const struct bench_pass *pass, unsigned long from,
-			     unsigned long to)
+static unsigned long convert_batch(const struct bench_pass *pass, unsigned long from,
+				   unsigned long to)
 {
 	unsigned long k;
 
@@ -58,14 +58,14 @@ static unsigned long convert(const struct bench_pass *pass, unsigned long from,
  * all levels whose steps divide STEP, which are those of timers armed up to 4032
  * jiffies before, come at the same time if they expire a jiffy before one of STEP.
  */
-static u64 align(u64 ns)
+static u64 align_expiry(u64 ns)
 {
 	u64 expires = round_up(to_jiffies(ns) + 1, STEP) - 1;
 
 	return origin + expires * TICK_NSEC;
 }
 
-static void fired(struct timer_list *timer)
+static void object_fired(struct timer_list *timer)
 {
 	struct bench_obj *obj = timer_container_of(obj, timer, list);
 
@@ -74,7 +74,7 @@ static void fired(struct timer_list *timer)
 
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
-	timer_setup(&obj->list, fired, TIMER_PINNED);
+	timer_setup(&obj->list, object_fired, TIMER_PINNED);
 	return 0;
 }
 
@@ -107,6 +107,6 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_TIMERS(timer_list,
 		    .object_size = sizeof(struct timer_list),
-		    .align = align,
-		    .setup = setup,
-		    .convert = convert);
+		    .align = align_expiry,
+		    .setup = find_origin,
+		    .convert = convert_batch);

@@ -4,14 +4,14 @@
  */
 #include "bench.h"
 
-static void fired(struct twheel_timer *timer)
+static void object_fired(struct twheel_timer *timer)
 {
 	bench_fired(container_of(timer, struct bench_obj, wheel));
 }
 
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
-	twheel_timer_init(&obj->wheel, fired);
+	twheel_timer_init(&obj->wheel, object_fired);
 	return 0;
 }
 
