@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what differs between kernels, from 6.1 on
+ * twheel: differences between kernel versions, from 6.1 on
  *
- * The code is written for the newest kernel. What an older one lacks is made up
- * for here, and nowhere else.
+ * The code is written for the newest kernel. This file, and no other, provides what
+ * older kernels lack.
  */
 #ifndef _TWHEEL_LIB_COMPAT_H
 #define _TWHEEL_LIB_COMPAT_H
@@ -16,7 +16,7 @@
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
-/* 6.8 has a header for those who implement commands of io_uring. */
+/* Since 6.8 there is a header for implementers of io_uring commands. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #include <linux/io_uring/cmd.h>
 #endif
@@ -29,12 +29,12 @@
 #error "twheel needs a 64-bit kernel: times and places are read and written without a lock"
 #endif
 
-/* 6.18 has another name for it. */
+/* 6.18 renamed it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define system_dfl_wq system_unbound_wq
 #endif
 
-/* 6.3 has the flags of a mapping changed by a function. */
+/* Since 6.3 a function changes the flags of a mapping. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
@@ -42,7 +42,7 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 }
 #endif
 
-/* 6.7 allocates shrinkers. */
+/* Since 6.7 shrinkers are allocated. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -58,7 +58,7 @@ static inline struct shrinker *shrinker_alloc(unsigned int flags, const char *na
 	return shrinker;
 }
 
-/* Without memory for its name it is never called, and nothing else is wrong. */
+/* If there is no memory for its name, the shrinker is never called; that does no other harm. */
 static inline void shrinker_register(struct shrinker *shrinker)
 {
 	int __always_unused ret = register_shrinker(shrinker, "twheel");
@@ -71,12 +71,12 @@ static inline void shrinker_free(struct shrinker *shrinker)
 }
 #endif
 
-/* 6.18 has queues say that each CPU has its own work. */
+/* Since 6.18 per-CPU workqueues have a flag of their own. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define WQ_PERCPU	0
 #endif
 
-/* 6.13 sets up an hrtimer and its function in one call. */
+/* Since 6.13 one call sets up an hrtimer and its function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
@@ -92,20 +92,20 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define timer_container_of	from_timer
 #endif
 
-/* What a command of io_uring brings along. 6.5 hands on the whole submission. */
+/* The payload of an io_uring command. Since 6.5 the whole SQE is passed on. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define io_uring_cmd_area(ioucmd)	((ioucmd)->cmd)
 #else
 #define io_uring_cmd_area(ioucmd)	((const void *)(ioucmd)->sqe->cmd)
 #endif
 
-/* 6.18 has no second result, which only large completions have. */
+/* 6.18 dropped the second result, which only large completions have. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define io_uring_cmd_done(ioucmd, ret, issue_flags)			\
 	io_uring_cmd_done(ioucmd, ret, 0, issue_flags)
 #endif
 
-/* 6.5 has sockets reset that BPF has locked. */
+/* Since 6.5 tcp_abort() can reset a socket that BPF has locked. */
 #ifdef CONFIG_INET
 #include <linux/bpf.h>
 #include <net/tcp.h>
@@ -123,11 +123,12 @@ static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
 #else
 
 /*
- * Else tcp_abort() locks the socket itself: to let go of it for that would be to reset
- * whatever connection it has by then. So this is what that does, from parts that modules can use.
+ * Otherwise tcp_abort() locks the socket itself. Unlocking it first would be wrong: tcp_abort()
+ * would reset whatever connection the socket has by then. So this does what tcp_abort() does, built
+ * from functions that modules can use.
  */
 
-/* Does the other side take no segment that is not signed? */
+/* Does the peer reject unsigned segments? */
 static inline bool twheel_tcp_is_signed(const struct sock *sk)
 {
 #ifdef CONFIG_TCP_MD5SIG
@@ -141,19 +142,19 @@ static inline bool twheel_tcp_is_signed(const struct sock *sk)
 	return false;
 }
 
-/* A sequence number that the other side finds in its window. */
+/* Returns a sequence number that lies in the peer's window. */
 static inline u32 twheel_tcp_reset_seq(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const u32 end = tcp_wnd_end(tp);
 
-	/* Less than what the window's scale rounds off. */
+	/* Within the rounding error of window scaling. */
 	if (tp->rx_opt.wscale_ok && tp->snd_nxt - end < 1U << tp->rx_opt.rcv_wscale)
 		return tp->snd_nxt;
 	return before(end, tp->snd_nxt) ? end : tp->snd_nxt;
 }
 
-/* Without memory there is none: the other side learns it from what it sends next. */
+/* Without memory no reset is sent: the peer gets one in response to its next segment. */
 static inline void twheel_tcp_send_reset(struct sock *sk)
 {
 	struct sk_buff *skb = alloc_skb(MAX_TCP_HEADER, GFP_ATOMIC | __GFP_NOWARN);
@@ -183,7 +184,7 @@ static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
 {
 	const bool is_signed = twheel_tcp_is_signed(sk);
 
-	/* The end of the connection is signed. */
+	/* The FIN is signed. */
 	if (is_signed)
 		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 	local_bh_disable();
@@ -204,7 +205,10 @@ static inline void twheel_tcp_abort_locked(struct sock *sk, int err)
 #endif
 #endif /* CONFIG_INET */
 
-/* 7.x leaves it to the caller that the CPU stays. Before that, and from 6.7 on, it is a macro. */
+/*
+ * Since 7.x the caller has to keep the CPU online. From 6.7 until then, work_on_cpu_safe() is a
+ * macro.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0) && defined(CONFIG_SMP) && \
 	!defined(work_on_cpu_safe)
 static inline long work_on_cpu_safe(int cpu, long (*fn)(void *arg), void *arg)
@@ -219,7 +223,7 @@ static inline long work_on_cpu_safe(int cpu, long (*fn)(void *arg), void *arg)
 }
 #endif
 
-/* Since 7.0 functions set the flags of a device. Tests need this one. */
+/* Since 7.0 functions set the flags of a device. The tests need this one. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #define dev_set_offline(dev)	((dev)->offline = true)
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: delays at the injection points, short generations, wheels without chunks, and
- * CPUs isolated without the kernel's knowing, in test builds
+ * twheel: for test builds: delays at the injection points, generations that run out soon,
+ * wheels without chunks, and CPUs treated as isolated
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -30,9 +30,9 @@ MODULE_PARM_DESC(inject_yield, "give up the CPU instead, where that is allowed")
 static atomic_t hits[TWHEEL_NR_POINTS];
 
 /**
- * struct plan - when a point delays, drawn from a seed
- * @one_in:	one time in so many; 0 if there is no plan
- * @us:		most microseconds
+ * struct plan - when and for how long a point delays, drawn from a seed
+ * @one_in:	the point delays once in this many passes; 0 if there is no plan
+ * @us:		maximum delay, in microseconds
  */
 struct plan {
 	u32	one_in;
@@ -42,8 +42,8 @@ struct plan {
 static struct plan plans[TWHEEL_NR_POINTS];
 
 /*
- * Many races need few delays, but long ones and at the right places; others need many short ones.
- * So each point has its own rate and length, both of any magnitude, and half of them have none.
+ * Many races need a few long delays in the right places; others need many short ones. So each point
+ * gets a rate and a length of its own, each of any magnitude, and half of the points get none.
  */
 static int set_seed(const char *value, const struct kernel_param *kp)
 {
@@ -95,11 +95,11 @@ module_param(inject_isolated, uint, 0444);
 MODULE_PARM_DESC(inject_isolated, "bit mask of CPUs that are taken to be isolated; not all");
 
 /**
- * twheel_inject_isolated - is a CPU to be taken for an isolated one?
+ * twheel_inject_isolated - check whether to treat a CPU as isolated
  * @cpu:	the CPU
  *
  * Context: any.
- * Return: whether it is.
+ * Return: true if it is to be treated as isolated.
  */
 bool twheel_inject_isolated(unsigned int cpu)
 {
@@ -107,10 +107,10 @@ bool twheel_inject_isolated(unsigned int cpu)
 }
 
 /**
- * twheel_inject_generation - the generation with which a new timer begins
+ * twheel_inject_generation - the initial generation of a new timer
  *
  * Context: any.
- * Return: the generation, more than 0 if no handle is to be 0.
+ * Return: the generation; it must be more than 0 for no handle to be 0.
  */
 u32 twheel_inject_generation(void)
 {
@@ -118,10 +118,10 @@ u32 twheel_inject_generation(void)
 }
 
 /**
- * twheel_inject_no_page - shall a wheel get no memory?
+ * twheel_inject_no_page - check whether to deny wheels memory
  *
  * Context: any.
- * Return: whether there is to be none.
+ * Return: true if a wheel is to get no page.
  */
 bool twheel_inject_no_page(void)
 {
@@ -129,9 +129,9 @@ bool twheel_inject_no_page(void)
 }
 
 /**
- * struct delays - how much of a CPU's time is spent here
- * @begin:	when this tenth of a second began, in jiffies
- * @us:		microseconds of it, at the most
+ * struct delays - how much of a CPU's time is spent on delays
+ * @begin:	when the current tenth of a second began, in jiffies
+ * @us:		upper bound of the microseconds spent in it
  */
 struct delays {
 	unsigned long	begin;
@@ -141,8 +141,8 @@ struct delays {
 static DEFINE_PER_CPU(struct delays, delays);
 
 /*
- * Half of a CPU's time is enough: where each of very many timers waits in a softirq, nobody else
- * gets to run. Not exact, as others may interrupt this.
+ * Limits delays to half of a CPU's time: if each of very many timers delayed in a softirq, nothing
+ * else would get to run. Not exact, because this may be interrupted.
  */
 static bool reserve_delay(unsigned int max_us)
 {
@@ -165,8 +165,8 @@ static unsigned int max_delay_us(enum twheel_point point)
 }
 
 /*
- * Is there to be a delay, one time in four unless it is drawn, as the point is chosen? The first
- * time there is one for certain: some points are hardly ever passed.
+ * Decides whether a selected point delays now: one time in four, unless a rate was drawn. The first
+ * pass always delays, because some points are hardly ever passed.
  */
 static bool should_delay(enum twheel_point point)
 {
@@ -181,10 +181,10 @@ static bool should_delay(enum twheel_point point)
 
 /**
  * twheel_inject_most - how long to wait for something to happen
- * @point:	where this is
+ * @point:	the injection point
  *
- * Context: any with interrupts on.
- * Return: microseconds; 0 if the point is not chosen.
+ * Context: any, with interrupts enabled.
+ * Return: maximum delay in microseconds; 0 if the point does not delay this time.
  */
 unsigned int twheel_inject_most(enum twheel_point point)
 {
@@ -192,10 +192,10 @@ unsigned int twheel_inject_most(enum twheel_point point)
 }
 
 /**
- * twheel_inject - delay now and then, if the point is chosen
- * @point:	where this is
+ * twheel_inject - delay now and then, if the point is selected
+ * @point:	the injection point
  *
- * Context: any with interrupts on.
+ * Context: any, with interrupts enabled.
  */
 void twheel_inject(enum twheel_point point)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: places to delay, generations that run out, and memory that does, in test builds
+ * twheel: for test builds: injection points for delays, generations that run out, and
+ * memory that runs out
  *
- * A race needs two CPUs between the same two steps. These points stand between the
- * steps of arming, cancelling and expiring, where no lock is held that both want, and make
- * the gap wide. They are empty unless the module is built with TWHEEL_INJECT.
+ * A race needs two CPUs between the same two steps. The injection points are between the
+ * steps of arming, cancelling and expiring, where no lock is held that both CPUs take, and
+ * widen the window. They are empty unless the module is built with TWHEEL_INJECT.
  *
- * A timer's generations last for 2^32 uses, unless it begins with one of the last. And
- * there is next to always a page for a wheel, so that next to nothing ever spills. And the
- * kernels with the checkers are built without isolated CPUs.
+ * The other functions force cases that are rare or impossible otherwise. A timer's
+ * generations last for 2^32 uses, unless it starts near the end. There is almost always a
+ * page for a wheel, so almost nothing ever spills. And the kernels with the checkers are
+ * built without isolated CPUs.
  */
 #ifndef _TWHEEL_LIB_INJECT_H
 #define _TWHEEL_LIB_INJECT_H
@@ -17,18 +19,18 @@
 #include <linux/types.h>
 
 /**
- * enum twheel_point - a place to delay
- * @TWHEEL_POINT_DEQUEUE:	the owner of a timer has been read, the timer not taken
- * @TWHEEL_POINT_DEQUEUED:	a timer has been taken, or found not to be pending
- * @TWHEEL_POINT_SET_OWNER:	an idle timer is about to get another owner
- * @TWHEEL_POINT_CALL:		a timer has left the wheel, its callback not begun
+ * enum twheel_point - an injection point
+ * @TWHEEL_POINT_DEQUEUE:	the timer's owner has been read, but the timer not dequeued yet
+ * @TWHEEL_POINT_DEQUEUED:	the timer has been dequeued, or was found not to be pending
+ * @TWHEEL_POINT_SET_OWNER:	a timer that is not pending is about to change owners
+ * @TWHEEL_POINT_CALL:		the timer has left the wheel, but its callback has not started
  * @TWHEEL_POINT_CALLED:	the callback has returned
- * @TWHEEL_POINT_CANCEL:	a timer is about to be cancelled, unless its callback runs
- * @TWHEEL_POINT_WAIT:		a callback is waited for
- * @TWHEEL_POINT_MIGRATE:	between portions of a dead CPU's timers
- * @TWHEEL_POINT_DELIVER:	events have left the queue, and are not yet copied
- * @TWHEEL_POINT_RENEW:		a connection has ended, and the next one of its socket not begun
- * @TWHEEL_NR_POINTS:		their number
+ * @TWHEEL_POINT_CANCEL:	the timer is about to be cancelled, unless its callback is running
+ * @TWHEEL_POINT_WAIT:		the caller is about to wait for a callback
+ * @TWHEEL_POINT_MIGRATE:	between two batches of an offline CPU's timers
+ * @TWHEEL_POINT_DELIVER:	events have left the queue, but have not been copied yet
+ * @TWHEEL_POINT_RENEW:		a connection has ended, but the next one of its socket not begun
+ * @TWHEEL_NR_POINTS:		number of points
  */
 enum twheel_point {
 	TWHEEL_POINT_DEQUEUE,
@@ -47,7 +49,7 @@ enum twheel_point {
 #ifdef TWHEEL_INJECT
 void twheel_inject(enum twheel_point point);
 
-/* Delays until something has happened, but no longer than a delay may be. */
+/* Delays until @condition is true, but no longer than the maximum delay. */
 #define twheel_inject_until(point, condition) do {			\
 	unsigned int __us = twheel_inject_most(point);			\
 									\

@@ -2,9 +2,9 @@
 /*
  * ioctls whose structures may grow at their end
  *
- * The size of the program's structure is part of the ioctl number that it uses. If it is
- * shorter than the kernel's, its tail is taken as zero; if it is longer, its tail has to
- * be zero.
+ * The ioctl number includes the size of the program's structure. If that is shorter than
+ * the kernel's, the missing tail is taken as zero; if it is longer, the extra tail must be
+ * zero.
  */
 #ifndef _TWHEEL_LIB_IOCTL_H
 #define _TWHEEL_LIB_IOCTL_H
@@ -18,15 +18,15 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-/* Bytes of the largest structure. */
+/* Size of the largest structure, in bytes. */
 #define TWHEEL_IOCTL_MAX	512
 
 /**
- * struct twheel_ioctl_call - an ioctl at work
+ * struct twheel_ioctl_call - an ioctl in progress
  * @file:	the open device
  * @arg:	the kernel's copy of the program's structure
  * @user:	the program's structure
- * @size:	how many bytes of an answer the program has room for
+ * @size:	bytes of the answer that fit into @user
  */
 struct twheel_ioctl_call {
 	struct file	*file;
@@ -36,11 +36,11 @@ struct twheel_ioctl_call {
 };
 
 /**
- * struct twheel_ioctl - what there is to know of an ioctl
+ * struct twheel_ioctl - description of an ioctl
  * @cmd:	its number, with the size that this kernel knows
  * @min_size:	size of the structure's first version
- * @run:	does it; returns what ioctl() does. Answers by twheel_ioctl_respond(),
- *		before there is something that cannot be taken back
+ * @run:	handler; returns what ioctl() returns. It copies out the answer by
+ *		twheel_ioctl_respond(), before anything that cannot be undone
  */
 struct twheel_ioctl {
 	unsigned int	cmd;
@@ -49,11 +49,11 @@ struct twheel_ioctl {
 };
 
 /**
- * TWHEEL_IOCTL - an entry of a device's table, which is in the order of numbers
+ * TWHEEL_IOCTL - an entry of a device's table, which is sorted by number
  * @_cmd:	number of the ioctl
  * @_struct:	its structure
  * @_last:	last member of the structure's first version
- * @_run:	what does it
+ * @_run:	handler
  */
 #define TWHEEL_IOCTL(_cmd, _struct, _last, _run)			\
 	{								\
@@ -64,7 +64,7 @@ struct twheel_ioctl {
 	}
 
 /**
- * twheel_ioctl_respond - copy the answer to the program, as far as it knows the structure
+ * twheel_ioctl_respond - copy out as much of the answer as the program's structure holds
  * @call:	the ioctl
  *
  * Return: 0 or -EFAULT.
@@ -75,16 +75,16 @@ static inline int twheel_ioctl_respond(const struct twheel_ioctl_call *call)
 }
 
 /**
- * twheel_ioctl_run - do an ioctl
- * @table:	those of the device, without gaps in their numbers
- * @nr:		how many these are
- * @file:	as given to the device, as are the others
+ * twheel_ioctl_run - look up an ioctl and run it
+ * @table:	the ioctls of the device, without gaps in their numbers
+ * @nr:		number of entries in @table
+ * @file:	argument of unlocked_ioctl(), like @cmd and @user
  * @cmd:	number, with the size of the program's structure
- * @user:	where that is
+ * @user:	address of the program's structure
  *
  * Context: process.
- * Return: what the ioctl returns; -ENOTTY if there is none, -EINVAL, -E2BIG or -EFAULT if
- * its structure is too short, has something in an unknown tail, or cannot be read.
+ * Return: what the ioctl returns; -ENOTTY if there is no such ioctl; -EINVAL, -E2BIG or
+ * -EFAULT if its structure is too short, has a non-zero unknown tail, or cannot be read.
  */
 static inline long twheel_ioctl_run(const struct twheel_ioctl *table, unsigned int nr,
 				    struct file *file, unsigned int cmd, unsigned long user)
@@ -112,11 +112,11 @@ static inline long twheel_ioctl_run(const struct twheel_ioctl *table, unsigned i
 }
 
 /**
- * twheel_copy_record - copy a structure to a program that knows another size of it
- * @user:	the program's
- * @record:	the structure
- * @bytes:	its size
- * @size:	the size that the program knows. What it knows beyond @bytes becomes zero
+ * twheel_copy_record - copy out a structure whose size the program may know differently
+ * @user:	the program's structure
+ * @record:	the kernel's structure
+ * @bytes:	size of @record
+ * @size:	size of @user. What is beyond @bytes is set to zero
  *
  * Context: process; may sleep.
  * Return: 0, or -EFAULT.

@@ -2,12 +2,12 @@
 /*
  * twheel: memory that a context shares with its program
  *
- * vmalloc_user() would do, but it charges nobody. What it does beyond __vmalloc() is to
- * mark the memory for remap_vmalloc_range(), and nothing exported does that to memory that
- * is charged. So pages are handed out as the program gets to them.
+ * vmalloc_user() would do, but the memory that it allocates is charged to nobody. All it does
+ * beyond __vmalloc() is to mark the memory for remap_vmalloc_range(), and no exported function
+ * does that for charged memory. So pages are mapped as the program faults on them.
  *
- * In front of it there may be a page that the program can only read. With page_mkwrite() the
- * kernel maps no page for writing before it has asked, and for that one the answer is no.
+ * The memory may be preceded by a page that the program can only read. With page_mkwrite() the
+ * kernel asks before it maps a page for writing, and is refused that one.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -18,12 +18,12 @@
 #include "memory.h"
 
 /**
- * twheel_mapping_create - get the memory
+ * twheel_mapping_create - allocate the memory
  * @mapping:	filled in
- * @bytes:	its length; rounded up to pages
- * @offset:	where in the file it is mapped, in bytes
- * @front:	a page that is mapped in front of it, and that the program can only read; or NULL.
- *		It must be there as long as the mapping is
+ * @bytes:	length; rounded up to pages
+ * @offset:	offset in the file at which it is mapped, in bytes
+ * @front:	a page to be mapped in front of it, which the program can only read; or NULL.
+ *		It must stay allocated for as long as the mapping exists
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -40,7 +40,7 @@ int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned
 
 /**
  * twheel_mapping_destroy - free the memory
- * @mapping:	mapped nowhere any more: a mapping keeps the file open
+ * @mapping:	no longer mapped anywhere, because a mapping keeps the file open
  *
  * Context: process.
  */
@@ -65,7 +65,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-/* The program is about to write to a page for the first time. */
+/* Called when the program is about to write to a page for the first time. */
 static vm_fault_t mapping_page_mkwrite(struct vm_fault *vmf)
 {
 	const struct twheel_mapping *mapping = vmf->vma->vm_private_data;
@@ -82,9 +82,9 @@ static const struct vm_operations_struct mapping_vm_ops = {
 };
 
 /**
- * twheel_mapping_mmap - mmap(2) of it, as a whole, shared, not executable
+ * twheel_mapping_mmap - handle mmap(2) of the memory: all of it, shared, not executable
  * @mapping:	the memory, or NULL
- * @vma:	what the program asks for
+ * @vma:	the requested mapping
  *
  * Context: process.
  * Return: 0, or -EINVAL.

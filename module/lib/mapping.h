@@ -12,10 +12,10 @@ struct vm_area_struct;
 
 /**
  * struct twheel_mapping - memory that can be mapped
- * @memory:	where the kernel sees it; whole pages, zero at first
+ * @memory:	kernel address; whole pages, initially zero
  * @front:	a page in front of it, which the program can only read; or NULL
- * @bytes:	how long what is mapped is: @front, if there is one, and @memory
- * @pgoff:	where in the file it is mapped, in pages
+ * @bytes:	length of the mapping: @front, if there is one, and @memory
+ * @pgoff:	offset in the file at which it is mapped, in pages
  */
 struct twheel_mapping {
 	void		*memory;
@@ -29,7 +29,7 @@ int twheel_mapping_create(struct twheel_mapping *mapping, size_t bytes, unsigned
 void twheel_mapping_destroy(struct twheel_mapping *mapping);
 int twheel_mapping_mmap(struct twheel_mapping *mapping, struct vm_area_struct *vma);
 
-/* How long it is, in bytes; 0 if there is none. */
+/* Length of the mapping in bytes; 0 if there is none. */
 static inline u64 twheel_mapping_bytes(const struct twheel_mapping *mapping)
 {
 	return mapping ? mapping->bytes : 0;

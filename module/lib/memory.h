@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: how memory is asked for
+ * twheel: allocation flags
  */
 #ifndef _TWHEEL_LIB_MEMORY_H
 #define _TWHEEL_LIB_MEMORY_H
@@ -8,8 +8,8 @@
 #include <linux/gfp.h>
 
 /*
- * What a user has the kernel hold is charged to his memory cgroup. If that is full he is told so,
- * and not killed.
+ * Memory that the kernel holds on behalf of a user is charged to the user's memory cgroup. If that
+ * is full, the allocation fails, and the OOM killer is not invoked.
  */
 #define TWHEEL_GFP_USER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: users: who opens contexts and has rules, and what workers do for him
+ * twheel: users, who open contexts and add rules, and their workers
  *
- * What softirqs leave to workers is done by one worker for each user, a portion of one context
- * after a portion of the next. So it has as much of the processors as one process of his, however
- * many contexts he has, and however long the portions take; and nobody waits for that of another.
- * Likewise for the connections of network namespaces that are his.
+ * What softirqs defer to workers is done by one worker per user, which alternates between the
+ * user's contexts, one batch of each. So it gets as much CPU time as one of the user's processes,
+ * however many contexts there are and however long the batches take; and no user waits for another
+ * one's worker. The same goes for connections in network namespaces that belong to the user.
  *
- * Who has made a user namespace is the user of all that is in it, as he can have thousands of ids
- * there. If that was root, a container is a user.
+ * Whoever created the outermost user namespace is the user of everything in it, because they can
+ * have thousands of ids there. If that was root, a container is a user.
  */
 #include <linux/cred.h>
 #include <linux/hashtable.h>
@@ -21,12 +21,12 @@
 #include "memory.h"
 #include "users.h"
 
-/* A user without contexts and rules is forgotten after this: programs open and close. */
+/* A user without contexts or rules is freed after this delay, as programs may reopen the device. */
 #define FREE_DELAY	(2 * HZ)
 
 /*
- * Guards the table, and each user's @nr; @forget is queued with it held. Taken in process context;
- * none of ours is taken inside of it.
+ * Protects the table and each user's @refs; @free_work is queued with it held. Taken in process
+ * context; no other lock of twheel nests inside it.
  */
 static DEFINE_SPINLOCK(users_lock);
 static DEFINE_HASHTABLE(users, 6);
@@ -34,7 +34,7 @@ static DEFINE_HASHTABLE(users, 6);
 static struct workqueue_struct *free_queue;
 
 /**
- * twheel_users_init - get ready for users
+ * twheel_users_init - allocate the workqueue that frees users
  *
  * Context: process; may sleep.
  * Return: 0, or -ENOMEM.
@@ -59,7 +59,7 @@ static void free_unused_user(struct work_struct *work)
 	bool unused;
 
 	spin_lock(&users_lock);
-	/* If it has been queued again by now, that is for the next time. */
+	/* If it has been queued again, leave the user to that run. */
 	unused = !user->refs && !delayed_work_pending(&user->free_work);
 	if (unused)
 		hash_del(&user->link);
@@ -69,9 +69,9 @@ static void free_unused_user(struct work_struct *work)
 }
 
 /**
- * twheel_users_exit - the opposite of twheel_users_init()
+ * twheel_users_exit - free all users; undoes twheel_users_init()
  *
- * Context: process; may sleep. There are no contexts left.
+ * Context: process; may sleep. There must be no contexts left.
  */
 void twheel_users_exit(void)
 {
@@ -100,7 +100,7 @@ static struct twheel_user *create_user(kuid_t uid)
 	return NULL;
 }
 
-/* The user with this id, who has a context more; or, if there is none, @user becomes that. */
+/* Gets the user with this id. If there is none, inserts and returns @user, unless it is NULL. */
 static struct twheel_user *get_or_insert_user(kuid_t uid, struct twheel_user *user)
 {
 	struct twheel_user *found;
@@ -119,7 +119,7 @@ out:
 	return found;
 }
 
-/* Whose a namespace is. In the first one, that is this task's user. */
+/* Returns the id of the user to whom a namespace belongs. In the initial one, the current user. */
 static kuid_t owner_uid(struct user_namespace *ns)
 {
 	kuid_t uid;
@@ -129,16 +129,16 @@ static kuid_t owner_uid(struct user_namespace *ns)
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
 	uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
-	/* Where it is only there to hide the others, its root is not another one. */
+	/* If its root is the real root, it only hides other ids, and has no user of its own. */
 	return uid_valid(uid) && !uid_eq(uid, GLOBAL_ROOT_UID) ? uid : current_uid();
 }
 
 /**
- * twheel_user_get - the user that this task is one of, for a context or a network namespace
- * @ns:		its user namespace
+ * twheel_user_get - get the user who owns a context or a network namespace
+ * @ns:		user namespace of the current task, or of the network namespace
  *
  * Context: process; may sleep.
- * Return: the user, or NULL if there is no memory.
+ * Return: the user, with a reference taken, or NULL if there is no memory.
  */
 struct twheel_user *twheel_user_get(struct user_namespace *ns)
 {
@@ -157,8 +157,8 @@ struct twheel_user *twheel_user_get(struct user_namespace *ns)
 }
 
 /**
- * twheel_user_put - a context of a user is gone, or a network namespace
- * @user:	the user. Nothing is queued for it any more
+ * twheel_user_put - drop the reference of a context or a network namespace
+ * @user:	the user; none of the caller's work is queued any more
  *
  * Context: process.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: users: who opens contexts, and what workers do for him; see users.c
+ * twheel: users, who open contexts and add rules, and their workers; see users.c
  */
 #ifndef _TWHEEL_LIB_USERS_H
 #define _TWHEEL_LIB_USERS_H
@@ -12,12 +12,12 @@
 struct user_namespace;
 
 /**
- * struct twheel_user - who opens contexts and has rules
- * @uid:	his id, in the first namespace; constant
- * @queue:	does the works of his contexts, one after the other; constant
- * @refs:	contexts, and network namespaces with rules
- * @link:	in the table of users.c
- * @free_work:	frees this if there are still no contexts
+ * struct twheel_user - a user who has opened contexts or added rules
+ * @uid:	user id in the initial user namespace; constant
+ * @queue:	runs the work items of this user's contexts, one at a time; constant
+ * @refs:	number of contexts, and of network namespaces with rules
+ * @link:	in the hash table of users.c
+ * @free_work:	frees this structure if @refs is still 0
  */
 struct twheel_user {
 	kuid_t			uid;
