@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel_bench: what the schemes and their drivers share
+ * twheel_bench: definitions shared by the schemes and the code that drives them
  *
  * A scheme is a table of operations, in a file of its own. An operation works on
- * a batch of objects, so that the loop that is timed is compiled together with
- * the one call that it is about: a call through a pointer for every timer would
- * cost as much as some of the schemes.
+ * a batch of objects, so that the timed loop is compiled together with the one
+ * call that it measures: an indirect call per timer would cost as much as some of
+ * the schemes.
  *
- * One run at a time, on one CPU, which the run stays on to its end. So callbacks
- * need no lock against each other; against the run they are ordered by the
- * completion, or by softirqs running on the same CPU.
+ * There is one run at a time, and it stays on one CPU until it ends. So callbacks
+ * need no lock against each other; they are ordered against the run by the
+ * completion, or because softirqs run on the same CPU.
  */
 #ifndef _TWHEEL_BENCH_H
 #define _TWHEEL_BENCH_H
@@ -27,16 +27,16 @@
 #include "twheel.h"
 
 /**
- * struct bench_obj - what a user of timers would have: an object with one in it
+ * struct bench_obj - an object with an embedded timer, as a user of timers would have
  * @wheel:	the timer of the scheme "wheel"
  * @list:	the timer of the scheme "timer_list"
  * @heap:	the timer of the scheme "heap"
  * @word:	what the scheme "limit" changes
- * @deadline:	when the timer is due, in nanoseconds; self check only
- * @state:	what the model of the self check says of the timer
- * @fired:	callbacks so far; the work that a callback does on its object
+ * @deadline:	when the timer is due, in nanoseconds; self-check only
+ * @state:	the state of the timer in the model of the self-check
+ * @fired:	number of callbacks so far; updating it is the callback's work on the object
  *
- * The same size and place in memory for all schemes.
+ * All schemes use the same size and the same location in memory.
  */
 struct bench_obj {
 	union {
@@ -55,10 +55,10 @@ static_assert(sizeof(struct bench_obj) == 64);
 #endif
 
 /**
- * struct bench_pass - what an operation works through
+ * struct bench_pass - the objects that an operation visits
  * @objs:	the objects
- * @order:	at position k comes object @order[k]
- * @when:	with this deadline, in the scheme's own unit
+ * @order:	the object at position k is number @order[k]
+ * @when:	its deadline, by position, in the scheme's own unit
  */
 struct bench_pass {
 	struct bench_obj	*objs;
@@ -72,28 +72,29 @@ typedef unsigned long bench_batch(const struct bench_pass *pass,
 				  unsigned long from, unsigned long to);
 
 /**
- * struct bench_scheme - a way to keep timers
- * @name:	as it is called in tables; shorter than %TWHEEL_BENCH_NAME_SIZE
+ * struct bench_scheme - a timer implementation
+ * @name:	name in tables; shorter than %TWHEEL_BENCH_NAME_SIZE
  * @object_size: bytes that a timer takes in its object
- * @workloads:	bits of the workloads that it knows
- * @align:	gives a time not before @ns at which it would expire a timer, however
- *		long before that was armed. The deadlines of timers that are measured
- *		expiring are made that one time, because rounding would put some of
- *		them a whole step of the scheme later, which is idle time. NULL if it
- *		does not round
- * @setup:	gets what it needs for the timers of a run; may be NULL. Returns 0 or
+ * @workloads:	bit mask of supported workloads
+ * @align:	returns a time not before @ns at which the scheme would expire a timer,
+ *		however long before that it was armed. When expiry is measured, all
+ *		deadlines are set to that one time, because rounding would make some
+ *		of them a whole step of the scheme later, which is idle time. NULL if
+ *		the scheme does not round
+ * @setup:	prepares what the timers of a run need; may be NULL. Returns 0 or
  *		-errno
- * @teardown:	gives it back, when no timer is pending any more; may be NULL
- * @convert:	turns @when of a pass from nanoseconds of CLOCK_MONOTONIC into its
- *		own unit, never to earlier; NULL if it is the same. Returns 0
+ * @teardown:	undoes that, once no timer is pending any more; may be NULL
+ * @convert:	converts @when of a pass from nanoseconds of CLOCK_MONOTONIC to the
+ *		scheme's own unit, never rounding down; NULL if it is the same.
+ *		Returns 0
  * @init:	initialises timers. Returns 0
  * @add:	arms timers that are not armed
  * @rearm:	arms timers, armed or not
  * @cancel:	disarms timers
  * @pending:	returns how many timers are armed
- * @stop:	as @cancel, and waits for callbacks
- * @rmw:	changes a word of each object, if it has no timers: then @init and
- *		@add to @stop are NULL
+ * @stop:	like @cancel, and waits for callbacks
+ * @rmw:	changes a word of each object, for a scheme without timers: then @init
+ *		and @add to @stop are NULL
  *
  * The batch operations return how many timers they found armed.
  */
@@ -127,12 +128,12 @@ extern const struct bench_scheme bench_scheme_limit;
 
 /**
  * bench_each - the loop of every batch operation
- * @pass:	what to work through
+ * @pass:	the objects to visit
  * @from:	first position
- * @to:		behind the last position
- * @op:		what to do with each object; an inline function
+ * @to:		position after the last one
+ * @op:		operation on each object; an inline function
  *
- * Return: the sum of what @op returned.
+ * Return: the sum of the return values of @op.
  */
 static __always_inline unsigned long
 bench_each(const struct bench_pass *pass, unsigned long from, unsigned long to,
@@ -145,7 +146,7 @@ bench_each(const struct bench_pass *pass, unsigned long from, unsigned long to,
 
 	for (k = from; k < to; k++) {
 		found += op(&objs[order[k]], when[k]);
-		/* Nothing may be put off until after the loop, or left out. */
+		/* Keeps the compiler from moving work out of the loop, or dropping it. */
 		barrier();
 	}
 	return found;
@@ -153,8 +154,8 @@ bench_each(const struct bench_pass *pass, unsigned long from, unsigned long to,
 
 /**
  * DEFINE_BENCH_BATCH - define a batch operation
- * @name:	its name. What it does with each object is the inline function
- *		@name_one, as for bench_each()
+ * @name:	name of the operation. The batch operation is name_batch(); the inline
+ *		function name_one() is the operation on each object, as for bench_each()
  */
 #define DEFINE_BENCH_BATCH(name)					\
 static unsigned long name##_batch(const struct bench_pass *pass,	\
@@ -166,10 +167,10 @@ static unsigned long name##_batch(const struct bench_pass *pass,	\
 /**
  * DEFINE_BENCH_TIMERS - define the scheme and the batch operations of a kind of timers
  * @_name:	name of the scheme
- * @...:	what else there is to say of it, as members of struct bench_scheme
+ * @...:	further members of struct bench_scheme, as initialisers
  *
- * What the operations @init to @stop do with each object are the inline functions
- * init_one() to stop_one(), as for bench_each().
+ * The inline functions init_one() to stop_one() are the operations @init to @stop on each
+ * object, as for bench_each().
  */
 #define DEFINE_BENCH_TIMERS(_name, ...)					\
 DEFINE_BENCH_BATCH(init)						\
@@ -193,14 +194,14 @@ const struct bench_scheme bench_scheme_##_name = {			\
 
 /**
  * struct bench_fire - what the callbacks count
- * @countdown:	callbacks until the next one that does more than count: the first,
- *		the last, or each
- * @expected:	callbacks that are waited for
- * @first:	when the first one came, in nanoseconds
- * @last:	when the @expected one came
- * @last_obj:	whose that was
- * @each:	called by each callback, instead of taking these times; or NULL
- * @done:	the @expected one has come
+ * @countdown:	number of callbacks up to the next one that does more than count: the
+ *		first, the last, or every one
+ * @expected:	number of callbacks to wait for
+ * @first:	time of the first callback, in nanoseconds
+ * @last:	time of callback number @expected
+ * @last_obj:	object of that callback
+ * @each:	called by every callback, instead of recording these times; or NULL
+ * @done:	completed by callback number @expected
  */
 struct bench_fire {
 	unsigned long		countdown;
@@ -219,11 +220,11 @@ unsigned long bench_fire_count(void);
 void bench_fired_special(struct bench_obj *obj);
 
 /**
- * bench_fired - what the callback of every scheme does
+ * bench_fired - the work of every scheme's callback
  * @obj:	the object whose timer expired
  *
- * The same for all, and so little that it does not hide what the schemes do: it
- * touches the object, and counts.
+ * It is the same for all schemes, and so little that it does not mask their costs:
+ * it touches the object, and counts.
  */
 static __always_inline void bench_fired(struct bench_obj *obj)
 {
@@ -235,14 +236,14 @@ static __always_inline void bench_fired(struct bench_obj *obj)
 /**
  * struct bench_work - the objects of a run and its arrays
  * @nr:		number of objects
- * @random:	whether they are taken in random order
- * @rnd:	where all that is random comes from
- * @pass:	for the next operation
- * @deadline:	of each object, in nanoseconds
- * @earliest:	the earliest of them
- * @wake_at:	of a burst: somewhat before a scheme has anything to do
- * @busy_from: of a burst: until then no scheme has anything to do
- * @free_before: bytes that the page allocator had left before the scheme got any
+ * @random:	whether they are visited in random order
+ * @rnd:	source of all random numbers
+ * @pass:	arguments of the next operation
+ * @deadline:	deadline of each object, in nanoseconds
+ * @earliest:	the earliest of these
+ * @wake_at:	for a burst: when the run wakes up, somewhat before @busy_from
+ * @busy_from:	for a burst: no scheme has anything to do before this time
+ * @free_before: bytes that the page allocator had free before the scheme allocated any
  */
 struct bench_work {
 	unsigned long		nr;
@@ -282,7 +283,7 @@ int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *
 int bench_cpu_read(struct twheel_bench_cpu *answer);
 void bench_cpu_exit(void);
 
-/* Positions between two looks at the clock, at signals and at the scheduler. */
+/* Number of positions between two reads of the clock and checks for signals and rescheduling. */
 #define BENCH_CHUNK	8192
 
 /**
@@ -297,8 +298,8 @@ static inline int bench_pause(void)
 }
 
 /**
- * bench_pause_at - let others run, in a loop whose every pass is short
- * @k:		passes of the loop so far
+ * bench_pause_at - let others run, in a loop with short iterations
+ * @k:		number of iterations so far
  *
  * Return: 0, or -EINTR if a fatal signal is pending.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the CPU time of interrupts of the timer, of hrtimers' softirq, and of the
- * works of twheel
+ * twheel_bench: the CPU time of timer interrupts, of the hrtimer softirq, and of twheel's
+ * work items
  *
- * Each is what lies between two tracepoints, less the others that come in between. The
- * probes are registered when somebody asks for the first time.
+ * Each is the time between two tracepoints, minus the other parts that interrupt it. The
+ * probes are registered on the first request.
  */
 #include <linux/interrupt.h>
 #include <linux/kallsyms.h>
@@ -18,7 +18,7 @@
 
 #include "bench.h"
 
-/* The later ones can be interrupted by the earlier ones. */
+/* Each part can be interrupted by those before it. */
 enum part {
 	INTERRUPT,
 	SOFTIRQ,
@@ -27,15 +27,15 @@ enum part {
 };
 
 /**
- * struct cpu_time - what a CPU has spent
- * @sum:	nanoseconds by part, and
- * @count:	how often
- * @begin:	when it was begun; 0: it is not going on
- * @inner:	nanoseconds of all parts that can interrupt it, when it was begun
- * @worker:	who does the work that is going on
+ * struct cpu_time - the time that a CPU has spent
+ * @sum:	nanoseconds, by part
+ * @count:	number of runs, by part
+ * @begin:	start time of the current run, by part; 0 if there is none
+ * @inner:	nanoseconds of all parts that can interrupt it, at its start, by part
+ * @worker:	the task that runs the current work item
  *
- * Changed by probes on this CPU: a part that interrupts another has ended when that goes
- * on, and has changed nothing of it. @sum and @count are read from anywhere.
+ * Changed only by probes on this CPU: a part that interrupts another one ends before that
+ * resumes, and changes nothing of it. @sum and @count are read from any CPU.
  */
 struct cpu_time {
 	u64			sum[NR_PARTS];
@@ -70,12 +70,12 @@ static void end_part(enum part part)
 	struct cpu_time *time = this_cpu_ptr(&times);
 	u64 took = now - time->begin[part];
 
-	/* The probe for the end may have been registered first. */
+	/* The exit probe may have been registered while this part was running. */
 	if (!time->begin[part])
 		return;
 	time->begin[part] = 0;
 	took -= sum_inner(time, part) - time->inner[part];
-	/* Pair with those in bench_cpu_read(). */
+	/* Pair with the READ_ONCE()s in bench_cpu_read(). */
 	WRITE_ONCE(time->sum[part], time->sum[part] + took);
 	WRITE_ONCE(time->count[part], time->count[part] + 1);
 }
@@ -111,8 +111,9 @@ static bool is_twheel_work(work_func_t function)
 }
 
 /*
- * Called with preemption off, as all probes are. A work that sleeps may go on elsewhere,
- * and then does not count; one that is preempted counts with what has preempted it.
+ * Called with preemption disabled, as all probes are. A work item that sleeps may resume
+ * on another CPU, and then does not count; one that is preempted counts together with what
+ * preempted it.
  */
 static void work_start(void *unused, struct work_struct *work)
 {
@@ -143,7 +144,7 @@ static struct probe {
 	{ "workqueue_execute_end", work_end },
 };
 
-/* Guards the registration of the probes. Taken in process context, and nothing in it. */
+/* Protects the registration of the probes. Taken in process context; no lock nests inside it. */
 static DEFINE_MUTEX(probes_lock);
 static bool probes_registered;
 
@@ -186,8 +187,8 @@ static int register_probes(void)
 }
 
 /**
- * bench_cpu_read - tell what all CPUs have spent since this was asked first
- * @answer:	is filled in
+ * bench_cpu_read - read the time that all CPUs have spent since the first call
+ * @answer:	filled in
  *
  * Context: process; may sleep.
  * Return: 0, -EOPNOTSUPP if this kernel lacks a tracepoint, or -ENOMEM.
@@ -202,7 +203,7 @@ int bench_cpu_read(struct twheel_bench_cpu *answer)
 		ret = register_probes();
 	mutex_unlock(&probes_lock);
 	memset(answer, 0, sizeof(*answer));
-	/* Pair with those in end_part(). */
+	/* Pair with the WRITE_ONCE()s in end_part(). */
 	for_each_possible_cpu(cpu) {
 		time = per_cpu_ptr(&times, cpu);
 		answer->interrupt_ns += READ_ONCE(time->sum[INTERRUPT]);
@@ -216,7 +217,7 @@ int bench_cpu_read(struct twheel_bench_cpu *answer)
 }
 
 /**
- * bench_cpu_exit - take the probes away
+ * bench_cpu_exit - unregister the probes
  *
  * Context: process; may sleep.
  */

@@ -2,12 +2,12 @@
 /*
  * twheel_bench: timers in a binary heap
  *
- * As good as a heap of timers gets, to be a fair match: a timer knows its index,
- * so that it is cancelled and moved without a search; an entry is moved into the
- * hole that sifting leaves, not swapped; deadlines are compared without looking
- * at the timers; the room for all entries is there beforehand; one hrtimer waits
- * for the first entry, is left alone when that goes away, and expires what is due
- * in softirq context, in portions, with no lock held in the callbacks.
+ * To be a fair competitor, this is as good as a heap of timers gets: a timer knows
+ * its index, so it is cancelled and moved without a search; entries are moved into
+ * the hole that sifting leaves, not swapped; comparing deadlines does not touch the
+ * timers; space for all entries is allocated beforehand; one hrtimer waits for the
+ * first entry, is left alone when that is removed, and expires the due timers in
+ * softirq context, in batches, with no lock held in the callbacks.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -15,7 +15,7 @@
 #include "bench.h"
 #include "lib/compat.h"
 
-/* Timers that are expired in one softirq, as many as the wheel does by default. */
+/* Maximum number of timers expired in one softirq, the same as the wheel's default. */
 #define BUDGET	4096
 
 static void set_entry(struct bench_heap *heap, unsigned long index,
@@ -78,7 +78,7 @@ static void remove_node(struct bench_heap *heap, struct bench_heap_node *node)
 		sift_entry(heap, index, heap->entry[heap->nr]);
 }
 
-/* Sees to it that the hrtimer comes for the first entry. */
+/* Makes the hrtimer expire for the first entry. */
 static void program_hrtimer(struct bench_heap *heap)
 {
 	u64 first = heap->entry[0].deadline;
@@ -91,7 +91,7 @@ static void program_hrtimer(struct bench_heap *heap)
 			       HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-/* The same, for the hrtimer's own function to return. */
+/* The same, from the hrtimer's own function, which returns the result. */
 static enum hrtimer_restart reprogram_hrtimer(struct bench_heap *heap, u64 now)
 {
 	u64 first;
@@ -103,7 +103,7 @@ static enum hrtimer_restart reprogram_hrtimer(struct bench_heap *heap, u64 now)
 	first = heap->entry[0].deadline;
 	heap->programmed = first;
 	if (first <= now)
-		/* The rest of a portion: at once, but in a softirq of its own. */
+		/* More than one batch: expire the rest at once, but in a softirq of its own. */
 		hrtimer_set_expires(&heap->hrtimer, ktime_get());
 	else
 		hrtimer_set_expires_range_ns(&heap->hrtimer, ns_to_ktime(first), heap->slack);
@@ -134,9 +134,9 @@ static enum hrtimer_restart expire_timers(struct hrtimer *hrtimer)
 }
 
 /**
- * bench_heap_init - make an empty heap
+ * bench_heap_init - initialise an empty heap
  * @heap:	the heap
- * @max:	room for so many timers
+ * @max:	maximum number of timers
  * @slack:	by how many nanoseconds timers may be late
  *
  * Context: process.
@@ -157,8 +157,8 @@ int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack)
 }
 
 /**
- * bench_heap_destroy - free a heap
- * @heap:	the heap; no timer is armed any more. Callbacks are waited for
+ * bench_heap_destroy - free a heap, after waiting for callbacks
+ * @heap:	the heap; no timer may be armed any more
  *
  * Context: process.
  */
@@ -169,10 +169,10 @@ void bench_heap_destroy(struct bench_heap *heap)
 }
 
 /**
- * bench_heap_arm - arm a timer, whether it is armed or not
+ * bench_heap_arm - arm a timer, whether it is armed already or not
  * @heap:	the heap
  * @node:	the timer
- * @deadline:	when, in nanoseconds of CLOCK_MONOTONIC
+ * @deadline:	when the timer is due, in nanoseconds of CLOCK_MONOTONIC
  *
  * Context: process or softirq, always on the same CPU.
  * Return: 1 if the timer was armed, else 0.

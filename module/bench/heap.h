@@ -14,8 +14,8 @@
 
 /**
  * struct bench_heap_node - a timer
- * @index:	where its entry is in the heap, or %BENCH_HEAP_NOWHERE. Written
- *		under the heap's lock, read without it to see whether it is armed
+ * @index:	index of its entry in the heap, or %BENCH_HEAP_NOWHERE. Written under
+ *		the heap's lock, read without it to check whether the timer is armed
  * @function:	called in softirq context when the timer is due
  */
 struct bench_heap_node {
@@ -24,9 +24,9 @@ struct bench_heap_node {
 };
 
 /**
- * struct bench_heap_entry - a timer's place in the heap
- * @deadline:	when it is due, in nanoseconds. Kept here and not in the timer,
- *		which is elsewhere in memory: a comparison costs no cache miss
+ * struct bench_heap_entry - a timer's entry in the heap
+ * @deadline:	when the timer is due, in nanoseconds. Kept here instead of in the
+ *		timer, which is elsewhere in memory, so a comparison costs no cache miss
  * @node:	the timer
  */
 struct bench_heap_entry {
@@ -35,19 +35,19 @@ struct bench_heap_entry {
 };
 
 /**
- * struct bench_heap - a heap, and the hrtimer that expires it
- * @lock:	for all that follows
- * @entry:	the heap: none is due before its parent, at half its index
+ * struct bench_heap - a heap, and the hrtimer that expires its timers
+ * @lock:	protects everything below
+ * @entry:	the heap: no entry is due before its parent, at half its index
  * @nr:		number of entries
- * @max:	number of entries that there is room for
- * @slack:	by how many nanoseconds a timer may be late, so that those that are
- *		due at about the same time take one interrupt
- * @programmed:	what the hrtimer waits for, in nanoseconds; %KTIME_MAX: nothing
- * @expiring:	the hrtimer's function is running, and will program it
- * @hrtimer:	comes when the first entry is due, or earlier
+ * @max:	number of entries allocated
+ * @slack:	by how many nanoseconds a timer may be late, so that timers that are
+ *		due at about the same time share an interrupt
+ * @programmed:	when the hrtimer expires, in nanoseconds; %KTIME_MAX: never
+ * @expiring:	the hrtimer's function is running, and will program the hrtimer
+ * @hrtimer:	expires when the first entry is due, or earlier
  */
 struct bench_heap {
-	/* Protects all that follows. Taken in process and in softirq context. */
+	/* Protects everything below. Taken in process and in softirq context. */
 	spinlock_t		lock;
 	struct bench_heap_entry	*entry;
 	unsigned long		nr;
@@ -64,7 +64,7 @@ int bench_heap_arm(struct bench_heap *heap, struct bench_heap_node *node, u64 de
 int bench_heap_cancel(struct bench_heap *heap, struct bench_heap_node *node);
 
 /**
- * bench_heap_pending - is a timer armed?
+ * bench_heap_pending - check whether a timer is armed
  * @node:	the timer
  *
  * Return: true if it is.

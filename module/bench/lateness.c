@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: how late are a scheme's timers?
+ * twheel_bench: measures how late a scheme's timers are
  *
- * Timers with timeouts of all magnitudes are armed, and come due by themselves. Each
- * deadline counts from the moment before its timer is armed, as a user's would.
+ * Timers with timeouts of all magnitudes are armed and left to expire. Each timeout counts
+ * from the moment before its timer is armed, as it would for a user.
  */
 #include <linux/completion.h>
 #include <linux/jiffies.h>
@@ -13,13 +13,13 @@
 
 #include "bench.h"
 
-/* Time to wait after the last deadline; timer_list may be an eighth late, besides. */
+/* How long to wait after the last deadline. timer_list may be late by another eighth. */
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 
-/* The answer of the run that is going on. */
+/* The request of the current run, which receives the results. */
 static struct twheel_bench_lateness *current_req;
 
-/* What each callback does, in softirq context. */
+/* Called by each callback, in softirq context. */
 static void record_lateness(struct bench_obj *obj)
 {
 	u64 now = ktime_get_ns(), late = now - min(now, obj->deadline);
@@ -34,8 +34,8 @@ static void record_lateness(struct bench_obj *obj)
 }
 
 /*
- * A timeout between the limits: as many from 1 to 2 times the least as from 2 to 4
- * times, and so on.
+ * Returns a random timeout between the limits: as many from 1 to 2 times the minimum as
+ * from 2 to 4 times, and so on.
  */
 static u64 draw_timeout(struct bench_work *work)
 {
@@ -69,7 +69,7 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work)
 	return 0;
 }
 
-/* Waits until all have come, or should have. Returns 0 or -EINTR. */
+/* Waits until all callbacks have come, or should have. Returns 0 or -EINTR. */
 static int wait_all(void)
 {
 	u64 limit = current_req->max_ns + current_req->max_ns / 8 + LATE_MAX;
@@ -80,9 +80,9 @@ static int wait_all(void)
 }
 
 /**
- * bench_lateness - find out how late a scheme's timers are
- * @scheme:	the scheme; it has timers
- * @req:	what to do; the answer is written to it
+ * bench_lateness - measure how late a scheme's timers are
+ * @scheme:	a scheme that has timers
+ * @req:	the request, which receives the results
  *
  * Context: process; the caller stays on its CPU.
  * Return: 0, -ENOMEM or -EINTR.

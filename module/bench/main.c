@@ -18,7 +18,7 @@
 #include "bench.h"
 #include "lib/ioctl.h"
 
-/* What a run needs for each timer, besides its object: arrays, entries, and so on. */
+/* What a run needs per timer, besides its object: arrays, entries, and so on. */
 #define BYTES_PER_TIMER	128
 
 static const struct bench_scheme *const schemes[] = {
@@ -29,7 +29,7 @@ static const struct bench_scheme *const schemes[] = {
 	&bench_scheme_limit,
 };
 
-/* Held during a run. */
+/* Held during a run. Taken in process context. */
 static DEFINE_MUTEX(run_lock);
 
 static const struct bench_scheme *scheme_at(u32 index)
@@ -75,9 +75,9 @@ static bool fits_in_memory(u32 nr_timers)
 }
 
 /*
- * Makes this the only run, and keeps it on its CPU. Returns the scheme of this index, or
- * an ERR_PTR if it does not know the workloads, if there is to be no timer or more than
- * @max_timers, or if it cannot run now.
+ * Makes this the only run, and keeps it on its CPU. Returns the scheme with this index; or
+ * an ERR_PTR if there is none, if it does not support the workloads, if @nr_timers is 0 or
+ * more than @max_timers, or if it cannot run now.
  */
 static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_timers,
 					    u32 max_timers)
@@ -98,7 +98,7 @@ static const struct bench_scheme *begin_run(u32 index, u32 workloads, u32 nr_tim
 	return scheme;
 }
 
-/* Ends a run, whose result is @ret, and answers if that is 0. */
+/* Ends a run whose result is @ret, and copies out the answer if that is 0. */
 static long end_run(const struct twheel_ioctl_call *call, int ret)
 {
 	migrate_enable();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: how much memory does a scheme take?
+ * twheel_bench: measures how much memory a scheme takes
  *
- * The page allocator is asked how many pages it has left, so that nothing is left
- * out: not what a scheme forgets to count, nor what other allocators take from it.
+ * This asks the page allocator how many pages are free, so that nothing is missed:
+ * neither what a scheme forgets to count, nor what other allocators take from it.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -16,17 +16,17 @@ static unsigned long count_free_pages(struct zone *zone)
 	unsigned long nr = zone_page_state_snapshot(zone, NR_FREE_PAGES);
 	unsigned int cpu;
 
-	/* What each CPU keeps back is free, too. */
+	/* Pages on the per-CPU lists are free, too. */
 	for_each_online_cpu(cpu)
 		nr += READ_ONCE(per_cpu_ptr(zone->per_cpu_pageset, cpu)->count);
 	return nr;
 }
 
 /**
- * bench_free_bytes - how much memory has the page allocator left?
+ * bench_free_bytes - read how much memory the page allocator has free
  *
  * Context: any.
- * Return: bytes; exact if nobody allocates meanwhile.
+ * Return: bytes; exact if nothing is allocated or freed meanwhile.
  */
 u64 bench_free_bytes(void)
 {
@@ -44,7 +44,7 @@ u64 bench_free_bytes(void)
 	return (u64)nr << PAGE_SHIFT;
 }
 
-/* Arms all timers, for which the scheme may take more memory than @max_bytes so far. */
+/* Arms all timers, and raises *@max_bytes if the scheme has taken more memory than that. */
 static int arm_all(const struct bench_scheme *scheme, struct bench_work *work,
 		   int (*prepare)(struct bench_work *work), bench_batch *op, u64 *max_bytes)
 {
@@ -71,9 +71,9 @@ static int arm_all(const struct bench_scheme *scheme, struct bench_work *work,
 }
 
 /**
- * bench_memory - find out how much memory a scheme takes
- * @scheme:	the scheme; it has timers
- * @req:	what to do; the answer is written to it
+ * bench_memory - measure how much memory a scheme takes
+ * @scheme:	a scheme that has timers
+ * @req:	the request, which receives the results
  *
  * Context: process; the caller stays on its CPU.
  * Return: 0, -ENOMEM, -EINTR or -ETIME.

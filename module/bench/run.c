@@ -2,15 +2,15 @@
 /*
  * twheel_bench: a measured run of one scheme
  *
- * The clock is read around chunks of operations, with interrupts on, and what
- * reading it costs is taken off. Between the chunks others may run.
+ * The clock is read around chunks of operations, with interrupts enabled, and the
+ * cost of reading it is subtracted. Other tasks may run between the chunks.
  *
  * Expiry is timed from the first to the last callback. Some schemes have work to
- * do before the first one, and are idle between some; so the CPU time is taken as
- * well. The kernel's own account of it is too coarse, or wrong when softirqs that
- * interrupted the idle loop are interrupted. So the run keeps the CPU busy
- * meanwhile, by looking at the clock all the time: the gaps in which it could not
- * are what others took, the scheme and the interrupts among them.
+ * do before the first one, and are idle between others, so CPU time is measured as
+ * well. The kernel's own accounting is too coarse for that, or wrong if a softirq
+ * that interrupted the idle loop is itself interrupted. So the run keeps the CPU
+ * busy meanwhile, by reading the clock in a loop: any gap between two reads is time
+ * that something else took, including the scheme and the interrupts.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -20,25 +20,25 @@
 
 #include "bench.h"
 
-/* How long before a burst arming begins: so many times what it took before. */
+/* How long before a burst arming begins, as a multiple of what it took before. */
 #define LEAD_FACTOR	2
 #define LEAD_MIN	(20 * NSEC_PER_MSEC)
 #define LEAD_TRIES	5
 
-/* How often a burst is tried that the machine was too busy to watch. */
+/* How often a burst is repeated if the machine was too busy to watch it. */
 #define EXPIRE_TRIES	20
 
-/* How late a callback may be before it is taken for lost: for each timer, and all. */
+/* How late a callback may be before it is considered lost: per timer, and in total. */
 #define LATE_EACH	(100 * NSEC_PER_USEC)
 #define LATE_ALL	(10 * NSEC_PER_SEC)
 
 /**
  * struct run - a run
  * @scheme:	the scheme
- * @req:	what was asked for, and the answer
+ * @req:	the request, which receives the results
  * @work:	the objects
- * @clock_ps:	what reading the clock costs, in picoseconds
- * @add_ns:	what arming all timers took
+ * @clock_ps:	cost of reading the clock, in picoseconds
+ * @add_ns:	time that arming all timers took, in nanoseconds
  */
 struct run {
 	const struct bench_scheme	*scheme;
@@ -48,16 +48,16 @@ struct run {
 	u64				add_ns;
 };
 
-/* A gap between two looks at the clock that is shorter than this is no gap. */
+/* The time between two reads of the clock is a gap only if it is at least this long. */
 #define GAP_MIN		(1 * NSEC_PER_USEC)
 #define GAP_READS	4
 
 struct bench_fire bench_fire;
 
 /**
- * bench_fire_start - begin to count callbacks
- * @expected:	how many are waited for
- * @each:	called by each of them; NULL to take the times of the first and the last
+ * bench_fire_start - start to count callbacks
+ * @expected:	number of callbacks to wait for
+ * @each:	called by every callback; NULL to record the times of the first and the last
  *
  * Context: process, with no timer armed.
  */
@@ -72,21 +72,21 @@ void bench_fire_start(unsigned long expected, void (*each)(struct bench_obj *obj
 }
 
 /**
- * bench_fire_count - how many callbacks have come?
+ * bench_fire_count - read how many callbacks have come
  *
- * Context: process, if they do not all call a function.
+ * Context: process; only if bench_fire_start() was called without @each.
  * Return: their number, even if it is more than expected.
  */
 unsigned long bench_fire_count(void)
 {
-	/* May be changed by a softirq in between. */
+	/* A softirq may change it meanwhile. */
 	unsigned long countdown = READ_ONCE(bench_fire.countdown);
 
 	return bench_fire.first ? bench_fire.expected - countdown : 0;
 }
 
 /**
- * bench_fired_special - what a callback does when the countdown has come to 0
+ * bench_fired_special - handle a callback that takes the countdown to 0
  * @obj:	the object whose timer expired
  *
  * Context: softirq, on the CPU of the run.
@@ -112,10 +112,10 @@ void bench_fired_special(struct bench_obj *obj)
 }
 
 /**
- * bench_clock_ps - measure what reading the clock costs
+ * bench_clock_ps - measure the cost of reading the clock
  *
  * Context: process.
- * Return: picoseconds; the least that was seen.
+ * Return: picoseconds; the minimum of several rounds.
  */
 u64 bench_clock_ps(void)
 {
@@ -133,10 +133,10 @@ u64 bench_clock_ps(void)
 }
 
 /**
- * bench_batches - do an operation with all objects
+ * bench_batches - run an operation on all objects
  * @work:	the objects
  * @op:		the operation; NULL does nothing
- * @found:	gets the number of timers that were found armed, or NULL
+ * @found:	receives the number of timers that were found armed; or NULL
  *
  * Context: process.
  * Return: 0 or -EINTR.
@@ -159,7 +159,7 @@ int bench_batches(const struct bench_work *work, bench_batch *op, unsigned long 
 }
 
 /**
- * bench_stop - disarm all timers and wait for their callbacks, come what may
+ * bench_stop - disarm all timers and wait for their callbacks, even if a signal is pending
  * @scheme:	the scheme
  * @work:	the objects
  *
@@ -177,12 +177,12 @@ void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work
 }
 
 /**
- * bench_begin - make the objects of a run and their timers
+ * bench_begin - create the objects of a run and their timers
  * @scheme:	the scheme
  * @work:	filled in
  * @nr:		number of objects
- * @random:	whether they are to be taken in random order
- * @seed:	for what is random
+ * @random:	whether to visit them in random order
+ * @seed:	seed of the random numbers
  *
  * Context: process.
  * Return: 0, -ENOMEM or -EINTR. If it is not 0, there is nothing to end.
@@ -212,7 +212,7 @@ out_work:
 }
 
 /**
- * bench_end - free the objects of a run, whatever their timers do
+ * bench_end - free the objects of a run, whatever the state of their timers
  * @scheme:	the scheme
  * @work:	the objects
  *
@@ -226,7 +226,7 @@ void bench_end(const struct bench_scheme *scheme, struct bench_work *work)
 	bench_work_destroy(work);
 }
 
-/* As bench_batches(), with the clock running. */
+/* Like bench_batches(), but timed. */
 static int measure_op(const struct run *run, bench_batch *op, u64 *ns, unsigned long *found)
 {
 	const struct bench_work *work = &run->work;
@@ -249,7 +249,7 @@ static int measure_op(const struct run *run, bench_batch *op, u64 *ns, unsigned 
 	return 0;
 }
 
-/* Notes what is wrong. Returns 1, which ends the run. */
+/* Records a fault. Returns 1, which ends the run. */
 static int set_fault(struct run *run, u32 workload, u32 what, u64 expected, u64 found)
 {
 	run->req->fault = what;
@@ -259,7 +259,7 @@ static int set_fault(struct run *run, u32 workload, u32 what, u64 expected, u64 
 	return 1;
 }
 
-/* Are the counts of @workload as they should be? Returns 0, 1 if not, or -EINTR. */
+/* Checks the counts of @workload. Returns 0, 1 if they are wrong, or -EINTR. */
 static int verify_counts(struct run *run, u32 workload, u64 begun, unsigned long found,
 			 unsigned long expected, unsigned long expected_pending)
 {
@@ -303,7 +303,7 @@ static void report_result(struct run *run, u32 workload, u64 time_ns, u64 cpu_ns
 }
 
 /*
- * A workload of one operation on every timer: @prepare sets the deadlines, and
+ * Runs a workload of one operation on every timer: @prepare sets the deadlines, and
  * @expected and @pending timers are armed before and after. Returns 0, 1 after a
  * fault, or -EINTR.
  */
@@ -336,7 +336,7 @@ static int run_simple(struct run *run, u32 workload, int (*prepare)(struct bench
 	return 0;
 }
 
-/* Sleeps until some time. Returns 0 or -EINTR. */
+/* Sleeps until the given time. Returns 0 or -EINTR. */
 static int sleep_until(u64 when)
 {
 	ktime_t expires = ns_to_ktime(when);
@@ -352,8 +352,8 @@ static int sleep_until(u64 when)
 
 /*
  * Keeps the CPU busy until the callbacks have come, or until @limit. Any other
- * thread goes before this one. Returns 0 or -EINTR, and in @taken how long others
- * had the CPU.
+ * thread takes precedence over this one. Returns 0 or -EINTR, and in @taken how
+ * long anything else had the CPU.
  */
 static int spin_until_fired(const struct run *run, u64 limit, u64 *taken)
 {
@@ -374,7 +374,7 @@ static int spin_until_fired(const struct run *run, u64 limit, u64 *taken)
 	return ret;
 }
 
-/* Arms all timers for a time that is far enough away to be done by then. */
+/* Arms all timers for a time that is far enough ahead for arming to be done by then. */
 static int arm_burst(struct run *run)
 {
 	u64 lead = LEAD_MIN + LEAD_FACTOR * run->add_ns, begun, ns;
@@ -408,7 +408,7 @@ static int arm_burst(struct run *run)
 	return ret;
 }
 
-/* Waits until nothing of the last callback runs any more. */
+/* Waits until the last callback has returned. */
 static void wait_last_callback(const struct run *run)
 {
 	struct bench_pass last = run->work.pass;
@@ -420,8 +420,8 @@ static void wait_last_callback(const struct run *run)
 }
 
 /*
- * Lets a burst expire. Returns 0, 1 after a fault, or -EINTR; and in @woken when it
- * began to watch, and in @taken the CPU time since.
+ * Lets a burst expire. Returns 0, 1 after a fault, or -EINTR; in @woken the time at
+ * which it began to watch, and in @taken the CPU time since then.
  */
 static int expire_burst(struct run *run, u64 *woken, u64 *taken)
 {
@@ -429,7 +429,7 @@ static int expire_burst(struct run *run, u64 *woken, u64 *taken)
 	u64 limit;
 	int ret;
 
-	/* timer_list may be an eighth late. */
+	/* timer_list may be late by an eighth. */
 	limit = work->earliest + (work->earliest - ktime_get_ns()) / 8 +
 		LATE_ALL + work->nr * LATE_EACH;
 	ret = sleep_until(work->wake_at);
@@ -454,7 +454,7 @@ static int run_expire(struct run *run)
 	u64 woken, taken;
 	int ret;
 
-	/* Of one that it woke too late for, some of the CPU time would be missing. */
+	/* If the run woke too late for a burst, part of the CPU time would be missing. */
 	do {
 		ret = arm_burst(run);
 		if (!ret)
@@ -495,8 +495,8 @@ static int run_workload(struct run *run, u32 workload)
 }
 
 /*
- * What is measured is the second time. The first one gets memory, as far as the scheme has none
- * left from before, some of which it may have given back meanwhile.
+ * Only the second pass is measured. The first one allocates memory, unless the scheme still has it
+ * from before; it may have given some of that back meanwhile.
  */
 static int warm_up(struct run *run)
 {
@@ -509,7 +509,7 @@ static int warm_up(struct run *run)
 	return ret;
 }
 
-/* All workloads of the scheme, in their order, up to the last that is asked for. */
+/* Runs all workloads of the scheme, in order, up to the last one that was requested. */
 static int run_workloads(struct run *run)
 {
 	int ret = warm_up(run);
@@ -528,7 +528,7 @@ static int run_workloads(struct run *run)
 /**
  * bench_run - measure a scheme
  * @scheme:	the scheme
- * @req:	what to do; the answer is written to it
+ * @req:	the request, which receives the results
  *
  * Context: process; the caller stays on its CPU.
  * Return: 0, -ENOMEM or -EINTR.
@@ -542,7 +542,7 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req)
 			  req->order == TWHEEL_BENCH_RANDOM, req->seed);
 	if (ret)
 		return ret;
-	/* No deadline is set yet. */
+	/* No deadlines have been set yet. */
 	run.work.earliest = U64_MAX;
 	run.clock_ps = bench_clock_ps();
 	req->cpu = smp_processor_id();

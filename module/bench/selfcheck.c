@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: does a scheme do what it should?
+ * twheel_bench: checks that a scheme works
  *
- * A random sequence of operations is done with a scheme's timers and with a model
- * of them, which is a state and a deadline in each object. For the outcome to be
- * the same with every scheme, however late its timers are, no timer may come due
- * while it is being operated on. So there are rounds: all operations of a round
- * are done before the first deadline, at the round's origin; then the timers that
- * are due soon are waited for, and those of far deadlines are cancelled before.
- * Some timers are armed with a deadline in the past; these are left alone for the
- * rest of the round.
+ * A random sequence of operations is run on a scheme's timers and on a model of
+ * them, which is a state and a deadline in each object. For the result to be the
+ * same with every scheme, however late its timers are, no timer may come due while
+ * it is being operated on. So there are rounds: all operations of a round are done
+ * before the first deadline, the round's origin; then timers with distant deadlines
+ * are cancelled, and the run waits for those that are due soon. Some timers are
+ * armed with a deadline in the past; these are left alone for the rest of the round.
  *
- * If the operations were not done by the origin, the round is done again with more
- * time. Deadlines count from the origin, so that changes nothing in the outcome.
+ * If the operations are not done by the origin, the round is repeated with more
+ * time. Deadlines count from the origin, so this does not change the result.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -23,7 +22,7 @@
 #define ROUNDS		4
 #define OPS_PER_TIMER	8
 
-/* Deadlines: near ones, by how much a timer is moved later, and what is far. */
+/* Deadlines: range of the near ones, how far timers are moved later, range of the distant ones. */
 #define NEAR_SPREAD	(60U * NSEC_PER_MSEC)
 #define LATER_SPREAD	(30U * NSEC_PER_MSEC)
 #define NEAR_LIMIT	(150U * NSEC_PER_MSEC)
@@ -31,22 +30,22 @@
 #define FAR_SPREAD	(60ULL * NSEC_PER_SEC)
 #define PAST_SPREAD	(1U * NSEC_PER_MSEC)
 
-/* Time for the operations of a round: at first, and at most. */
+/* Time for the operations of a round: initial, and maximum. */
 #define LEAD_MIN	(20 * NSEC_PER_MSEC)
 #define LEAD_MAX	(20 * NSEC_PER_SEC)
 
-/* Time after the last deadline: for callbacks that come twice, and for late ones. */
+/* How long to wait after the last deadline: for repeated callbacks, and for late ones. */
 #define GRACE		(20 * NSEC_PER_MSEC)
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 
-/* struct bench_obj::state: the timer is armed; it is left alone in this round. */
+/* struct bench_obj::state: the timer is armed; the timer is left alone in this round. */
 #define ARMED		BIT(0)
 #define HANDS_OFF	BIT(1)
 
 /**
- * struct bench_check - a self check
+ * struct bench_check - a self-check
  * @scheme:	the scheme
- * @req:	what was asked for, and the answer. The callbacks count in it
+ * @req:	the request, which receives the results. The callbacks count in it
  * @work:	the objects, and the random numbers
  * @one:	a pass of one object
  * @order:	the order of @one
@@ -65,7 +64,7 @@ struct bench_check {
 	u64				origin;
 };
 
-/* The one that is going on. */
+/* The check in progress. */
 static struct bench_check *current_check;
 
 static u64 mix_bits(u64 x)
@@ -75,7 +74,7 @@ static u64 mix_bits(u64 x)
 	return x ^ (x >> 32);
 }
 
-/* What each callback does, in softirq context. */
+/* Called by each callback, in softirq context. */
 static void check_fired(struct bench_obj *obj)
 {
 	struct bench_check *check = current_check;
@@ -92,7 +91,7 @@ static void check_fired(struct bench_obj *obj)
 	WRITE_ONCE(req->fired, req->fired + 1);
 }
 
-/* Does one operation; its timer should have been armed before, or not. */
+/* Runs one operation; @armed is whether its timer should have been armed before. */
 static void apply_op(struct bench_check *check, bench_batch *op, struct bench_obj *obj,
 		     bool armed)
 {
@@ -189,7 +188,7 @@ static int run_ops(struct bench_check *check)
 	return 0;
 }
 
-/* Cancels what is far, and counts the rest. Returns the last deadline to wait for. */
+/* Cancels timers with distant deadlines, and counts the rest. Returns their last deadline. */
 static u64 count_expected(struct bench_check *check)
 {
 	u64 last = check->origin;
@@ -213,7 +212,7 @@ static u64 count_expected(struct bench_check *check)
 	return last;
 }
 
-/* Waits for the expected callbacks, and for some that are not. Returns 0 or -EINTR. */
+/* Waits for the expected callbacks, and for any unexpected ones. Returns 0 or -EINTR. */
 static int wait_expected(const struct bench_check *check, u64 last)
 {
 	/* Pairs with the WRITE_ONCE() in check_fired(). */
@@ -227,7 +226,7 @@ static int wait_expected(const struct bench_check *check, u64 last)
 	return 0;
 }
 
-/* Ends a round: no timer should be armed any more. */
+/* Ends a round, in which no timer should still be armed. */
 static int finish_round(struct bench_check *check)
 {
 	struct bench_work *work = &check->work;
@@ -247,7 +246,7 @@ static int finish_round(struct bench_check *check)
 	return 0;
 }
 
-/* Returns 0, -EINTR, or -ETIME if the operations took longer than @lead. */
+/* Runs a round. Returns 0, -EINTR, or -ETIME if the operations took longer than @lead. */
 static int run_round(struct bench_check *check, u64 lead)
 {
 	u64 last;
@@ -298,9 +297,9 @@ static int run_rounds(struct bench_check *check)
 }
 
 /**
- * bench_check_run - try whether a scheme works
- * @scheme:	the scheme; it has timers
- * @req:	what to do; the answer is written to it
+ * bench_check_run - check that a scheme works
+ * @scheme:	a scheme that has timers
+ * @req:	the request, which receives the results
  *
  * Context: process; the caller stays on its CPU.
  * Return: 0, -ENOMEM, -EINTR or -ETIME.

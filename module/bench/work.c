@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the objects of a run, in which order they come, and when they are
- * due. All of it is made before the clock is started, and is the same for every
- * scheme that is run with the same seed.
+ * twheel_bench: the objects of a run, their order, and their deadlines. All of this
+ * is generated before the clock starts, and is the same for all schemes that are run
+ * with the same seed.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -19,34 +19,33 @@
 #define LATER		(30 * NSEC_PER_SEC)
 
 /*
- * Timers that are measured expiring are due within this time: short enough that
- * all have come due when the first callback comes, in any scheme, and long enough
- * that a million of them have different deadlines.
+ * When expiry is measured, all timers are due within this time: short enough that in
+ * any scheme all of them are due when the first callback comes, and long enough that
+ * a million of them have different deadlines.
  */
 #define BURST_SPREAD	(500 * NSEC_PER_USEC)
 
 /*
- * Where in time a burst is: some ticks after the wheel has come to a slot of its
- * second level, where timers are until shortly before they are due. So the wheel
- * has to cascade them once, as it has to with the timers of any user, and that is
- * just before they expire. Were it in the slot's first tick, they would not be
- * cascaded.
+ * A burst is due this many ticks after the wheel reaches a slot of its second level,
+ * where timers are until shortly before they are due. So the wheel has to cascade
+ * them once, as it does with any user's timers, just before they expire. If the burst
+ * were in the slot's first tick, they would not be cascaded.
  */
 #define BURST_TICK	4
 
-/* A level of the wheel has so many slots, as a power of two. */
+/* Number of slots in a level of the wheel, as a power of two. */
 #define LEVEL_BITS	6
 
 /*
- * How long before that slot the run is to wake up and watch, in ticks. A machine that
- * has other things to do may wake it some milliseconds late.
+ * How long before that slot the run wakes up to watch, in ticks. A busy machine may wake it
+ * some milliseconds late.
  */
 #define BURST_MARGIN	8
 
 /**
- * bench_alloc - get zeroed memory, in large pages if possible
+ * bench_alloc - allocate zeroed memory, in large pages if possible
  * @nr:		number of elements
- * @size:	size of each
+ * @size:	size of an element
  *
  * Return: the memory, to be freed by kvfree(), or NULL.
  */
@@ -57,7 +56,7 @@ void *bench_alloc(size_t nr, size_t size)
 
 	if (bytes >= PMD_SIZE)
 		return vmalloc_huge(bytes, gfp);
-	/* Contiguous memory is in the kernel's own large pages. */
+	/* Contiguous memory is mapped by the kernel's own large pages. */
 	return kvmalloc(bytes, gfp);
 }
 
@@ -68,18 +67,18 @@ void *bench_alloc(size_t nr, size_t size)
  */
 void bench_seed(struct rnd_state *rnd, u64 seed)
 {
-	/* The generator takes seeds that are close for almost the same. */
+	/* The generator starts almost the same sequence for close seeds. */
 	seed = (seed + 1) * 0x9e3779b97f4a7c15ULL;
 	seed ^= seed >> 29;
 	prandom_seed_state(rnd, seed * 0xbf58476d1ce4e5b9ULL);
 }
 
 /**
- * bench_work_init - make the objects and arrays of a run
+ * bench_work_init - create the objects and arrays of a run
  * @work:	filled in
  * @nr:		number of objects
- * @random:	whether they are to be taken in random order
- * @seed:	for what is random
+ * @random:	whether to visit them in random order
+ * @seed:	seed of the random numbers
  *
  * Context: process.
  * Return: 0, -ENOMEM or -EINTR. If it is not 0, there is nothing to free.
@@ -126,7 +125,7 @@ static u32 random_below(struct bench_work *work, u32 limit)
 }
 
 /**
- * bench_work_shuffle - put the objects in another order, if it is to be random
+ * bench_work_shuffle - reorder the objects, if their order is random
  * @work:	the work
  *
  * Return: 0 or -EINTR.
@@ -151,8 +150,8 @@ int bench_work_shuffle(struct bench_work *work)
 }
 
 /*
- * Gives each object the deadline that @next makes of its last one, and of a random
- * number and of now, in the order in which the objects come.
+ * Gives each object, in the order of the pass, the deadline that @next computes from
+ * its last one, the current time and a random number.
  */
 static __always_inline int
 set_deadlines(struct bench_work *work, u64 now, u64 (*next)(u64 last, u64 now, u32 random))
@@ -196,7 +195,7 @@ static __always_inline u64 draw_burst(u64 last, u64 now, u32 random)
 }
 
 /**
- * bench_work_timeouts - set deadlines as of new timeouts
+ * bench_work_timeouts - set deadlines for new timeouts
  * @work:	the work
  *
  * Return: 0 or -EINTR.
@@ -207,7 +206,7 @@ int bench_work_timeouts(struct bench_work *work)
 }
 
 /**
- * bench_work_later - move all deadlines to later
+ * bench_work_later - move all deadlines to a later time
  * @work:	the work
  *
  * Return: 0 or -EINTR.
@@ -218,7 +217,7 @@ int bench_work_later(struct bench_work *work)
 }
 
 /**
- * bench_work_earlier - move all deadlines to earlier
+ * bench_work_earlier - move all deadlines to an earlier time
  * @work:	the work
  *
  * Return: 0 or -EINTR.
@@ -229,14 +228,14 @@ int bench_work_earlier(struct bench_work *work)
 }
 
 /**
- * bench_burst_start - when to begin arming timers for a burst
+ * bench_burst_start - choose when to start arming timers for a burst
  * @lead:	how long before the burst, in nanoseconds
  *
- * What is armed for the other side of a slot of the wheel's third level is cascaded
- * twice. Which it is would depend on the time at which the run is made, so it is
- * always the near side, unless @lead is too long.
+ * Timers armed across a slot boundary of the wheel's third level are cascaded twice.
+ * Whether they are would depend on the time of the run, so the burst never crosses
+ * that boundary, unless @lead is too long.
  *
- * Return: now, or the time to wait for, in nanoseconds.
+ * Return: the current time, or the time to wait for, in nanoseconds.
  */
 u64 bench_burst_start(u64 lead)
 {
@@ -250,10 +249,10 @@ u64 bench_burst_start(u64 lead)
 }
 
 /**
- * bench_work_burst - set deadlines that are all at about the same time
+ * bench_work_burst - set all deadlines to about the same time
  * @work:	the work
- * @start:	not before this, in nanoseconds
- * @align:	of the scheme
+ * @start:	earliest time, in nanoseconds
+ * @align:	the scheme's @align
  *
  * Return: 0 or -EINTR.
  */
@@ -267,7 +266,7 @@ int bench_work_burst(struct bench_work *work, u64 start, u64 (*align)(u64 ns))
 
 	work->busy_from = slot;
 	work->wake_at = slot - BURST_MARGIN * tick;
-	/* No deadline lies on a tick's edge: that tick would be one of its own. */
+	/* A deadline on the edge of a tick would expire in a tick of its own. */
 	ret = set_deadlines(work, when + 1, draw_burst);
 	if (ret || !align)
 		return ret;

@@ -11,7 +11,7 @@ static void object_fired(struct bench_heap_node *node)
 	bench_fired(container_of(node, struct bench_obj, heap));
 }
 
-/* As late as the wheel may be, the heap may be too. */
+/* The heap may be as late as the wheel. */
 static int setup_heap(const struct bench_work *work)
 {
 	return bench_heap_init(&heap, work->nr, 1ULL << twheel_tick_shift());
@@ -49,7 +49,7 @@ static __always_inline int pending_one(struct bench_obj *obj, u64 when)
 	return bench_heap_pending(&obj->heap);
 }
 
-/* All callbacks come from one hrtimer. It starts again when a timer is armed. */
+/* All callbacks are called from one hrtimer. Arming a timer restarts it. */
 static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 {
 	int found = cancel_one(obj, when);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the kernel's hrtimers, one for each object
+ * twheel_bench: the kernel's hrtimers, one per object
  *
  * A struct hrtimer fills a cache line, so it does not fit into an object. Objects of
- * two lines would change what memory costs all other schemes. So the hrtimers are an
- * array beside the objects: an operation touches one line, and a callback two, as if
- * the object were larger.
+ * two lines would change the memory costs of all other schemes. So the hrtimers are in
+ * an array of their own: an operation touches one line, and a callback two, as if the
+ * object were larger.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "lib/compat.h"
 
-/* Pinned like the timers of the other schemes: callbacks come on the run's CPU. */
+/* Pinned like the timers of the other schemes: callbacks run on the CPU of the run. */
 #define MODE	HRTIMER_MODE_ABS_PINNED_SOFT
 
 static struct hrtimer *timers;
@@ -38,8 +38,8 @@ static __always_inline struct hrtimer *timer_of(struct bench_obj *obj)
 }
 
 /*
- * Those that come due one after the other have an interrupt each, for as long as the
- * callbacks keep up. Timers of one moment have one.
+ * Timers that come due one after the other take an interrupt each, for as long as the
+ * callbacks keep up. Timers that are due at the same moment share one.
  */
 static u64 align_expiry(u64 ns)
 {

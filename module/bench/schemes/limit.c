@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the limit line: what touching the objects costs by itself
+ * twheel_bench: the limit line: the cost of just touching the objects
  */
 #include "bench.h"
 

@@ -13,13 +13,13 @@
 /* Jiffies in a step of the third level; see align_expiry(). */
 #define STEP	64
 
-/* When jiffy 0 would have begun, in nanoseconds, or a little later. */
+/* When jiffy 0 would have begun, in nanoseconds; may be a little late. */
 static s64 origin;
 
 /*
- * The kernel does not tell when a jiffy begins. Reading both clocks until jiffies
- * has changed finds the smallest difference between them, which is that at the
- * beginning of a jiffy, or a little more when its interrupt was late.
+ * The kernel does not expose when a jiffy begins. Reading both clocks until jiffies
+ * changes finds the smallest difference between them, which is the difference at the
+ * start of a jiffy, or a little more if its interrupt was late.
  */
 static int find_origin(const struct bench_work *work)
 {
@@ -35,8 +35,8 @@ static int find_origin(const struct bench_work *work)
 }
 
 /*
- * Rounded up, as a user would with jiffies + nsecs_to_jiffies(). That timers come a
- * step later than they say makes up for an origin that is late.
+ * Rounds up, as a user would with jiffies + nsecs_to_jiffies(). Timers expire one step after
+ * the time that they were given, which makes up for a late origin.
  */
 static __always_inline u64 to_jiffies(u64 ns)
 {
@@ -54,9 +54,10 @@ static unsigned long convert_batch(const struct bench_pass *pass, unsigned long 
 }
 
 /*
- * A timer comes one step of its level after its expiry, rounded down to a step. So
- * all levels whose steps divide STEP, which are those of timers armed up to 4032
- * jiffies before, come at the same time if they expire a jiffy before one of STEP.
+ * A timer expires one step of its level after its expiry time rounded down to a step. So
+ * the timers of all levels whose steps divide STEP, which are those armed up to 4032
+ * jiffies ahead, expire together if their expiry time is one jiffy before a multiple of
+ * STEP.
  */
 static u64 align_expiry(u64 ns)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the wheel, by its in-kernel API
+ * twheel_bench: the wheel, through its in-kernel API
  */
 #include "bench.h"
 
