@@ -81,27 +81,27 @@ bench-native: ## compare them at this processor's speed, in User-mode Linux (bui
 
 check: ## run the tests, here and on one kernel, in simulated time
 	@tools/deps --install build kernel vm check
-	@tools/check/run
+	@selftests/check/run
 
 check-rest: ## run them on all other kernels, likewise
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run rest
+	@selftests/check/run rest
 
 check-all: ## run them here and on all kernels, likewise
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run all
+	@selftests/check/run all
 
 check-parallel: ## run what only real time and parallel processors show, KCSAN too (an hour)
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run parallel
+	@selftests/check/run parallel
 
 explore: ## search: SEEDS= schedules (100) of what races, simulated, for T= seconds at most
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run explore "$(or $(SEEDS),100)" "$(or $(T),86400)"
+	@selftests/check/run explore "$(or $(SEEDS),100)" "$(or $(T),86400)"
 
 torture: ## torture the timers on these kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/torture "$(or $(T),3600)"
+	@selftests/check/torture "$(or $(T),3600)"
 
 fuzz: ## fuzz the wheel for T= seconds (3600); what is found is left in build/fuzz
 	@tools/deps --install build check
@@ -109,7 +109,7 @@ fuzz: ## fuzz the wheel for T= seconds (3600); what is found is left in build/fu
 
 fuzz-device: ## fuzz the device on four kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel
-	@tools/check/run fuzz "$(or $(T),3600)"
+	@selftests/check/run fuzz "$(or $(T),3600)"
 
 bench-user: ## measure wheel.c natively, beside libev and a limit line
 	@tools/deps --install build bench-user
@@ -120,7 +120,7 @@ bench-user: ## measure wheel.c natively, beside libev and a limit line
 shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build tests kernel vm
 	@+$(MAKE) -s tools tests
-	@tools/vm/run --shell -- insmod twheel.ko
+	@selftests/vm/run --shell -- insmod twheel.ko
 
 deb: ## build Debian's packages, in build/deb/
 	@tools/deps --install deb
@@ -128,15 +128,15 @@ deb: ## build Debian's packages, in build/deb/
 
 check-packages: ## build, install, upgrade and purge them in Debian 12 and 13 (as root)
 	@tools/deps --install build kernel vm root
-	@tools/check/packages/run
+	@selftests/check/packages/run
 
 check-fresh: ## do what a newcomer does in minimal Debian 12 and 13 (as root)
 	@tools/deps --install root
-	@tools/check/fresh
+	@selftests/check/fresh
 
 lint: ## run the checkers of style and of types
 	@tools/deps --install build kernel check
-	@tools/check/lint
+	@selftests/check/lint
 
 modules_install: modules ## install them for KDIR, and what other modules are built with (as root)
 	@tools/build-modules --install "$(KDIR)"

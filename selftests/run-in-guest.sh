@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Run kselftests in the guest, in /twheel: all of a directory, or one.  The output is for
-# tools/check/judge.awk, which also says what the lines "#@" mean.
+# selftests/check/judge.awk, which also says what the lines "#@" mean.
 # With MODULE, that is what is loaded as twheel.ko; MODULE_OPTIONS are its parameters.
 # usage: run-in-guest.sh WHICH...	as selftests/select knows them
 

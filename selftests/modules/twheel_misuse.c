@@ -3,7 +3,7 @@
  * Uses twheel's in-kernel API as it must not be used, for kernels that find out
  *
  * Loading does what the parameter "how" names, and succeeds, if the machine survives.
- * tools/check/test-misuse.sh looks for what the kernel has said.
+ * selftests/check/test-misuse.sh looks for what the kernel has said.
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>

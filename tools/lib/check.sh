@@ -5,7 +5,7 @@
 
 set -u
 . "$(dirname "$0")/../paths.sh"
-. "$TOP/tools/check/tap.sh"
+. "$TOP/selftests/check/tap.sh"
 
 prefix=/opt/twheel
 root=$tmp/root$prefix

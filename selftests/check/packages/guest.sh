@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # run has tmp, suite, version and kernels
+#
+# Sourced by run: what was installed in a root is used in a guest.
+
+# What a guest has no use for, or has itself.
+unused=(boot build dev proc sys tmp srv usr/src usr/share/{doc,info,locale,man}
+	'usr/lib/modules/*/kernel' var/cache var/lib/apt var/lib/dkms)
+
+# collect ROOT RELEASE DIR: the modules, whatever dkms has compressed them with, and in /srv/root
+# all that is installed, with the packages' own test.
+collect() {
+	local file root=$3/files/srv/root
+
+	mkdir -p "$3/modules"
+	for file in "$1/lib/modules/$2"/updates/dkms/*.ko*; do
+		cp "$file" "$3/modules/" || return
+	done
+	find "$3/modules" -name '*.xz' -exec unxz {} +
+	mkdir -p "$root"/{dev,proc,srv,sys,tmp}
+	tar -C "$1" "${unused[@]/#/--exclude=./}" -cf - . | tar -C "$root" -xf - &&
+		cp -r "$TOP/debian/tests" "$root/srv/"
+}
+
+# As on a machine on which the packages are installed, by its own modprobe, compiler and library.
+# shellcheck disable=SC2016 # the guest's shell expands these
+guest='
+	set -e
+	root="chroot /srv/root env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin"
+	for dir in dev proc sys; do
+		mount -o rbind /$dir /srv/root/$dir
+	done
+	uname -r
+	$root modprobe twheel
+	cat /sys/module/twheel/version
+	$root /srv/tests/timer
+	! grep "^twheel " /proc/modules'
+
+# fires ROOT RELEASE: a timer, by the modules that are installed there for this kernel.
+fires() {
+	local dir=$tmp/guest
+
+	rm -rf "$dir"
+	collect "$1" "$2" "$dir" || return
+	# As much again as is unpacked, and half of the memory is for files.
+	"$TOP/selftests/vm/run" --kernel "$1/srv/vmlinuz-$2" --modules "$dir/modules" \
+		--mem 3G --add "$dir/files" -- "$guest" > "$dir/said"
+	local status=$?
+	cat "$dir/said"
+	[ $status = 0 ] && [ "$(sed -n 1,2p "$dir/said")" = "$2"$'\n'"$version" ] &&
+		grep -q '^a timer expired, ' "$dir/said"
+}

@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Does selftests/check/layers see what it is for? On a copy of module/ with a fault at a time.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+. "$TOP/selftests/check/tap.sh"
+
+cp -r "$TOP/module" "$tmp/module"
+layers() {
+	"$TOP/selftests/check/layers" "$tmp/module" > "$tmp/output" 2>&1
+}
+
+# says TEXT: is this all that it says?
+says() {
+	[ "$(cat "$tmp/output")" = "$1" ]
+}
+
+# line FILE: the number of its first line that includes a header of the same folder.
+line() {
+	grep -nE -m 1 '^#include "[a-z_]+\.h"' "$tmp/module/$1" | cut -d : -f 1
+}
+
+# include FILE HEADER: FILE gets an include, as the one line more.
+include() {
+	at=$(line "$1")
+	sed -i "${at}i #include \"$2\"" "$tmp/module/$1"
+}
+
+# without FILE: that is undone.
+without() {
+	cp "$TOP/module/$1" "$tmp/module/$1"
+}
+
+layers && says ''
+ok "the tree is as it should be"
+include core/timer.c device/context.h
+layers && says "core/timer.c:$at: core must not include device/context.h"
+ok "the timer core includes what knows programs"
+without core/timer.c
+include tcp/watch_worker.c rules/rules.h
+layers && says "tcp/watch_worker.c:$at: tcp must not include rules/rules.h"
+ok "what watches connections includes policy"
+without tcp/watch_worker.c
+include device/utimer.c rules/ioctl.h
+layers && says "device/utimer.c:$at: device must not include rules/ioctl.h"
+ok "a file of the device, other than the one that may, includes rules"
+without device/utimer.c
+include bench/work.c core/wheel.h
+layers && says "bench/work.c:$at: bench must not include core/wheel.h"
+ok "the benchmark includes what is behind the in-kernel API"
+without bench/work.c
+include core/expiry.c ../tcp/watch.h
+layers && says "core/expiry.c:$at: core must not include ../tcp/watch.h"
+ok "a path that goes around"
+without core/expiry.c
+echo 'void twheel_keys_destroy(struct twheel_context *ctx);' >> "$tmp/module/device/ring.h"
+layers && says "device/ring.h: declares twheel_keys_destroy(), which is in device/keys.c"
+ok "a header declares a function of another file"
+finish

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What `twctl metrics` prints, as those read it whom it is for: promtool has Prometheus's own
+# parser and its advice on names, and the client library for Python has one of OpenMetrics.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+. "$TOP/selftests/check/tap.sh"
+
+promtool=$CACHE/promtool
+
+# In the guest: timers in all states, rules, one of them for a cgroup with a name that has to be
+# escaped, and a connection that is closed. Each time with what debugfs says at the same time.
+# shellcheck disable=SC2016 # the guest's shell expands these
+guest='
+	set -e
+	take() {
+		twctl metrics > /out/$1.text
+		cat /sys/kernel/debug/twheel/totals > /out/$1.totals
+		twctl metrics --openmetrics > /out/$1.openmetrics
+	}
+	! twctl metrics > /out/none 2> /out/none.errors
+	echo old > /out/gone
+	! twctl metrics --file /out/gone 2> /out/gone.errors
+	! twctl metrics --file /nowhere/file 2> /out/nowhere.errors
+	insmod twheel.ko
+	take idle
+	twctl add 1h & twctl sleep 0.2
+	twctl add --period 50ms 50ms > /dev/null & twctl sleep 0.5
+	group="/sys/fs/cgroup/a \"b\\c"
+	mkdir -p "$group" 2> /dev/null && twctl idle --cgroup "$group" --timeout 1m
+	twctl idle --port 7 --timeout 100ms
+	twctl idle --port 7 --uid root --lifetime 1h --dry-run
+	nc -l -p 7 -e cat &
+	twctl sleep 0.3
+	{ twctl sleep 2; } | nc 127.0.0.1 7 || :
+	kill %2
+	wait %2 || :
+	take busy
+	echo old > /out/file
+	twctl metrics --file /out/file
+	! su nobody -s /bin/sh -c "twctl metrics" > /out/user 2> /out/user.errors'
+
+# value FILE SAMPLE
+value() {
+	awk -v sample="$2" 'index($0, sample " ") == 1 { print substr($0, length(sample) + 2) }' "$1"
+}
+
+# numbers FILE: are they those of debugfs?
+numbers() {
+	local key sample
+
+	while read -r key sample; do
+		echo "$key: $(value "$tmp/out/$1.text" "$sample")"
+		grep "^$key: " "$tmp/out/$1.totals"
+	done <<-'EOF' | uniq -c | awk '{ print } $1 != 2 { bad = 1 } END { exit bad }'
+	pending twheel_timers_pending
+	adds twheel_timers_added_total
+	cancels twheel_timers_cancelled_total
+	rearms twheel_timers_rearmed_total
+	spilled twheel_timers_spilled_total
+	chunks twheel_chunks
+	contexts twheel_contexts
+	EOF
+}
+
+# Each timer that has expired is in the histogram, and is in each bucket from its own on.
+histogram() {
+	awk -v all="$(value "$tmp/out/busy.text" twheel_timers_expired_total)" '
+		/^twheel_lateness_seconds_bucket/ {
+			print
+			bad = bad || $2 < last
+			last = $2
+			n++
+		}
+		END { exit bad || n < 20 || last != all || !all }' "$tmp/out/busy.text"
+}
+
+rules() {
+	grep '^twheel_rule' "$tmp/out/busy.text"
+	[ "$(value "$tmp/out/busy.text" 'twheel_rule_closed_total{rule="2",local_port="7"}')" = 1 ] &&
+		grep -q '^twheel_rule_watched{rule="3",local_port="7",uid="0",dry_run="true"} ' \
+			"$tmp/out/busy.text" &&
+		grep -Fq '{rule="1",cgroup="a \"b\\c"} ' "$tmp/out/busy.text" &&
+		[ "$(grep -c '^twheel_watch_delay_seconds_bucket{kind="rules",le="+Inf"} [1-9]' \
+			"$tmp/out/busy.text")" = 1 ]
+}
+
+# openmetrics FILE SAMPLES: is it, and does it say the same as the older format? There are so many
+# samples or more, without what goes on counting.
+openmetrics() {
+	/usr/bin/python3 - "$1" "$2" <<-'EOF'
+	import sys
+	from prometheus_client.openmetrics.parser import text_string_to_metric_families as new
+	from prometheus_client.parser import text_string_to_metric_families as old
+
+	def samples(parser, name):
+	    return {(s.name, tuple(sorted(s.labels.items()))): s.value
+	            for f in parser(open(name).read()) for s in f.samples
+	            if not s.name.startswith(("twheel_ticks", "twheel_empty_ticks", "twheel_lateness",
+	                                      "twheel_free_chunks"))}
+
+	a = samples(new, sys.argv[1] + ".openmetrics")
+	b = samples(old, sys.argv[1] + ".text")
+	print(len(a), a.items() ^ b.items())
+	sys.exit(a != b or len(a) < int(sys.argv[2]))
+	EOF
+}
+
+"$TOP/selftests/check/fetch-promtool" > "$tmp/output" 2>&1
+ok "promtool is there"
+"$TOP/selftests/vm/run" --simulate --kernel 6.12 --out "$tmp/out" -- "$guest" > "$tmp/output" 2>&1
+ok "a guest prints metrics"
+for state in idle busy; do
+	[ $state = idle ] && least=10 || least=50
+	"$promtool" check metrics < "$tmp/out/$state.text" > "$tmp/output" 2>&1 &&
+		[ ! -s "$tmp/output" ]
+	ok "$state: promtool finds no fault"
+	openmetrics "$tmp/out/$state" "$least" > "$tmp/output" 2>&1
+	ok "$state: OpenMetrics, and the same"
+	numbers $state > "$tmp/output" 2>&1
+	ok "$state: the numbers are debugfs's"
+done
+histogram > "$tmp/output" 2>&1
+ok "all that has expired is in the histogram"
+rules > "$tmp/output" 2>&1
+ok "the rules, and what they match"
+[ ! -s "$tmp/out/none" ] && grep -q 'is not loaded' "$tmp/out/none.errors"
+ok "without the module there is a line that says so"
+[ ! -e "$tmp/out/gone" ] && cmp "$tmp/out/gone.errors" "$tmp/out/none.errors" > "$tmp/output"
+ok "and no file that is old"
+[ "$(cat "$tmp/out/nowhere.errors")" = "twctl: /nowhere/file.new: No such file or directory" ]
+ok "a file that cannot be written"
+names() {
+	sed -E '/^#/d; s/ [^ ]*$//' "$tmp/out/$1"
+}
+[ -n "$(names file)" ] && [ "$(names file)" = "$(names busy.text)" ] &&
+	[ -z "$(find "$tmp/out" -name '*.new')" ]
+ok "a file is replaced"
+[ ! -s "$tmp/out/user" ] && [ "$(wc -l < "$tmp/out/user.errors")" = 1 ]
+ok "nor is there anything for who may not see it"
+finish

@@ -1,0 +1,824 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of what fetches and builds kernels and programs: what has failed is told, and nothing of
+# it stays in the cache, which nobody would ask for again. With stand-ins for apt, for make and
+# for QEMU, and packages of some bytes.
+
+set -u
+. "$(dirname "$0")/../paths.sh"
+. "$TOP/selftests/check/tap.sh"
+
+tree=$tmp/tree
+cache=$tmp/cache
+# Where apt's stand-in has its packages, and what is wrong with it: files in there.
+export REPOSITORY=$tmp/repository APT=$tmp/apt PACKAGES=$TOP/tools/packages
+export TWHEEL_CACHE=$cache
+# Messages in another language, as far as the tools let them.
+export LANG=de_DE.UTF-8 LANGUAGE=de
+unset LC_ALL TWHEEL_ACCEL
+
+# ---- the stand-ins
+
+make_commands() {
+	# It offers what is in the file "lists", and has newer ones after an update.
+	executable "$tmp/bin/apt-cache" <<-'EOF'
+	[ ! -e "$APT/no-cache" ] || exit 100
+	[ "${LC_ALL-}" = C ] && english=1 || english=
+	lists=$APT/lists
+	while [[ $1 == -* ]]; do
+		case $1 in
+		-t) lists=$APT/$2; [ -e "$lists.newer" ] || lists=$APT/suite; shift ;;
+		-o) shift ;;
+		esac
+		shift
+	done
+	case $1 in
+	pkgnames)
+		grep "^$2" "$lists" || true
+		;;
+	policy)
+		[ "$english" ] && word=Candidate: || word=Installationskandidat:
+		echo "$2:"
+		! grep -qx "$2" "$lists" || echo "  $word 1.0"
+		;;
+	show)
+		shift 2
+		for package; do
+			grep -qx "$package" "$lists" || exit 100
+		done
+		;;
+	depends)
+		[ ! -e "$APT/no-depends" ] || exit 100
+		[ "$english" ] && word=Depends: || word='Hängt ab von:'
+		shift 2
+		for package; do
+			echo "$package"
+			sed "s/^/  $word /" "$REPOSITORY/$package.depends"
+		done
+		;;
+	esac
+	EOF
+	executable "$tmp/bin/apt-get" <<-'EOF'
+	lists=$APT/lists
+	while [[ $1 == -* ]]; do
+		case $1 in
+		-t) lists=$APT/$2; [ -e "$lists.newer" ] || lists=$APT/suite; shift ;;
+		-o) shift ;;
+		esac
+		shift
+	done
+	needed() {
+		for package; do
+			echo "Inst $package (1.0 Debian)"
+			needed $(cat "$REPOSITORY/$package.depends")
+		done
+	}
+	case $1 in
+	indextargets)
+		echo 'Packages|Debian|http://localhost/debian'
+		;;
+	update)
+		[ ! -e "$APT/no-update" ] || exit 100
+		cat "$lists.newer" > "$lists"
+		;;
+	install)
+		[ ! -e "$APT/no-depends" ] || exit 100
+		shift 2
+		needed "$@" | sort -u
+		;;
+	download)
+		shift
+		[ ! -e "$APT/no-download" ] || exit 100
+		for package; do
+			cp "$REPOSITORY/$package.deb" .
+		done
+		;;
+	esac
+	EOF
+	# All that is needed is there, and so is the source of the kernel to be built.
+	executable "$tmp/bin/dpkg-query" <<-'EOF'
+	case $* in
+	*Version*) echo 6.12.9-1 ;;
+	*) cat "$APT/installed" 2> /dev/null ||
+		awk '!/^#/ && NF { print "ii " $2 }' "$PACKAGES" ;;
+	esac
+	EOF
+	# The real one would find the real apt.
+	executable "$tmp/bin/sudo" <<-'EOF'
+	exec "$@"
+	EOF
+	PATH=$tmp/bin:$PATH
+}
+
+# package NAME [NEEDED...]: of the files in $tmp/package, in which $file was made.
+package() {
+	local name=$1
+
+	shift
+	mkdir -p "$tmp/package/DEBIAN"
+	printf '%s\n' "Package: $name" 'Version: 1.0' 'Architecture: all' \
+		'Maintainer: nobody <nobody@localhost>' 'Description: a test' \
+		> "$tmp/package/DEBIAN/control"
+	dpkg-deb -Znone -b "$tmp/package" "$REPOSITORY/$name.deb" > "$tmp/output" || exit
+	printf '%s\n' "$@" | sed '/^$/d' > "$REPOSITORY/$name.depends"
+	rm -r "$tmp/package"
+}
+
+# contents FILE: a file of the package to be made next.
+contents() {
+	mkdir -p "$(dirname "$tmp/package/$1")"
+	cat > "$tmp/package/$1"
+	chmod 755 "$tmp/package/$1"
+}
+
+# program PACKAGE FILE: a package of a script, from standard input, that also runs if it is cut off.
+program() {
+	{ echo '#!/bin/sh'; cat; echo exit; head -c 9000 /dev/zero | tr '\0' '#'; } | contents "$2"
+	package "$1"
+}
+
+bytes4() {
+	printf '%b' "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) \
+		$(($1 >> 16 & 255)) $(($1 >> 24)))"
+}
+
+# An image, as the boot protocol has it, around what is in standard input.
+bzimage() {
+	local size
+
+	gzip > "$tmp/payload"
+	size=$(wc -c < "$tmp/payload")
+	head -c 497 /dev/zero
+	printf '\x01'
+	head -c 16 /dev/zero
+	printf HdrS
+	head -c 66 /dev/zero
+	bytes4 0
+	bytes4 $((size + 4))
+	head -c 432 /dev/zero
+	cat "$tmp/payload"
+	bytes4 0
+}
+
+release=6.12.9+deb13-amd64
+image=linux-image-$release
+newest=7.3.4+deb13-amd64
+newest_rt=7.3.4+deb13-rt-amd64
+needed=(lib.mk kselftest.h kselftest_harness.h kselftest/ktap_helpers.sh)
+checkers=(checkpatch.pl spelling.txt const_structs.checkpatch kernel-doc)
+
+# kernel_image LINE: the package of a kernel, that is some kilobytes and a line.
+kernel_image() {
+	{ head -c 5000 /dev/zero; echo "$1"; } | bzimage | contents "boot/vmlinuz-$release"
+	package "$image"
+}
+
+# source FILE...: the package of a source that has these, and some that are not needed.
+source_package() {
+	local file dir=$tmp/source/linux-source-6.12
+
+	for file in COPYING "$@"; do
+		mkdir -p "$(dirname "$dir/$file")"
+		echo "$file" > "$dir/$file"
+	done
+	tar -C "$tmp/source" -cJf - linux-source-6.12 | contents usr/src/linux-source-6.12.tar.xz
+	package linux-source-6.12
+	rm -r "$tmp/source"
+}
+
+source_files=("${needed[@]/#/tools/testing/selftests/}" "${checkers[@]/#/scripts/}")
+
+# newest_kernel RELEASE: one that only another suite has.
+newest_kernel() {
+	{ head -c 5000 /dev/zero; echo "Linux version $1 (somebody)"; } | bzimage |
+		contents "usr/lib/modules/$1/vmlinuz"
+	package "linux-binary-$1"
+	echo | contents usr/share/doc/linux
+	package "linux-image-$1" "linux-binary-$1"
+	echo "include /usr/src/linux-headers-7.3.4+deb13-common/Makefile" |
+		contents "usr/src/linux-headers-$1/Makefile"
+	package "linux-headers-$1" linux-headers-7.3.4+deb13-common libneeded
+}
+
+# In two flavours, and what their build files need.
+newest_packages() {
+	local name
+
+	newest_kernel "$newest"
+	newest_kernel "$newest_rt"
+	echo | contents usr/src/linux-headers-7.3.4+deb13-common/Makefile
+	package linux-headers-7.3.4+deb13-common
+	contents usr/lib/libneeded < /dev/null
+	package libneeded
+	for name in bash binutils coreutils dash findutils grep make mawk perl sed; do
+		contents "usr/bin/$name" < /dev/null
+		package "$name"
+	done
+	mkdir -p "$tmp/package/usr/bin"
+	ln -s usr/bin "$tmp/package/bin"
+	package base-files
+}
+
+make_packages() {
+	mkdir -p "$REPOSITORY"
+	kernel_image "Linux version $release (somebody)"
+	echo "include /usr/src/linux-headers-6.12.9+deb13-common/Makefile" |
+		contents "usr/src/linux-headers-$release/Makefile"
+	package "linux-headers-$release" linux-headers-6.12.9+deb13-common linux-image-amd64
+	echo | contents usr/src/linux-headers-6.12.9+deb13-common/Makefile
+	package linux-headers-6.12.9+deb13-common
+	newest_packages
+	source_package "${source_files[@]}"
+	contents bin/busybox <<< '#!/bin/sh'
+	package busybox-static
+	contents usr/sbin/nginx < /dev/null
+	package nginx libc6
+	for file in redis-server redis-cli; do
+		contents "usr/bin/$file" < /dev/null
+	done
+	package redis-tools libc6
+	echo | contents usr/share/doc/redis
+	package redis-server redis-tools
+	# As the loader: with a library that is absent it says so, and lists nothing.
+	contents lib64/ld-linux-x86-64.so.2 <<-'EOF'
+	#!/bin/bash
+	root=$(dirname "${0%/*}")
+	[ -e "$root/usr/lib/libz.so" ] || exit 127
+	echo "	libz.so => $root/usr/lib/libz.so (0x0001)"
+	EOF
+	package libc6 libz
+	echo | contents usr/lib/libz.so
+	package libz
+	program prometheus usr/bin/promtool < /dev/null
+	program qemu-system-x86 usr/bin/qemu-system-x86_64 <<< 'echo QEMU emulator version 8.1.0'
+	for file in qemu-system-common qemu-system-data seabios; do
+		package "$file"
+	done
+}
+
+# ---- tests
+
+# fetch NAME STATUS COMMAND...: run it, with the faults that were put into $APT, in an empty cache.
+# $keep keeps what is in there.
+keep=
+fetch() {
+	local name=$1 status=$2 got
+
+	shift 2
+	[ "$keep" ] || rm -rf "$cache"
+	"$tree/tools/$1" "${@:2}" > "$tmp/output" 2>&1
+	got=$?
+	case $status in
+	bad) [ $got != 0 ] && [ $got != 4 ] ;;
+	*) [ $got = "$status" ] ;;
+	esac
+	ok "$name"
+}
+
+# offers: apt is as it should be, but for what is given. Without no-update, it can fetch its lists.
+offers() {
+	local file
+
+	rm -rf "$APT"
+	mkdir -p "$APT"
+	(cd "$REPOSITORY" && printf '%s\n' *.deb | sed 's/\.deb$//') > "$APT/suite.newer"
+	grep -v 7.3.4 "$APT/suite.newer" | tee "$APT/lists.newer" > "$APT/lists"
+	for file; do
+		: > "$APT/$file"
+	done
+}
+
+# Nothing but what is the basis for the next attempt, and what those wait for that want the same.
+nothing() {
+	local left
+
+	left=$(find "$1" -mindepth 1 -maxdepth 1 ! -name apt ! -name '*.lock' 2> /dev/null)
+	echo "$left" >> "$tmp/output"
+	[ ! "$left" ]
+	ok "$2: nothing of it is left"
+}
+
+# cut_off PACKAGE: its download is shorter than it should be.
+cut_off() {
+	truncate -s $(($(stat -c %s "$REPOSITORY/$1.deb") / 2)) "$REPOSITORY/$1.deb"
+}
+
+# Does not fail with a signal when a file gets larger than it may.
+limited() {
+	(
+		trap '' XFSZ
+		ulimit -f "$1"
+		"$tree/tools/$2" "${@:3}" 2>&1
+	) | cat > "$tmp/output"
+	[ "${PIPESTATUS[0]}" != 0 ]
+}
+
+kernel_is_there() {
+	local dir=$cache/kernels/6.12
+
+	[ "$(cat "$dir/release")" = "$release" ] &&
+		grep -qa "Linux version $release" "$dir/vmlinux" &&
+		[ -e "$dir/build/../linux-headers-6.12.9+deb13-common/Makefile" ] &&
+		! grep -q ' /usr/src' "$dir/build/Makefile"
+}
+
+# What is in a folder that others cannot read.
+unreadable() {
+	find "$1" ! -type l ! -perm -a+r -o -type d ! -perm -a+x
+}
+
+# broken_kernel NAME: with the package as it is now.
+broken_kernel() {
+	fetch "kernel: $1" bad vm/fetch-kernel 6.12
+	nothing "$cache/kernels" "kernel: $1"
+}
+
+kernels() {
+	offers
+	fetch "kernel: fetched, by an apt that speaks German" 0 vm/fetch-kernel 6.12
+	kernel_is_there
+	ok "kernel: with its headers"
+	offers no-download
+	keep=1 fetch "kernel: once" 0 vm/fetch-kernel 6.12
+	broken_kernel "no download"
+	offers no-download no-update
+	broken_kernel "no download, and no newer lists"
+	offers
+	fetch "kernel: none of this version" 4 vm/fetch-kernel 6.1
+	offers
+	: > "$APT/lists"
+	fetch "kernel: none, and then newer lists" 0 vm/fetch-kernel 6.12
+	kernel_is_there
+	ok "kernel: it is that of the newer lists"
+	offers no-cache
+	broken_kernel "apt does not tell names"
+	offers no-depends
+	broken_kernel "apt does not tell what the headers need"
+	offers
+	rm -rf "$cache"
+	limited 4 vm/fetch-kernel 6.12
+	ok "kernel: the disk is full"
+	nothing "$cache/kernels" "kernel: the disk is full"
+	rm -rf "$cache"
+	(umask 077; "$tree/selftests/vm/fetch-kernel" 6.12 > "$tmp/output" 2>&1) &&
+		[ -z "$(unreadable "$cache/kernels" | tee -a "$tmp/output")" ]
+	ok "kernel: with any umask, it is for all to read"
+
+	for file in no-update update; do
+		offers $file
+		kernel_image "Linux version 6.12.8 (somebody)"
+		broken_kernel "another one, $file"
+		contents "boot/vmlinuz-$release" < /dev/null
+		package "$image"
+		broken_kernel "a file of 0 bytes, $file"
+		{ echo "Linux version $release " | bzimage | head -c 1030; } |
+			contents "boot/vmlinuz-$release"
+		package "$image"
+		broken_kernel "cut off, $file"
+	done
+}
+
+# One of another suite: a directory with its headers where they lie when installed, and all that
+# they need.
+newest_is_there() {
+	local dir=$cache/kernels/$1 release=${2-$newest}
+
+	[ "$(cat "$dir/release")" = "$release" ] &&
+		grep -qa "Linux version $release" "$dir/vmlinux" &&
+		grep -q "^include /usr/src/linux-headers-7.3.4+deb13-common/" "$dir/build/Makefile" &&
+		[ -e "$dir/usr/src/linux-headers-7.3.4+deb13-common/Makefile" ] &&
+		[ -x "$dir/usr/bin/make" ] && [ -L "$dir/bin" ] && [ -e "$dir/usr/lib/libneeded" ] &&
+		[ ! -e "$dir/usr/lib/modules" ]
+}
+
+newest_kernels() {
+	offers
+	fetch "newest: fetched, by an apt that speaks German" 0 vm/fetch-kernel newest
+	newest_is_there newest
+	ok "newest: of another suite, with what it needs"
+	fetch "newest: by its version" 0 vm/fetch-kernel 7.3
+	newest_is_there 7.3
+	ok "newest: by its version, of another suite"
+	# Not in that suite any more, or not yet, but in that of the release before.
+	mv "$APT/suite.newer" "$APT/bookworm.newer"
+	: > "$APT/suite.newer"
+	fetch "newest: by its version, of the release before" 0 vm/fetch-kernel 7.3
+	newest_is_there 7.3
+	ok "newest: by its version, all of it of the release before"
+	fetch "newest: the release before has none" 4 vm/fetch-kernel newest
+	nothing "$cache/kernels" "newest: the release before has none"
+	offers
+	fetch "newest: with PREEMPT_RT" 0 vm/fetch-kernel newest-rt
+	newest_is_there newest-rt "$newest_rt"
+	ok "newest: with PREEMPT_RT, the kernel of that flavour"
+	fetch "newest: no flavour of this name" 4 vm/fetch-kernel newest-cloud
+	nothing "$cache/kernels" "newest: no flavour of this name"
+	offers no-update
+	fetch "newest: out of reach" 4 vm/fetch-kernel newest
+	nothing "$cache/kernels" "newest: out of reach"
+	for file in no-download no-depends no-cache; do
+		offers $file
+		fetch "newest: $file" bad vm/fetch-kernel newest
+		nothing "$cache/kernels" "newest: $file"
+	done
+	offers
+	echo | contents usr/share/doc/linux
+	package "linux-binary-$newest"
+	fetch "newest: no image in the package" bad vm/fetch-kernel newest
+	nothing "$cache/kernels" "newest: no image in the package"
+}
+
+# The real apt is given lists that are whole and that nobody has signed.
+signatures() {
+	local dists=$tmp/archive/dists/trixie file=main/binary-amd64/Packages
+
+	mkdir -p "$dists/${file%/*}"
+	: > "$dists/$file"
+	printf '%s\n' 'Origin: Debian' 'Codename: trixie' 'Architectures: amd64' 'Components: main' \
+		"Date: $(date -Ru)" SHA256: " $(sha256sum < "$dists/$file" | cut -d ' ' -f 1) 0 $file" \
+		> "$dists/Release"
+	executable "$tmp/real/apt-get" <<-EOF
+	case \$* in
+	indextargets*) echo 'Packages|Debian|file:$tmp/archive' ;;
+	*) exec /usr/bin/apt-get "\$@" ;;
+	esac
+	EOF
+	PATH=$tmp/real:$PATH fetch "lists: not signed" 4 vm/apt-of trixie update
+	grep -q 'is not signed' "$tmp/output"
+	ok "lists: they are refused for that"
+	sed -i.own 's/signed-by=[^]]*/trusted=yes/' "$tree/selftests/vm/apt-of"
+	PATH=$tmp/real:$PATH fetch "lists: not signed, of a trusted source" 0 vm/apt-of trixie update
+	mv "$tree/selftests/vm/apt-of.own" "$tree/selftests/vm/apt-of"
+}
+
+sources() {
+	offers
+	fetch "source: fetched" 0 fetch-source
+	[ "$(cd "$cache/linux" && find . -type f | wc -l)" = "${#source_files[@]}" ]
+	ok "source: all that is needed"
+	for file in no-update update; do
+		offers no-download $file
+		fetch "source: no download, $file" bad fetch-source
+		nothing "$cache" "source: no download, $file"
+		offers $file
+		source_package "${source_files[@]:1}"
+		fetch "source: a file is missing, $file" bad fetch-source
+		nothing "$cache" "source: a file is missing, $file"
+		source_package "${source_files[@]}"
+	done
+	offers no-update
+	: > "$APT/lists"
+	fetch "source: none" bad fetch-source
+	nothing "$cache" "source: none"
+}
+
+# software_fails NAME: and nothing stays.
+software_fails() {
+	fetch "software: $1" bad vm/fetch-software
+	nothing "$cache" "software: $1"
+}
+
+software() {
+	offers
+	fetch "software: fetched, by an apt that speaks German" 0 vm/fetch-software
+	[ "$(cd "$cache/software" && find . -type f | sort | tr '\n' ' ')" = \
+		"./usr/bin/redis-cli ./usr/bin/redis-server ./usr/lib/libz.so ./usr/sbin/nginx " ]
+	ok "software: with the library, and nothing else"
+	for file in no-update update; do
+		offers no-download $file
+		software_fails "no download, $file"
+		offers no-depends $file
+		software_fails "apt does not tell what it needs, $file"
+		offers $file
+		: > "$REPOSITORY/libc6.depends"
+		software_fails "a library is missing, $file"
+		echo libz > "$REPOSITORY/libc6.depends"
+		contents usr/bin/redis-server < /dev/null
+		package redis-tools libc6
+		software_fails "a program is missing, $file"
+		for name in redis-server redis-cli; do
+			contents "usr/bin/$name" < /dev/null
+		done
+		package redis-tools libc6
+	done
+}
+
+busybox() {
+	offers
+	umask 077
+	fetch "busybox: fetched" 0 vm/fetch-busybox
+	umask 022
+	[ -x "$cache/busybox/bin/busybox" ] &&
+		[ -z "$(unreadable "$cache/busybox" | tee -a "$tmp/output")" ]
+	ok "busybox: for all to use"
+	for file in no-update update; do
+		offers no-download $file
+		fetch "busybox: no download, $file" bad vm/fetch-busybox
+		nothing "$cache" "busybox: no download, $file"
+	done
+	offers
+	contents bin/busybox <<< $'#!/bin/sh\nexit 1'
+	package busybox-static
+	fetch "busybox: does not run" bad vm/fetch-busybox
+	nothing "$cache" "busybox: does not run"
+}
+
+promtool() {
+	offers
+	fetch "promtool: fetched" 0 check/fetch-promtool
+	[ -x "$cache/promtool" ]
+	ok "promtool: where it is looked for"
+	offers no-download
+	keep=1 fetch "promtool: once" 0 check/fetch-promtool
+	for file in no-update update; do
+		offers no-download $file
+		fetch "promtool: no download, $file" bad check/fetch-promtool
+		nothing "$cache" "promtool: no download, $file"
+		offers $file
+		cut_off prometheus
+		fetch "promtool: cut off, $file" bad check/fetch-promtool
+		nothing "$cache" "promtool: cut off, $file"
+		program prometheus usr/bin/promtool < /dev/null
+	done
+	rm -rf "$cache"
+	limited 4 check/fetch-promtool
+	ok "promtool: the disk is full"
+	nothing "$cache" "promtool: the disk is full"
+	program prometheus usr/bin/promtool <<< 'exit 1'
+	fetch "promtool: does not run" bad check/fetch-promtool
+	nothing "$cache" "promtool: does not run"
+}
+
+# qemu_fails NAME: and nothing stays.
+qemu_fails() {
+	fetch "QEMU: $1" bad vm/fetch-qemu
+	nothing "$cache" "QEMU: $1"
+}
+
+# Where this machine's is too old.
+qemus() {
+	local qemu=usr/bin/qemu-system-x86_64
+
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 7.2.0'
+	offers
+	fetch "QEMU: fetched" 0 vm/fetch-qemu
+	[ "$(tail -n 5 "$tmp/output" | sed -n 1p)" = "$cache/qemu/$qemu" ] && [ -x "$cache/qemu/$qemu" ]
+	ok "QEMU: its command is printed"
+	offers no-download no-update
+	keep=1 fetch "QEMU: once" 0 vm/fetch-qemu
+	fetch "QEMU: out of reach" 4 vm/fetch-qemu
+	nothing "$cache" "QEMU: out of reach"
+	offers no-download
+	qemu_fails "no download"
+	offers
+	cut_off qemu-system-x86
+	qemu_fails "cut off"
+	program qemu-system-x86 $qemu <<< 'exit 1'
+	qemu_fails "does not run"
+	program qemu-system-x86 $qemu <<< 'echo QEMU emulator version 8.0.5'
+	qemu_fails "too old"
+	program qemu-system-x86 $qemu <<< 'echo QEMU emulator version 8.1.0'
+	rm -rf "$cache"
+	limited 4 vm/fetch-qemu
+	ok "QEMU: the disk is full"
+	nothing "$cache" "QEMU: the disk is full"
+	sed -i.all /qemu/d "$APT/suite.newer"
+	fetch "QEMU: not offered" 4 vm/fetch-qemu
+	mv "$APT/suite.newer.all" "$APT/suite.newer"
+	keep=1 fetch "QEMU: it is by then" 0 vm/fetch-qemu
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 10.0.2'
+	fetch "QEMU: this machine's is new enough" 0 vm/fetch-qemu
+	[ "$(cat "$tmp/output")" = qemu-system-x86_64 ] && [ ! -e "$cache/qemu" ]
+	ok "QEMU: that is taken"
+	rm "$tmp/bin/qemu-system-x86_64"
+}
+
+# root_fails NAME STATUS: and nothing stays.
+root_fails() {
+	fetch "root: $1" "$2" vm/fetch-root bookworm
+	nothing "$cache/roots" "root: $1"
+}
+
+# Nothing is mounted, and nobody is root.
+roots() {
+	local name
+
+	executable "$tmp/bin/id" <<< 'echo 0'
+	executable "$tmp/bin/unshare" <<-'EOF'
+	while [[ $1 == --* ]]; do
+		shift
+	done
+	exec "$@"
+	EOF
+	executable "$tree/selftests/vm/in-root" <<< 'shift; exec "$@"'
+	executable "$tmp/bin/debootstrap" <<-'EOF'
+	set -e
+	while [[ $1 == --* ]]; do
+		shift
+	done
+	mkdir -p "$2/etc/apt/apt.conf.d" "$2/var/cache/apt/archives"
+	head -c 5000 /dev/zero > "$2/etc/large"
+	echo "W: retrieving"
+	[ ! -e "$APT/no-download" ] || { echo "E: cut off"; exit 1; }
+	echo "$1" > "$2/etc/debian_version"
+	EOF
+	offers
+	fetch "root: made" 0 vm/fetch-root bookworm
+	[ "$(cat "$cache/roots/bookworm/etc/debian_version")" = bookworm ] &&
+		[ "$(grep -c 'signed-by=' "$cache/roots/bookworm/etc/apt/sources.list")" = 3 ]
+	ok "root: with signed sources"
+	offers no-download
+	keep=1 fetch "root: once" 0 vm/fetch-root bookworm
+	root_fails "cut off" 4
+	grep -q 'E: cut off' "$tmp/output"
+	ok "root: cut off: what debootstrap says of it is passed on"
+	offers no-update
+	root_fails "no package lists" bad
+	offers
+	rm -rf "$cache"
+	limited 4 vm/fetch-root bookworm
+	ok "root: the disk is full"
+	nothing "$cache/roots" "root: the disk is full"
+	for name in id unshare debootstrap; do
+		rm "$tmp/bin/$name"
+	done
+}
+
+# build NAME STATUS: with what make's stand-in does, in $tmp/make.
+build() {
+	mkdir -p "$cache/linux-source-6.12.9-1"
+	echo mainmenu > "$cache/linux-source-6.12.9-1/Kconfig"
+	: > "$tmp/made"
+	keep=1 fetch "build: $1" "$2" vm/build-kernel uml
+}
+
+# How often a kernel was made.
+made() {
+	[ "$(wc -l < "$tmp/made")" = "$1" ]
+}
+
+builds() {
+	local own before other=$cache/built/uml-000000000000 old=$cache/built/uml-111111111111
+
+	rm -rf "$cache"
+	executable "$tmp/bin/make" <<-EOF
+	for argument; do
+		case \$argument in
+		O=*) out=\${argument#O=} ;;
+		allnoconfig) exit ;;
+		esac
+	done
+	echo made >> "$tmp/made"
+	echo "  CC      main.o"
+	mkdir -p "\$out/include/config"
+	echo 6.12.9 > "\$out/include/config/kernel.release"
+	echo "Linux version 6.12.9 (somebody)" > "\$out/vmlinux"
+	. "$tmp/make"
+	EOF
+	executable "$tmp/bin/objcopy" <<-'EOF'
+	exec cp "$2" "$3"
+	EOF
+
+	echo 'exit 2' > "$tmp/make"
+	build "make fails" bad
+	nothing "$cache/kernels" "build: make fails"
+	build "make fails once more" bad
+	made 1
+	ok "build: what failed is made again"
+	# shellcheck disable=SC2016 # expanded by make's stand-in
+	echo 'echo > "$out/vmlinux"' > "$tmp/make"
+	build "what was made is no kernel" bad
+	nothing "$cache/kernels" "build: what was made is no kernel"
+
+	: > "$tmp/make"
+	mkdir "$other" "$old"
+	touch -d '8 days ago' "$old"
+	build "made" 0
+	own=$(readlink "$cache/kernels/uml/build")
+	made 1 && [ -e "$own/built" ] && [ "$(cat "$cache/kernels/uml/release")" = 6.12.9 ]
+	ok "build: and put where it is looked for"
+	[ -e "$other" ] && [ ! -e "$old" ]
+	ok "build: another clone's is kept, an old one not"
+	touch -d '8 days ago' "$own"
+	build "it is there" 0
+	made 0 && [ -z "$(find "$own" -maxdepth 0 -mtime +6)" ]
+	ok "build: once, and it counts as in use"
+	# The other clone has its own turn.
+	touch -d '8 days ago' "$own"
+	echo another > "$cache/kernels/uml/key"
+	build "another clone's is there" 0
+	made 0 && [ -z "$(find "$own" -maxdepth 0 -mtime +6)" ]
+	ok "build: what was made is taken, and counts as in use"
+	# Only its owner can tell that it is in use.
+	executable "$tmp/bin/touch" <<< 'exit 1'
+	before=$(stat -c %i "$cache/kernels/uml")
+	build "another user's" 0
+	made 0 && [ "$(stat -c %i "$cache/kernels/uml")" = "$before" ]
+	ok "build: it is taken as it is"
+	rm "$tmp/bin/touch"
+	rm -r "$own"
+	build "somebody has removed it" 0
+	made 1 && [ -e "$own/built" ]
+	ok "build: it is made again"
+	rm "$tmp/bin/make" "$tmp/bin/objcopy"
+}
+
+# accel NAME ANSWER: what it prints. Standard error has at most the line that KVM is tried.
+accel() {
+	local answer
+
+	answer=$("$tree/selftests/vm/accel" /dev/null 2> "$tmp/output") && [ "$answer" = "$2" ] &&
+		! grep -qvx 'Trying whether KVM works here (once)' "$tmp/output"
+	ok "KVM: $1"
+}
+
+# A machine that boots, and has /dev/kvm.
+kvm() {
+	local kvm=$tmp/kvm boot=$tmp/boot_id
+
+	rm -rf "$cache"
+	mkdir -p "$cache/busybox/bin"
+	: > "$cache/busybox/bin/busybox"
+	sed -i "s|/dev/kvm|$kvm|g; s|/proc/sys/kernel/random/boot_id|$boot|" "$tree/selftests/vm/accel"
+	echo first > "$boot"
+	accel "none" tcg
+	: > "$kvm"
+	# Where KVM refuses. The shell would tell of it.
+	# shellcheck disable=SC2016 # the stand-in's shell expands it
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'ulimit -c 0; kill -ABRT $$'
+	accel "QEMU aborts" tcg
+	rm "$cache"/accel.*
+	# Out of time, as it was slow.
+	executable "$tmp/bin/qemu-system-x86_64" <<< 'exit 124'
+	accel "a slow attempt" tcg
+	executable "$tmp/bin/qemu-system-x86_64" <<-'EOF'
+	while [ "$1" != -serial ]; do
+		shift
+	done
+	echo alive > "${2#file:}"
+	EOF
+	accel "the answer stays" tcg
+	echo second > "$boot"
+	accel "until the machine boots" kvm
+	rm "$cache"/accel.*
+	# Nothing can be kept of it.
+	limited 0 vm/accel /dev/null
+	accel "an attempt whose answer could not be kept" kvm
+}
+
+# With a module that depmod is not asked about.
+initramfs() {
+	mkdir -p "$tmp/modules" "$tmp/job" "$tree/build/tools/examples"
+	: > "$tmp/modules/one.ko"
+	executable "$tmp/bin/depmod" < /dev/null
+	executable "$tree/build/tools/twctl" < /dev/null
+	executable "$tree/build/selftests/list" < /dev/null
+	chmod 700 "$tree/build/tools/twctl" "$tree/build/tools/examples"
+	chmod 600 "$tree/build/selftests/list"
+	(umask 077; "$tree/selftests/vm/initramfs" 6.12 "$tmp/modules" "$tmp/job" \
+		> "$tmp/initrd" 2> "$tmp/output")
+	cpio -itv < "$tmp/initrd" > "$tmp/output" 2>&1
+	grep -q '^-rwxr-xr-x .* twheel/tools/twctl$' "$tmp/output" &&
+		grep -q '^drwxr-xr-x .* twheel/tools/examples$' "$tmp/output" &&
+		grep -q '^-rw.r-.r-. .* twheel/selftests/list$' "$tmp/output" &&
+		grep -q '^drwxr-xr-x .* \.$' "$tmp/output"
+	ok "guest: what a umask hid is for all to read"
+}
+
+# What Debian 13 has in place of a package provides it.
+packages() {
+	mkdir -p "$APT"
+	sed -n 's/^ii //p' < <(dpkg-query -W) | sed 's/^libelf1$/libelf1t64, libelf1 (= 0.192-4), other/
+		s/^/ii /' > "$tmp/installed"
+	mv "$tmp/installed" "$APT/installed"
+	grep -q '^ii libelf1t64,' "$APT/installed" &&
+		"$tree/tools/deps" kernel > "$tmp/output" 2>&1
+	ok "packages: another one provides what is needed"
+	sed -i '/libelf1/d' "$APT/installed"
+	! "$tree/tools/deps" kernel > "$tmp/output" 2>&1 &&
+		grep -q '^  libelf1 ' "$tmp/output" && ! grep -q libssl3 "$tmp/output"
+	ok "packages: one is missing"
+	rm "$APT/installed"
+}
+
+mkdir -p "$tree"
+cp -r "$TOP/tools" "$tree/"
+make_commands
+make_packages
+packages
+kernels
+make_packages
+newest_kernels
+make_packages
+signatures
+sources
+software
+busybox
+promtool
+qemus
+roots
+builds
+kvm
+initramfs
+finish
