@@ -105,7 +105,7 @@ torture: ## torture the timers on these kernels, for T= seconds each (3600)
 
 fuzz: ## fuzz the wheel for T= seconds (3600); what is found is left in build/fuzz
 	@tools/deps --install build check
-	@selftests/wheel/fuzz.sh "$(or $(T),3600)"
+	@selftests/unit/fuzz.sh "$(or $(T),3600)"
 
 fuzz-device: ## fuzz the device on four kernels, for T= seconds each (3600)
 	@tools/deps --install build kernel vm check build-kernel

@@ -9,8 +9,8 @@
 #ifndef _TWHEEL_BUDGET_TEST_H
 #define _TWHEEL_BUDGET_TEST_H
 
-#include "../twheel/rules_test.h"
-#include "../twheel/watch_test.h"
+#include "rules_test.h"
+#include "watch_test.h"
 
 #define TRACING		"/sys/kernel/tracing/"
 #define INSTANCE	TRACING "instances/twheel_budgets/"

@@ -4,7 +4,7 @@
  */
 #include "budget_test.h"
 
-#include "../twheel/flood.h"
+#include "flood.h"
 
 /* Connections. */
 #define CONNECTIONS	200

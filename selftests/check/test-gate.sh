@@ -5,7 +5,7 @@
 # a success. In a copy of the tree, in which all that takes time is a stand-in.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 # The selftests' makefiles include some of it.
@@ -47,7 +47,7 @@ EOF
 make_tree() {
 	local file programs
 
-	mkdir -p "$tree"/{.ci,selftests/{uapi,wheel},tools/{check,vm,lib,bench-user,twctl}}
+	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm},tools/{lib,bench-user,twctl}}
 	for file in .ci/run tools/paths.sh selftests/vm/patched-too-late \
 		selftests/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
@@ -55,18 +55,18 @@ make_tree() {
 	for file in selftests/check/test-{judge,gate,lanes,layers,metrics,misuse,idle-load,units}.sh \
 		selftests/check/{lint,refuses-32-bit} \
 		selftests/vm/{test-run.sh,test-fetch.sh} tools/lib/check.sh \
-		selftests/{uapi/check-header.sh,wheel/fuzz.sh}; do
+		selftests/{uapi/check-header.sh,unit/fuzz.sh}; do
 		cp "$tree/passes" "$tree/$file"
 	done
 	for file in fetch-kernel build-kernel fetch-software copy-python; do
 		cp "$tree/does" "$tree/selftests/vm/$file"
 	done
-	for file in selftests/wheel tools/bench-user tools/twctl; do
+	for file in selftests/unit tools/bench-user tools/twctl; do
 		printf 'check stress:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
 	done
 	# Those that the check itself names, and one of each directory.
-	programs=$(grep -oE '\b(twheel|debug|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/selftests/check/run" | sort -u)
-	programs+=' budgets/calls long/timers periodic-tick/ticks isolated/cpu software/nginx.sh'
+	programs=$(grep -oE '\b(device|tcp|rules|fault|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/selftests/check/run" | sort -u)
+	programs+=' budgets/calls long/timers periodic-tick/ticks isolated/cpu apps/nginx.sh'
 	programs+=' python/python.sh'
 	{
 		echo '.PHONY: tools tests'
@@ -224,10 +224,10 @@ make_check() {
 	gate "a kernel cannot be fetched" 1 "$bad" "$check" all \
 		<<< '[ "$name $1" != "fetch-kernel 6.1" ] || exit 1'
 	gate "nginx cannot be fetched" 1 "$bad" "$check" all <<< '[ $name != fetch-software ] || exit 1'
-	printf 'debug 1 2 0 points twheel/ring\ndebug 1 3 0 points twheel/keys' >> "$tree/selftests/seeds"
+	printf 'debug 1 2 0 points device/ring\ndebug 1 3 0 points device/keys' >> "$tree/selftests/seeds"
 	gate "cases to be looked at again, the last without an end" 0 "$all_well" "$check" rest \
 		< /dev/null
-	grep -q '^ok  *debug  *twheel/keys ' "$tmp/output" && grep -q '^ok  *debug  *twheel/ring ' "$tmp/output"
+	grep -q '^ok  *debug  *device/keys ' "$tmp/output" && grep -q '^ok  *debug  *device/ring ' "$tmp/output"
 	ok "each is looked at"
 	sed -i 's| isolated/cpu||' "$tree/Makefile"
 	gate "a directory has no tests" 1 "$bad" "$check" all < /dev/null
@@ -338,7 +338,7 @@ sparse() {
 lint() {
 	local name lint=$tmp/lint
 
-	mkdir -p "$lint"/{module,selftests/check}
+	mkdir -p "$lint"/{module,tools,selftests/{check,vm}}
 	cp "$TOP/tools/paths.sh" "$lint/tools/"
 	cp "$TOP/selftests/check/lint" "$lint/selftests/check/"
 	for name in one two; do
@@ -415,7 +415,7 @@ flags() {
 	for dir in lib twbench twctl bench-user examples; do
 		with_flags "tools/$dir" O="$tmp/out"
 	done
-	with_flags selftests/wheel O="$tmp/out"
+	with_flags selftests/unit O="$tmp/out"
 	for file in "$TOP"/selftests/*/Makefile; do
 		if grep -q lib.mk "$file"; then
 			dir=${file%/Makefile}

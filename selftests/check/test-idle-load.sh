@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Files with rules, as far as that takes no module: what `twctl idle load --check` says of them. The
-# guests have selftests/twheel/idle_load.sh.
+# guests have selftests/cli/idle_load.sh.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 twctl=$BUILD/tools/twctl

@@ -5,7 +5,7 @@
 # through every way of not passing.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 echo 'g p may be skipped' > "$tmp/allowed"

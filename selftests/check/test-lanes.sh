@@ -5,7 +5,7 @@
 # `make tests`.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 page=$TOP/Documentation/testing.rst

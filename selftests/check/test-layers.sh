@@ -4,7 +4,7 @@
 # Does selftests/check/layers see what it is for? On a copy of module/ with a fault at a time.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 cp -r "$TOP/module" "$tmp/module"

@@ -5,7 +5,7 @@
 # parser and its advice on names, and the client library for Python has one of OpenMetrics.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 promtool=$CACHE/promtool

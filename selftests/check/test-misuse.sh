@@ -5,7 +5,7 @@
 # that does as it should, nothing.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 # shellcheck disable=SC2016 # the guest's shell expands these

@@ -5,7 +5,7 @@
 # takes the command lines they have.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 twctl=$BUILD/tools/twctl

@@ -8,7 +8,7 @@
 # directory, programs that have reached something new are left there.
 
 cd "$(dirname "$0")" || exit
-. ../twheel/tap.sh
+. ../lib/tap.sh
 
 if [ "${FUZZ_PROGRAMS-}" ]; then
 	LONG="-n $FUZZ_PROGRAMS"

@@ -3,5 +3,5 @@
 #
 # The account of timers that all CPUs arm, move and cancel, the isolated one among them.
 
-cd "$(dirname "$0")/../twheel" || exit
-exec taskset "$(printf %x $(((1 << $(nproc --all)) - 1)))" ./cpus
+cd "$(dirname "$0")" || exit
+exec taskset "$(printf %x $(((1 << $(nproc --all)) - 1)))" ../device/cpus

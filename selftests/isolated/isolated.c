@@ -3,7 +3,7 @@
  * A program on a CPU that the kernel was told to keep timers off: what it arms comes, as
  * everywhere, but the CPU has no work with it.
  */
-#include "../twheel/twheel_test.h"
+#include "twheel_test.h"
 
 #define N 4000
 

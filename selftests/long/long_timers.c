@@ -8,7 +8,7 @@
  * TWHEEL_LONGEST is the longest one, in seconds; TWHEEL_SLACK what the interrupt, the
  * softirq and the callbacks before may take after a timer's tick, in nanoseconds.
  */
-#include "../twheel/twheel_test.h"
+#include "twheel_test.h"
 
 #define LEVELS	9
 #define SLOTS	64

@@ -6,7 +6,7 @@
 # for QEMU, and packages of some bytes.
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 tree=$tmp/tree

@@ -7,7 +7,7 @@
 #        selftests/vm/test-run.sh uml-smp	its kernel with several processors
 
 set -u
-. "$(dirname "$0")/../paths.sh"
+. "$(dirname "$0")/../../tools/paths.sh"
 . "$TOP/selftests/check/tap.sh"
 
 # Options of each run.
@@ -213,7 +213,7 @@ charged() {
 }
 
 # What runs exactly: a race of threads.
-racing=twheel/verdicts
+racing=device/verdicts
 
 # exact NAME TREE OPTION...: that in a tree's guest, with its times and files, in $tmp/NAME.
 exact() {
@@ -270,7 +270,7 @@ takes_no_turns() {
 
 # What depends on when this machine lets QEMU's threads run showed in one run of some fifteen.
 again_and_again() {
-	local i same=0 racing=twheel/ring
+	local i same=0 racing=device/ring
 
 	exact first "$TOP"
 	for ((i = 0; i < 20; i++)); do

@@ -138,7 +138,7 @@ headers() {
 # hpp COMPILER OPTION...: with all of it used, as what is inline is not looked at else.
 hpp() {
 	"$@" -O2 -Wall -Wextra -Wconversion -Werror -I"$include" -c -o "$tmp/out" \
-		"$TOP/selftests/twheel/cplusplus.cc"
+		"$TOP/selftests/device/cplusplus.cc"
 }
 
 # What the module for Python takes structures and flags for is what they are.

@@ -3,14 +3,14 @@
 #
 # What of twctl needs no module: its command line, the completion, the man page, and the judge of its
 # JSON.
-# selftests/twheel/twctl.sh has the rest. Prints TAP.
+# selftests/cli/twctl.sh has the rest. Prints TAP.
 # usage: check.sh TWCTL
 set -u
 
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 PATH=$(cd "$(dirname "$1")" && pwd):$PATH
-. "$TOP/selftests/twheel/tap.sh"
-. "$TOP/selftests/twheel/command.sh"
+. "$TOP/selftests/lib/tap.sh"
+. "$TOP/selftests/lib/command.sh"
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -136,7 +136,7 @@ man_page() {
 judge() {
 	local perl ours
 
-	printf '%s\n' "$2" | "$TOP/selftests/twheel/json.sh" > /dev/null
+	printf '%s\n' "$2" | "$TOP/selftests/lib/json.sh" > /dev/null
 	ours=$?
 	# shellcheck disable=SC2016 # perl's variables
 	printf '%s\n' "$2" | perl -MJSON::PP -e '
@@ -159,7 +159,7 @@ json_judge() {
 		judge 1 "$text" || return
 	done
 	# JSON allows it, but nothing good comes of it.
-	if echo '{"a": 1, "a": 2}' | "$TOP/selftests/twheel/json.sh" > /dev/null; then
+	if echo '{"a": 1, "a": 2}' | "$TOP/selftests/lib/json.sh" > /dev/null; then
 		wrong "a name twice"
 	fi
 }

@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# twheel_torture.ko with delays at all injection points, at each of them, with yields
+# instead, with none, and with no memory for chunks. CPUs go off and on meanwhile, if they
+# can.
+# TORTURE_SECONDS is how long the first takes; each of the others takes a thirtieth of it.
+
+cd "$(dirname "$0")" || exit
+. ../lib/tap.sh
+
+SECONDS_LONG=${TORTURE_SECONDS:-30}
+SECONDS_SHORT=$(((SECONDS_LONG + 29) / 30))
+POINTS=10
+# The last ones are passed only by timers of the device, and by rules.
+POINTS_HERE=8
+# It is passed only when a CPU goes off (TWHEEL_POINT_MIGRATE).
+POINT_MIGRATE=7
+MODULES=/twheel/inject
+all_operations=0
+
+# The account of the last torture.
+operations=
+armings=
+fired=
+cancelled=
+cpus_taken_off=
+errors=
+
+# The modules built with injection points take the place of the others.
+load_injectable() {
+	unload
+	insmod $MODULES/twheel.ko "$@" && cd /sys/module/twheel/parameters &&
+		[ "$(wc -w < inject_hits)" = $POINTS ]
+}
+
+set_points() {
+	echo "$1" > /sys/module/twheel/parameters/inject_points &&
+		echo "$2" > /sys/module/twheel/parameters/inject_yield
+}
+
+# results NAME...: each is what the variable of this name becomes.
+results() {
+	for name; do
+		read -r "${name?}" < "/sys/module/twheel_torture/parameters/$name" || return
+	done
+}
+
+# User-mode Linux takes no CPU off.
+cpus_go_off() {
+	for online in /sys/devices/system/cpu/cpu*/online; do
+		[ -e "$online" ]
+		return
+	done
+}
+
+# torture SECONDS POINTS YIELD [PARAMETER...]: loading the module fails if its account is
+# wrong.
+torture() {
+	set_points "$2" "$3" || return
+	seconds=$1
+	shift 3
+	insmod $MODULES/twheel_torture.ko seconds="$seconds" "$@" || return
+	results operations armings fired cancelled cpus_taken_off errors || return
+	all_operations=$((all_operations + operations))
+	echo "# $operations operations, $armings armings: $fired fired, $cancelled cancelled;" \
+	     "CPUs off $cpus_taken_off times"
+	[ "$errors" = 0 ] && [ "$fired" -gt 0 ] && [ "$cancelled" -gt 0 ] &&
+		{ [ "$cpus_taken_off" -gt 0 ] || ! cpus_go_off; } && [ "$(total pending)" = 0 ]
+	passed=$?
+	rmmod twheel_torture && return $passed
+}
+
+# Has every point that timers without a device pass been hit?
+all_hit() {
+	read -r hits < /sys/module/twheel/parameters/inject_hits
+	echo "# delays at each point: $hits"
+	point=0
+	for n in $hits; do
+		[ $point -lt $POINTS_HERE ] || break
+		[ "$n" -gt 0 ] || { [ $point = $POINT_MIGRATE ] && ! cpus_go_off; } || return
+		point=$((point + 1))
+	done
+}
+
+torture_point() {
+	torture "$SECONDS_SHORT" $((1 << $1)) 0
+}
+
+torture_points() {
+	point=0
+	while [ $point -lt $POINTS_HERE ]; do
+		if [ $point = $POINT_MIGRATE ] && ! cpus_go_off; then
+			tap_skip "delays at point $point" "no CPU of this kernel can go off"
+		else
+			tap "delays at point $point" torture_point $point
+		fi
+		point=$((point + 1))
+	done
+}
+
+# Without chunks every timer spills.
+torture_spilled() {
+	load_injectable inject_no_page=1 && torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 0 &&
+		[ "$(total chunks)" = 0 ] && [ "$(total spilled)" -gt 0 ]
+}
+
+# All but the first and the third CPU send what they arm to others, but for a thread that is
+# put onto another CPU in the middle of a call.
+torture_isolated() {
+	load_injectable inject_isolated=$((0xfffa)) &&
+		torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 0 || return
+	awk '$1 == 1 {
+		print "# isolated: " $3 " armed, " $7 " expired there"
+		exit $3 == 0 || $7 > $3 / 10
+	}' "$DEBUGFS/twheel/cpus"
+}
+
+# A timer expires while it is being stopped: up to a millisecond for that at
+# TWHEEL_POINT_CANCEL.
+torture_stops() {
+	echo 1000 > /sys/module/twheel/parameters/inject_us &&
+		torture "$SECONDS_SHORT" $((1 << 5)) 0 duels=1
+}
+
+tap_plan $((POINTS_HERE + 9))
+tap "the module has injection points" load_injectable
+tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
+tap "every point delays" all_hit
+tap "yields at all points" torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 1
+torture_points
+tap "no delays" torture "$SECONDS_SHORT" 0 0
+tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
+tap "stopped while they expire" torture_stops
+tap "no memory for chunks" torture_spilled
+tap "isolated CPUs" torture_isolated
+unload
+echo "# $all_operations operations tortured"
+tap_end

@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The in-kernel API: the tests of twheel_test.ko, which run when it is loaded, and
+# what takes a script: CPUs that go, and the modules' dependence on each other.
+
+cd "$(dirname "$0")" || exit
+. ../lib/tap.sh
+
+TEST=$DEBUGFS/twheel_test
+CPU=/sys/devices/system/cpu/cpu1/online
+PM_TEST=/sys/power/pm_test
+
+load_test() {
+	modprobe twheel_test ${TWHEEL_MANY:+very_many="$TWHEEL_MANY"} \
+		${TWHEEL_SIMULATED:+simulated=1} && [ -r "$TEST/results" ]
+}
+
+unload_refused() {
+	if try_unload; then
+		wrong "unloaded while another module uses it"
+		return
+	fi
+	is_there
+}
+
+# A number of the last line of the hotplug file.
+hotplug() {
+	tr ' ' '\n' < "$TEST/hotplug" | sed -n "s/^$1=//p"
+}
+
+# Waits until the near ones have fired.
+fired() {
+	i=0
+
+	while [ "$(hotplug fired)" != "$(hotplug near)" ]; do
+		i=$((i + 1))
+		[ $i -lt 250 ] || wrong "$(cat "$TEST/hotplug")" || return
+		sleep 0.1
+	done
+}
+
+# gone N MS: arms timers on a CPU, takes it away, and brings it back.
+gone() {
+	echo "arm 1 $1 $2" > "$TEST/hotplug" || return
+	echo 0 > $CPU || return
+	if ! fired; then
+		echo 1 > $CPU
+		return 1
+	fi
+	echo cancel > "$TEST/hotplug"
+	echo 1 > $CPU
+	echo "# $(cat "$TEST/hotplug")"
+	[ "$(hotplug armed)" = "$1" ] && [ "$(hotplug early)" = 0 ] &&
+		[ "$(hotplug twice)" = 0 ] && [ "$(hotplug pending)" = 0 ] &&
+		[ "$(hotplug cancelled)" = "$(hotplug far)" ]
+}
+
+# The CPU that has come back is as good as before.
+back() {
+	echo "arm 1 1000 100" > "$TEST/hotplug" && fired && echo cancel > "$TEST/hotplug" &&
+		[ "$(hotplug early)" = 0 ] && [ "$(hotplug pending)" = 0 ]
+}
+
+# A suspend after which the CPU does not come back.
+suspend_without_cpu() {
+	echo processors > $PM_TEST && echo 1 > /sys/module/suspend/parameters/pm_test_delay &&
+		echo refuse > "$TEST/hotplug" || return
+	if ! echo mem > /sys/power/state; then
+		echo allow > "$TEST/hotplug"
+		return 1
+	fi
+	echo allow > "$TEST/hotplug"
+}
+
+# Its timers are on the wheel of another CPU then.
+stays_away() {
+	echo "arm 1 3000 4000" > "$TEST/hotplug" && suspend_without_cpu || return
+	grep -qx 0 /sys/devices/system/cpu/online || wrong "the CPU came back" || return
+	awk '$1 == 1 { print "# left there: " $2; exit $2 != 0 }' "$DEBUGFS/twheel/cpus" &&
+		[ "$(hotplug pending)" != 0 ] && fired
+	status=$?
+	echo bring > "$TEST/hotplug" || return
+	echo cancel > "$TEST/hotplug"
+	echo "# $(cat "$TEST/hotplug")"
+	[ $status = 0 ] && [ "$(hotplug early)" = 0 ] && [ "$(hotplug twice)" = 0 ] &&
+		[ "$(hotplug pending)" = 0 ] && [ "$(hotplug cancelled)" = "$(hotplug far)" ]
+}
+
+# The example for authors of modules: it is over when it was not heard of, and can go at any time.
+example() {
+	heard=/sys/module/twheel_example/parameters/heard
+	modprobe twheel_example timeout_ms=400 || return
+	for _ in 1 2 3 4 5; do
+		echo 1 > $heard
+		sleep 0.2
+		[ "$(cat $heard)" = alive ] || wrong "over too early" || return
+	done
+	sleep 0.4
+	[ "$(cat $heard)" = over ] || wrong "not over" || return
+	echo 1 > $heard
+	[ "$(cat $heard)" = alive ] && rmmod twheel_example && [ "$(total pending)" = 0 ]
+}
+
+unload_test() {
+	rmmod twheel_test || return
+	[ ! -e "$TEST" ] || return
+	[ "$(total pending)" = 0 ] || wrong "timers are left"
+}
+
+# The results as they are, with a number of ours.
+pass_on_results() {
+	while read -r line; do
+		case $line in
+		"# "*) echo "$line" ;;
+		ok\ * | not\ ok\ *)
+			tap_number=$((tap_number + 1))
+			echo "$line" | sed "s/ok [0-9]*/ok $tap_number/"
+			;;
+		esac
+		case $line in
+		"not ok "*) tap_failed=$((tap_failed + 1)) ;;
+		esac
+	done < /tmp/results
+}
+
+is_loaded || load "$@"
+echo "TAP version 13"
+tap "twheel_test.ko is loaded" load_test
+if [ "$tap_failed" != 0 ]; then
+	echo "Bail out! no results"
+	exit 1
+fi
+cat "$TEST/results" > /tmp/results
+echo "1..$((9 + $(grep -c 'ok [0-9]' /tmp/results)))"
+pass_on_results
+tap "twheel.ko stays while another module uses it" unload_refused
+tap "a CPU goes away with timers armed" gone 3000 800
+tap "a CPU goes away while they fire" gone 3000 60
+tap "a CPU goes away with timers of one moment" gone 3000 1
+tap "a CPU that has come back" back
+if [ -w $PM_TEST ]; then
+	tap "a CPU that does not come back after a suspend" stays_away
+else
+	tap_skip "a CPU that does not come back after a suspend" "no suspend for a test"
+fi
+tap "twheel_test.ko is unloaded" unload_test
+tap "the example of a module" example
+tap_end
