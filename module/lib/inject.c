@@ -180,13 +180,13 @@ static bool should_delay(enum twheel_point point)
 }
 
 /**
- * twheel_inject_most - how long to wait for something to happen
+ * twheel_inject_max - how long to wait for something to happen
  * @point:	the injection point
  *
  * Context: any, with interrupts enabled.
  * Return: maximum delay in microseconds; 0 if the point does not delay this time.
  */
-unsigned int twheel_inject_most(enum twheel_point point)
+unsigned int twheel_inject_max(enum twheel_point point)
 {
 	return should_delay(point) ? max_delay_us(point) : 0;
 }

@@ -51,12 +51,12 @@ void twheel_inject(enum twheel_point point);
 
 /* Delays until @condition is true, but no longer than the maximum delay. */
 #define twheel_inject_until(point, condition) do {			\
-	unsigned int __us = twheel_inject_most(point);			\
+	unsigned int __us = twheel_inject_max(point);			\
 									\
 	while (__us-- && !(condition))					\
 		udelay(1);						\
 } while (0)
-unsigned int twheel_inject_most(enum twheel_point point);
+unsigned int twheel_inject_max(enum twheel_point point);
 u32 twheel_inject_generation(void);
 bool twheel_inject_no_page(void);
 bool twheel_inject_isolated(unsigned int cpu);
