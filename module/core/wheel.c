@@ -68,7 +68,7 @@
  *	owner, twheel_expire()			other CPU, twheel_dequeue_remote()
  *	xchg(cell, NULL) == node		cell = node->location
  *	due?  yes: node->location = 0		cmpxchg(cell, node, NULL) != node:
- *	      no:  node->location = new cell		location is about to change: retry
+ *	      no:  node->location = new cell	location is about to change: retry
  *		   *new cell = node
  *
  * Other CPUs do so under the wheel's lock. The owner takes the lock where most nodes of
