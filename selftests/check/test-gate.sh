@@ -340,7 +340,7 @@ lint() {
 
 	mkdir -p "$lint"/{module,tools,selftests/{check,vm}}
 	cp "$TOP/tools/paths.sh" "$lint/tools/"
-	cp "$TOP/selftests/check/lint" "$lint/selftests/check/"
+	cp "$TOP"/selftests/check/{lint,layers} "$lint/selftests/check/"
 	for name in one two; do
 		echo '// SPDX-License-Identifier: GPL-2.0-only' > "$lint/module/$name.c"
 	done
@@ -417,7 +417,8 @@ flags() {
 	done
 	with_flags selftests/unit O="$tmp/out"
 	for file in "$TOP"/selftests/*/Makefile; do
-		if grep -q lib.mk "$file"; then
+		# Not all of them have something to compile.
+		if grep -q lib.mk "$file" && grep -q TEST_GEN "$file"; then
 			dir=${file%/Makefile}
 			with_flags "${dir#"$TOP"/}" OUTPUT="$tmp/out" KSELFTEST_DIR="$kselftest"
 		fi
