@@ -4,6 +4,7 @@
 # The runner's own tests: results get through, and no way of going wrong is a success.
 # usage: selftests/vm/test-run.sh		in simulated time, and what is refused
 #        selftests/vm/test-run.sh parallel	what goes by real time, and User-mode Linux
+#        selftests/vm/test-run.sh copy		the same simulation in another directory
 #        selftests/vm/test-run.sh uml-smp	its kernel with several processors
 
 set -u
@@ -225,28 +226,18 @@ exact() {
 		> "$tmp/$name.output" 2>&1 && cat "$tmp/$name.log" "$tmp/$name.output" > "$tmp/$name"
 }
 
-# The same in a directory with a longer name, as it is built there, for a user whose files are his
-# group's, too.
-copy() {
-	mkdir -p "$1" && tar -C "$TOP" --exclude=./build --exclude=./.git -c . | tar -C "$1" -x &&
-		chmod -R g+w "$1" && make -s -C "$1" tools tests > "$tmp/output" 2>&1
-}
-
-# Built in another directory, and beside busy loops, the same is the same, to the byte; and another
-# seed is another schedule.
+# Beside busy loops, the same is the same, to the byte; and another seed is another schedule.
 exactly() {
-	local loops=() pid other=$tmp/another/directory
+	local loops=() pid
 
-	copy "$other"
-	ok "another copy, built"
 	exact here "$TOP"
 	ok "a race in simulated time"
 	for _ in 1 2; do
 		while :; do :; done &
 		loops+=($!)
 	done
-	TWHEEL_CACHE=$CACHE exact there "$other"
-	ok "that of the copy beside busy loops"
+	exact there "$TOP"
+	ok "the same beside busy loops"
 	for pid in "${loops[@]}"; do
 		kill "$pid"
 		wait "$pid" 2> /dev/null
@@ -258,12 +249,35 @@ exactly() {
 	ok "with another seed it is not"
 }
 
-# A QEMU whose main loop runs when it likes may go another way in each run.
-takes_no_turns() {
+# Built in a directory with a longer name, for a user whose files are his group's, too, the same is
+# the same.
+exactly_in_a_copy() {
 	local other=$tmp/another/directory
 
-	echo 'int takes_no_turns;' > "$other/selftests/vm/turns.c"
-	TWHEEL_CACHE=$CACHE "$other/selftests/vm/run" --simulate -- true > "$tmp/output" 2>&1
+	mkdir -p "$other" && tar -C "$TOP" --exclude=./build --exclude=./.git -c . |
+		tar -C "$other" -x && chmod -R g+w "$other" &&
+		make -s -C "$other" tools tests > "$tmp/output" 2>&1
+	ok "another copy, built"
+	exact here "$TOP"
+	ok "a race in simulated time"
+	TWHEEL_CACHE=$CACHE exact there "$other"
+	ok "that of the copy"
+	cmp "$tmp/here" "$tmp/there" > "$tmp/output" 2>&1
+	ok "it was the same to the byte"
+}
+
+# A QEMU whose main loop runs when it likes may go another way in each run.
+takes_no_turns() {
+	local cc
+
+	cc=$(command -v cc)
+	executable "$tmp/no-turns/cc" <<-EOF
+	while [ "\$1" != -o ]; do
+		shift
+	done
+	echo 'int takes_no_turns;' | exec "$cc" -shared -fPIC -o "\$2" -x c -
+	EOF
+	PATH=$tmp/no-turns:$PATH "$TOP/selftests/vm/run" --simulate -- true > "$tmp/output" 2>&1
 	[ $? = 126 ] && grep -q 'took no turns' "$tmp/output"
 	ok "a QEMU that takes no turns"
 }
@@ -299,6 +313,12 @@ interrupted_by_gdb() {
 	kill "$runner"
 	wait "$runner"
 }
+
+if [ "${1-}" = copy ]; then
+	exactly_in_a_copy
+	finish
+	exit
+fi
 
 if [ "${1-}" = parallel ]; then
 	again_and_again
