@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl add: do something when a timer expires, once or periodically
+ * twctl add: run a command, or print a line, when a timer expires, once or periodically
  */
 #include <err.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-/* Exits if it cannot be printed: a timer that nobody hears of need not go on. */
+/* Exits if the line cannot be printed: nobody would see later events either. */
 static void print_event(const struct twheel_event *event)
 {
 	uint64_t late = event->fired > event->deadline ? event->fired - event->deadline : 0;
@@ -35,7 +35,7 @@ static void print_event(const struct twheel_event *event)
 		exit(EXIT_FAILED);
 }
 
-/* Runs a command. Returns false if it fails. */
+/* Runs a command and waits for it. Returns false if it fails. */
 static bool run_program(char **argv)
 {
 	int error, status;
@@ -56,8 +56,8 @@ static bool run_program(char **argv)
 	return false;
 }
 
-/* Cuts the command off the command line. What is left of that may have none. */
-static char **split(int *argc, char **argv)
+/* Splits the arguments at "--". Returns the command after it, empty if there is none. */
+static char **split_command(int *argc, char **argv)
 {
 	int i;
 
@@ -93,11 +93,11 @@ static void read_options(int argc, char **argv, struct when *when,
 	}
 }
 
-static int run(int argc, char **argv)
+static int run_add(int argc, char **argv)
 {
 	struct twheel_timer_add add = { 0 };
 	struct when when = { 0 };
-	char **program = split(&argc, argv);
+	char **program = split_command(&argc, argv);
 	uint64_t count = 0, i;
 	struct twheel_event event;
 	bool good = true;
@@ -128,5 +128,5 @@ const struct command add_command = {
 	.operands	= "[DURATION] [-- COMMAND...]",
 	.summary	= "run a command, or print a line, when a timer expires",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_add,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: cgroups and their numbers
+ * twctl: cgroups and their ids
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +16,14 @@
 
 #define CGROUPS		"/sys/fs/cgroup"
 
-/* The kind of a file handle that is a cgroup's number. */
+/* The type of a file handle that consists of a cgroup's id: the kernel's FILEID_KERNFS. */
 #define KERNFS_HANDLE	0xfe
 
 /**
  * cgroup_find - find a cgroup, or exit
- * @name:	its path below /sys/fs/cgroup, or all of its path
+ * @name:	its path, absolute or relative to /sys/fs/cgroup
  *
- * Return: its number.
+ * Return: its id.
  */
 uint64_t cgroup_find(const char *name)
 {
@@ -41,10 +41,10 @@ uint64_t cgroup_find(const char *name)
 }
 
 /**
- * cgroup_name - the path of a cgroup below /sys/fs/cgroup
- * @id:		its number
+ * cgroup_name - get the path of a cgroup, relative to /sys/fs/cgroup
+ * @id:		its id
  *
- * Return: the path; the number if it has gone, or this user may not know.
+ * Return: the path; or the id, if the cgroup is gone or this user may not look it up.
  */
 struct cgroup cgroup_name(uint64_t id)
 {
@@ -74,8 +74,8 @@ struct cgroup cgroup_name(uint64_t id)
 }
 
 /**
- * cgroup_exists - can a cgroup be found by its path?
- * @id:		its number
+ * cgroup_exists - does a cgroup exist, and can it be found by its path?
+ * @id:		its id
  */
 bool cgroup_exists(uint64_t id)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: files of /sys/kernel/debug/twheel
+ * twctl: the files in /sys/kernel/debug/twheel
  */
 #include <err.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static bool is_mounted(void)
 	return !statfs(DEBUGFS, &fs) && fs.f_type == DEBUGFS_MAGIC;
 }
 
-static void explain(const char *name, int error, struct message *why)
+static void explain_error(const char *name, int error, struct message *why)
 {
 	size_t size = sizeof(why->text);
 
@@ -39,8 +39,8 @@ static void explain(const char *name, int error, struct message *why)
 			 strerror(error));
 }
 
-/* Adds a line. One that is not "name: number" is not for us. */
-static void take_line(struct pairs *pairs, const char *line)
+/* Adds a line to @pairs. Ignores lines other than "name: number". */
+static void parse_line(struct pairs *pairs, const char *line)
 {
 	int end = 0;
 
@@ -52,10 +52,12 @@ static void take_line(struct pairs *pairs, const char *line)
 }
 
 /**
- * debugfs_try - read a file of the module
+ * debugfs_try - read a debugfs file of the module
  * @name:	its name
  * @pairs:	filled in
- * @why:	filled in if it cannot be read
+ * @why:	filled in if the file cannot be read
+ *
+ * Return: false if it cannot be read.
  */
 bool debugfs_try(const char *name, struct pairs *pairs, struct message *why)
 {
@@ -67,20 +69,20 @@ bool debugfs_try(const char *name, struct pairs *pairs, struct message *why)
 	pairs->nr = 0;
 	file = fopen(path, "r");
 	if (!file) {
-		explain(name, errno, why);
+		explain_error(name, errno, why);
 		return false;
 	}
 	while (fgets(line, sizeof(line), file))
-		take_line(pairs, line);
+		parse_line(pairs, line);
 	good = !ferror(file);
 	if (!good)
-		explain(name, errno, why);
+		explain_error(name, errno, why);
 	fclose(file);
 	return good;
 }
 
 /**
- * debugfs_read - read a file of the module, or exit
+ * debugfs_read - read a debugfs file of the module, or exit
  * @name:	its name
  * @pairs:	filled in
  */
@@ -93,8 +95,8 @@ void debugfs_read(const char *name, struct pairs *pairs)
 }
 
 /**
- * pairs_find - find a line
- * @pairs:	where
+ * pairs_find - look up a number by its name
+ * @pairs:	the numbers
  * @name:	its name
  *
  * Return: its value, or NULL.

@@ -30,9 +30,11 @@ const char *clock_name(uint32_t clock)
 }
 
 /**
- * clock_find - find a clock that the device knows
+ * clock_find - find a clock that the device supports
  * @name:	its name
  * @clock:	filled in: a CLOCK_*
+ *
+ * Return: false if there is none of that name.
  */
 bool clock_find(const char *name, uint32_t *clock)
 {
@@ -47,7 +49,7 @@ bool clock_find(const char *name, uint32_t *clock)
 	return false;
 }
 
-static void explain(int error, struct message *why)
+static void explain_error(int error, struct message *why)
 {
 	size_t size = sizeof(why->text);
 
@@ -65,22 +67,24 @@ static void explain(int error, struct message *why)
 }
 
 /**
- * device_try - make a context
- * @why:	filled in if it cannot be made
+ * device_try - open the device, which creates a context
+ * @why:	filled in if that fails
  *
- * Return: its file, or -1.
+ * Return: the file descriptor, or -1.
  */
 int device_try(struct message *why)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
-		explain(errno, why);
+		explain_error(errno, why);
 	return fd;
 }
 
 /**
- * device_open - make a context, or exit
+ * device_open - open the device, which creates a context, or exit
+ *
+ * Return: the file descriptor.
  */
 int device_open(void)
 {
@@ -93,7 +97,7 @@ int device_open(void)
 }
 
 /**
- * device_info - ask what module and context are like
+ * device_info - query the properties of the module and of the context, or exit
  * @fd:		the context
  * @info:	filled in
  */
@@ -103,7 +107,7 @@ void device_info(int fd, struct twheel_info *info)
 		err(EXIT_FAILED, "%s: cannot ask what it has", DEVICE);
 }
 
-static const char *why_not_added(int error)
+static const char *explain_add_error(int error)
 {
 	if (error == EOPNOTSUPP || error == E2BIG)
 		return "this module cannot do that; use one of twctl's own version";
@@ -114,18 +118,18 @@ static const char *why_not_added(int error)
 }
 
 /**
- * device_add - add a timer
+ * device_add - add a timer, or exit
  * @fd:		the context
  * @add:	the timer
  */
 void device_add(int fd, struct twheel_timer_add *add)
 {
 	if (ioctl(fd, TWHEEL_IOC_TIMER_ADD, add) < 0)
-		errx(EXIT_FAILED, "%s: cannot add a timer: %s", DEVICE, why_not_added(errno));
+		errx(EXIT_FAILED, "%s: cannot add a timer: %s", DEVICE, explain_add_error(errno));
 }
 
 /**
- * device_read - wait for an event
+ * device_read - wait for an event and read it, or exit
  * @fd:		the context
  * @event:	filled in
  */

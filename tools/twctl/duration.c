@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: durations, as people write them
+ * twctl: durations in human-readable form
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ struct unit {
 	uint64_t	ns;
 };
 
-/* From the largest on. */
+/* From largest to smallest. */
 static const struct unit units[] = {
 	{ "d",	86400000000000 },
 	{ "h",	3600000000000 },
@@ -29,7 +29,7 @@ static const struct unit units[] = {
 	{ "ns",	1 },
 };
 
-/* The length of a unit; seconds if none is named, 0 if there is no such. */
+/* The length of a unit; of a second if @name is empty, 0 if there is no such unit. */
 static uint64_t unit_length(const char *name)
 {
 	size_t i;
@@ -41,11 +41,11 @@ static uint64_t unit_length(const char *name)
 }
 
 /**
- * duration_parse - read a duration like 300ms, 1.5s, 2m, or 10, which is in seconds
- * @text:	what to read
- * @ns:		filled in: nanoseconds, up to TWHEEL_TIME_MAX; what is less is cut off
+ * duration_parse - parse a duration such as 300ms, 1.5s, 2m, or 10, which is in seconds
+ * @text:	the text
+ * @ns:		filled in: nanoseconds, up to TWHEEL_TIME_MAX; fractions of one are cut off
  *
- * Return: false if it is none.
+ * Return: false if @text is not a valid duration.
  */
 bool duration_parse(const char *text, uint64_t *ns)
 {
@@ -54,7 +54,7 @@ bool duration_parse(const char *text, uint64_t *ns)
 	const char *c = text;
 	bool point = false;
 
-	/* The number without its point, and what to divide it by. */
+	/* The digits without the decimal point, and what to divide them by. */
 	for (; isdigit((unsigned char)*c) || (*c == '.' && !point); c++) {
 		if (*c == '.') {
 			point = true;
@@ -74,7 +74,7 @@ bool duration_parse(const char *text, uint64_t *ns)
 }
 
 /**
- * duration_exact - write a duration without rounding, as duration_parse() reads it
+ * duration_exact - format a duration without rounding, as duration_parse() reads it
  * @ns:		nanoseconds
  */
 struct text duration_exact(uint64_t ns)
@@ -89,7 +89,7 @@ struct text duration_exact(uint64_t ns)
 }
 
 /**
- * duration_format - write a duration with the unit that suits it
+ * duration_format - format a duration, rounded, in the largest unit that it reaches
  * @ns:		nanoseconds
  */
 struct text duration_format(uint64_t ns)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: what /proc/PID/fdinfo/FD tells of a context
+ * twctl: /proc/PID/fdinfo/FD of a context
  */
 #include <err.h>
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 #include "twctl.h"
 
 /**
- * struct field - a line with a number
- * @name:	how it begins
- * @offset:	of the number in struct context
+ * struct field - a line that consists of a name and a number
+ * @name:	how the line begins
+ * @offset:	the number's offset in struct context
  */
 struct field {
 	const char	*name;
@@ -31,8 +31,8 @@ static const struct field fields[] = {
 	FIELD("timers-not-shown", not_shown),
 };
 
-/* Is it such a line? Then takes its number. */
-static bool take_number(struct context *context, const char *line)
+/* Stores the number of a line in the field it is for. Returns false if it is another line. */
+static bool parse_number(struct context *context, const char *line)
 {
 	size_t i, length;
 
@@ -64,11 +64,11 @@ static bool parse_timer(const char *line, struct timer_line *timer)
 	return true;
 }
 
-static void take_timer(struct context *context, const char *line)
+static void append_timer(struct context *context, const char *line)
 {
 	size_t nr = context->nr_lines;
 
-	/* Double the room when it is used up, at powers of two. */
+	/* The array is full when @nr is 0 or a power of two: double it. */
 	if (!(nr & (nr - 1)))
 		context->line = realloc(context->line,
 					(nr ? 2 * nr : 1) * sizeof(*context->line));
@@ -81,11 +81,12 @@ static void take_timer(struct context *context, const char *line)
 }
 
 /**
- * fdinfo_read - read what the kernel tells of a context
- * @context:	@pid and @fd say which; the rest but @command is filled in
+ * fdinfo_read - read the fdinfo of a context
+ * @context:	@pid and @fd say which; everything else but @command is filled in
  *
- * Return: false if there is none: it has gone and another file has taken its number, it is another
- * file of the device's name, or one by which nothing can be read. Or it may not be looked at.
+ * Return: false if the file is not a context: the context is gone and its descriptor reused, the
+ * file merely has the device's name, or nothing can be read through it. Also if this user may not
+ * read it.
  */
 bool fdinfo_read(struct context *context)
 {
@@ -101,8 +102,8 @@ bool fdinfo_read(struct context *context)
 		return false;
 	while (getline(&line, &size, file) > 0) {
 		if (!strncmp(line, "twheel-timer:", 13))
-			take_timer(context, line);
-		else if (take_number(context, line))
+			append_timer(context, line);
+		else if (parse_number(context, line))
 			known = true;
 	}
 	free(line);

@@ -10,18 +10,18 @@
 
 #define BAR	40
 
-/* In tenths of a percent. */
+/* In tenths of a percent */
 static const unsigned int percentiles[] = { 500, 900, 990, 999, 1000 };
 
-/* What timers of a bucket are below; UINT64_MAX for the last one, which has no end. */
-static uint64_t bound(const struct pairs *late, size_t i)
+/* The upper bound of a bucket, exclusive; UINT64_MAX for the last one, which is unbounded. */
+static uint64_t bucket_bound(const struct pairs *late, size_t i)
 {
 	return strcmp(late->pair[i].name, "inf") ?
 	       strtoull(late->pair[i].name, NULL, 10) : UINT64_MAX;
 }
 
-/* Number of timers, and of those in the fullest bucket. */
-static void count(const struct pairs *late, uint64_t *all, uint64_t *most)
+/* Counts all timers, and those in the fullest bucket. */
+static void count_timers(const struct pairs *late, uint64_t *all, uint64_t *most)
 {
 	size_t i;
 
@@ -33,8 +33,8 @@ static void count(const struct pairs *late, uint64_t *all, uint64_t *most)
 	}
 }
 
-/* What so many of 1000 timers, of which there are some, are below. */
-static uint64_t percentile(const struct pairs *late, uint64_t all, unsigned int permille)
+/* The bound that @permille of all timers are below; there is at least one timer. */
+static uint64_t percentile_bound(const struct pairs *late, uint64_t all, unsigned int permille)
 {
 	unsigned __int128 wanted = (unsigned __int128)all * permille, sum = 0;
 	size_t i;
@@ -44,7 +44,7 @@ static uint64_t percentile(const struct pairs *late, uint64_t all, unsigned int 
 		if (sum * 1000 >= wanted)
 			break;
 	}
-	return bound(late, i);
+	return bucket_bound(late, i);
 }
 
 static struct text format_bound(uint64_t ns)
@@ -68,7 +68,7 @@ static void print_histogram(const struct pairs *late)
 	uint64_t all, most, value;
 	size_t i;
 
-	count(late, &all, &most);
+	count_timers(late, &all, &most);
 	if (!all) {
 		puts("no timer has expired yet");
 		return;
@@ -76,13 +76,13 @@ static void print_histogram(const struct pairs *late)
 	printf("%12s %12s %8s\n", "less than", "timers", "percent");
 	for (i = 0; i < late->nr; i++) {
 		value = late->pair[i].value;
-		printf("%12s %12" PRIu64 " %8.3f  ", format_bound(bound(late, i)).s, value,
+		printf("%12s %12" PRIu64 " %8.3f  ", format_bound(bucket_bound(late, i)).s, value,
 		       100.0 * value / all);
 		print_bar(value, most);
 	}
 	for (i = 0; i < ARRAY_SIZE(percentiles); i++)
 		printf("%5.1f %% less than %s\n", percentiles[i] / 10.0,
-		       format_bound(percentile(late, all, percentiles[i])).s);
+		       format_bound(percentile_bound(late, all, percentiles[i])).s);
 }
 
 static void json_bound(struct json *json, const char *name, uint64_t ns)
@@ -100,13 +100,13 @@ static void json_histogram(const struct pairs *late)
 	struct text name;
 	size_t i;
 
-	count(late, &all, &most);
+	count_timers(late, &all, &most);
 	json_object(&json, NULL);
 	json_number(&json, "timers", all);
 	json_array(&json, "buckets");
 	for (i = 0; i < late->nr; i++) {
 		json_object(&json, NULL);
-		json_bound(&json, "below_ns", bound(late, i));
+		json_bound(&json, "below_ns", bucket_bound(late, i));
 		json_number(&json, "timers", late->pair[i].value);
 		json_end(&json);
 	}
@@ -114,7 +114,7 @@ static void json_histogram(const struct pairs *late)
 	json_object(&json, "percentiles_below_ns");
 	for (i = 0; all && i < ARRAY_SIZE(percentiles); i++) {
 		snprintf(name.s, sizeof(name.s), "%g", percentiles[i] / 10.0);
-		json_bound(&json, name.s, percentile(late, all, percentiles[i]));
+		json_bound(&json, name.s, percentile_bound(late, all, percentiles[i]));
 	}
 	json_end(&json);
 	json_end(&json);
@@ -122,7 +122,7 @@ static void json_histogram(const struct pairs *late)
 
 static const struct choice choices[] = { CHOICE_JSON, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_histogram(int argc, char **argv)
 {
 	bool as_json = false;
 	struct pairs late;
@@ -140,5 +140,5 @@ const struct command histogram_command = {
 	.operands	= "",
 	.summary	= "how late timers have expired since the module was loaded",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_histogram,
 };

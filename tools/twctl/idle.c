@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle: a rule that closes idle connections, and what can be done with those that there are
+ * twctl idle: add a rule that closes idle connections; subcommands manage the rules
  */
 #include "twctl.h"
 
-static int run(int argc, char **argv)
+static int run_idle(int argc, char **argv)
 {
 	struct rule_options options = { .command = &idle_command };
 
@@ -25,5 +25,5 @@ const struct command idle_command = {
 	.summary	= "close idle TCP connections, of whatever program",
 	.choices	= rule_choices,
 	.parts		= parts,
-	.run		= run,
+	.run		= run_idle,
 };

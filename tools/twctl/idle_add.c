@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle add: a rule with a name, in its place
+ * twctl idle add: add a rule, with a name, last or before another one
  */
 #include <err.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "twctl.h"
 
-/* Finds the rule that the new one is to come before. */
+/* Looks up the rule given to --before. */
 static void find_place(struct rule_options *options, const struct rules *rules)
 {
 	const struct twheel_rule *before;
@@ -23,8 +23,8 @@ static void find_place(struct rule_options *options, const struct rules *rules)
 	options->rule.before = before->id;
 }
 
-/* An equal rule would never apply, and is a mistake. */
-static void refuse_equal(const struct rule_options *options, const struct rules *rules)
+/* Refuses a rule that equals an existing one: it would never apply, so it must be a mistake. */
+static void refuse_duplicate(const struct rule_options *options, const struct rules *rules)
 {
 	struct twheel_rule named;
 	size_t i;
@@ -38,8 +38,8 @@ static void refuse_equal(const struct rule_options *options, const struct rules 
 	}
 }
 
-/* A rule that comes first may take all connections that the new one asks for. */
-static void tell_of_cover(const struct twheel_rule *rule, const struct rules *rules)
+/* Warns if a rule that comes before the new one matches all of its connections. */
+static void warn_if_covered(const struct twheel_rule *rule, const struct rules *rules)
 {
 	size_t i;
 
@@ -80,7 +80,7 @@ static void print_json(const struct twheel_rule *rule)
 }
 
 /**
- * idle_add - add the rule that options ask for
+ * idle_add - add the rule that the options specify
  * @options:	the options
  *
  * Return: the exit status.
@@ -95,7 +95,7 @@ int idle_add(struct rule_options *options)
 	fd = device_open();
 	rules_gather(fd, &rules);
 	find_place(options, &rules);
-	refuse_equal(options, &rules);
+	refuse_duplicate(options, &rules);
 	rules_add(fd, rule);
 	if (rule_options_has(options, 'j')) {
 		print_json(rule);
@@ -103,11 +103,11 @@ int idle_add(struct rule_options *options)
 		printf("rule %s\n", rule_label(rule).s);
 		print_overdue(rule);
 	}
-	tell_of_cover(rule, &rules);
+	warn_if_covered(rule, &rules);
 	return 0;
 }
 
-static int run(int argc, char **argv)
+static int run_idle_add(int argc, char **argv)
 {
 	struct rule_options options = { .command = &idle_add_command };
 
@@ -126,5 +126,5 @@ const struct command idle_add_command = {
 	.operands	= "[NAME]",
 	.summary	= "add a rule, with a name",
 	.choices	= rule_choices,
-	.run		= run,
+	.run		= run_idle_add,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle list: the rules that there are
+ * twctl idle list: list the rules
  */
 #include <inttypes.h>
 
@@ -27,7 +27,7 @@ static void print_rule(const struct twheel_rule *rule)
 
 static const struct choice choices[] = { CHOICE_JSON, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_idle_list(int argc, char **argv)
 {
 	struct json json = { .out = stdout };
 	struct rules rules = { 0 };
@@ -63,5 +63,5 @@ const struct command idle_list_command = {
 	.operands	= "",
 	.summary	= "the rules",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_list,
 };

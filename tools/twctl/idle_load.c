@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle load: the rules of files in place of those that there are
+ * twctl idle load: replace the rules by those in files
  */
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-static void print(const struct wanted_rules *all)
+static void print_wanted(const struct wanted_rules *all)
 {
 	size_t i;
 
@@ -19,7 +19,7 @@ static void print(const struct wanted_rules *all)
 		rule_text(&all->wanted[i].rule);
 }
 
-static int run(int argc, char **argv)
+static int run_idle_load(int argc, char **argv)
 {
 	struct wanted_rules all = { 0 };
 	struct replaced replaced;
@@ -34,7 +34,7 @@ static int run(int argc, char **argv)
 	no_operands(&idle_load_command, argc, argv);
 	rule_files_read(path, &all);
 	if (check) {
-		print(&all);
+		print_wanted(&all);
 		return 0;
 	}
 	replaced = replace_rules(device_open(), &all);
@@ -48,5 +48,5 @@ const struct command idle_load_command = {
 	.operands	= "FILE | DIRECTORY | -",
 	.summary	= "have these rules in place of those that there are",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_load,
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle log: a line for each connection that is closed
+ * twctl idle log: print a line for each connection that is closed
  *
- * It follows the tracepoint twheel_kick, in a trace instance of its own, so that nobody else's
- * tracing is disturbed. The instance is removed at the end, also if that is because nobody reads
- * the output any more; one that was left behind, as its process was killed, is removed by the next.
+ * It follows the tracepoint twheel_kick in a trace instance of its own, so as not to disturb anyone
+ * else's tracing. The instance is removed on exit, including when the reader of the output has gone
+ * away. If the process is killed, its instance stays behind, and the next one removes it.
  *
- * Signals that end it arrive while it waits, for more of the trace or for whoever reads the output.
+ * Terminating signals are blocked except while it waits: for more of the trace, or for the reader
+ * of the output.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -30,18 +31,18 @@
 #define PREFIX		"twctl-idle-"
 
 /**
- * struct closed - a connection that was closed, as a line of the trace tells of it
- * @rule:	the rule's number
- * @name:	its name, or ""
- * @cookie:	the socket's, as digits
- * @local:	address and port
- * @remote:	likewise
+ * struct closed - a connection that was closed, as a line of the trace describes it
+ * @rule:	the rule's id
+ * @name:	the rule's name, or ""
+ * @cookie:	the socket's cookie, in hexadecimal
+ * @local:	local address and port
+ * @remote:	remote address and port
  * @idle:	nanoseconds
  * @late:	nanoseconds
  * @unsent:	bytes
  * @unacked:	bytes
  * @action:	abort or shutdown
- * @dry:	it would have been closed
+ * @dry:	a dry run: it was not closed, but would have been
  */
 struct closed {
 	uint64_t	rule;
@@ -57,11 +58,11 @@ struct closed {
 	bool		dry;
 };
 
-/* The instance, while there is one, and its trace. */
+/* The path of the trace instance, empty if there is none; and its trace_pipe, or -1. */
 static char instance[64];
 static int trace = -1;
 
-/* One that somebody reads stays. */
+/* If somebody else is reading the instance, it stays. */
 static void remove_instance(void)
 {
 	if (trace >= 0)
@@ -70,8 +71,8 @@ static void remove_instance(void)
 		rmdir(instance);
 }
 
-/* Removes instances of those that were killed. */
-static void remove_left(void)
+/* Removes the instances of processes that were killed. */
+static void remove_stale_instances(void)
 {
 	DIR *dir = opendir(INSTANCES);
 	struct dirent *entry;
@@ -82,7 +83,7 @@ static void remove_left(void)
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
 			continue;
 		pid = atoi(entry->d_name + strlen(PREFIX));
-		/* Who had this process's number before it has ended. */
+		/* One with our own PID is stale, too: it belonged to an earlier process. */
 		if (pid <= 0 || (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)))
 			continue;
 		snprintf(path, sizeof(path), INSTANCES "/%s", entry->d_name);
@@ -112,9 +113,9 @@ static void open_trace(void)
 	char path[PATH_MAX];
 
 	if (access(INSTANCES, F_OK))
-		/* That it is mounted is all that counts. */
+		/* Ignore errors: mkdir() below reports whether tracefs is there. */
 		(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
-	remove_left();
+	remove_stale_instances();
 	snprintf(instance, sizeof(instance), INSTANCES "/" PREFIX "%d", getpid());
 	if (mkdir(instance, 0700)) {
 		*instance = '\0';
@@ -130,7 +131,7 @@ static void open_trace(void)
 		err(EXIT_FAILED, "%s", path);
 }
 
-/* Copies the word behind NAME= of a line. Returns whether there is one. */
+/* Copies the word after @name, which ends with '='. Returns whether there is one that fits. */
 static bool find_word(const char *line, const char *name, char *word, size_t size)
 {
 	const char *at = strstr(line, name);
@@ -157,8 +158,8 @@ static bool find_number(const char *line, const char *name, uint64_t *number)
 	return true;
 }
 
-/* Reads a line of the trace. Returns whether it tells of a connection. */
-static bool parse(const char *line, struct closed *closed)
+/* Parses a line of the trace. Returns whether it is about a connection. */
+static bool parse_line(const char *line, struct closed *closed)
 {
 	uint64_t dry;
 
@@ -215,8 +216,8 @@ static void json_closed(const struct closed *closed)
 	json_end(&json);
 }
 
-/* Nothing of what it does needs more than a signal handler may do. */
-static void end(int signal)
+/* Calls only async-signal-safe functions. */
+static void handle_signal(int signal)
 {
 	(void)signal;
 	remove_instance();
@@ -224,18 +225,18 @@ static void end(int signal)
 }
 
 /*
- * Blocks the signals that end this; not those that were ignored, as nohup has it. Returns what is
- * blocked while it waits.
+ * Blocks the terminating signals, but not those that are ignored, as under nohup. Returns the
+ * signal mask to use while waiting.
  */
 static sigset_t block_signals(void)
 {
 	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = end };
+	const struct sigaction action = { .sa_handler = handle_signal };
 	struct sigaction before;
 	sigset_t set, waiting;
 	size_t i;
 
-	/* The write fails, and that ends it. */
+	/* The write fails instead, and that ends the program. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(ending); i++) {
@@ -259,8 +260,8 @@ static void wait_for_more(const sigset_t *waiting)
 		err(EXIT_FAILED, "poll");
 }
 
-/* Whoever reads the output may take his time. */
-static void write_out(const sigset_t *waiting)
+/* This may block for long, so the terminating signals are unblocked meanwhile. */
+static void flush_output(const sigset_t *waiting)
 {
 	sigset_t blocked;
 	int failed;
@@ -272,8 +273,8 @@ static void write_out(const sigset_t *waiting)
 		exit(EXIT_FAILED);
 }
 
-/* The buffer of the trace was full, and it says how many it had no room for. */
-static void warn_of_lost(const char *line)
+/* Warns if the line says that events were lost because the trace buffer was full. */
+static void warn_lost(const char *line)
 {
 	const char *lost = strstr(line, " [LOST ");
 
@@ -287,7 +288,10 @@ static void warn_of_lost(const char *line)
 		warnx("some connections are not shown: this was not read in time");
 }
 
-/* Prints what the lines in a buffer tell of. Returns what is left of it: a line that has no end. */
+/*
+ * Prints the connections in the complete lines of a buffer. Moves the incomplete line at the end to
+ * the beginning, and returns its length.
+ */
 static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
 {
 	struct closed closed;
@@ -295,8 +299,8 @@ static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
 
 	for (; *count && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		if (!parse(line, &closed)) {
-			warn_of_lost(line);
+		if (!parse_line(line, &closed)) {
+			warn_lost(line);
 			continue;
 		}
 		(as_json ? json_closed : print_closed)(&closed);
@@ -306,9 +310,9 @@ static size_t print_lines(char *buffer, bool as_json, uint64_t *count)
 	return strlen(buffer);
 }
 
-static void follow(const sigset_t *waiting, bool as_json, uint64_t count)
+static void follow_trace(const sigset_t *waiting, bool as_json, uint64_t count)
 {
-	/* What is printed of a full buffer has room: only write_out() waits for who reads it. */
+	/* The output of a full buffer fits, so only flush_output() ever waits for the reader. */
 	static char buffer[65536], output[4 * sizeof(buffer)];
 	size_t length = 0;
 	ssize_t n;
@@ -323,16 +327,16 @@ static void follow(const sigset_t *waiting, bool as_json, uint64_t count)
 			continue;
 		buffer[length + n] = '\0';
 		length = print_lines(buffer, as_json, &count);
-		/* A line is never as long. */
+		/* No line of the trace is that long. */
 		if (length == sizeof(buffer) - 1)
 			length = 0;
-		write_out(waiting);
+		flush_output(waiting);
 	}
 }
 
 static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_idle_log(int argc, char **argv)
 {
 	uint64_t count = UINT64_MAX;
 	bool as_json = false;
@@ -349,7 +353,7 @@ static int run(int argc, char **argv)
 	module_require();
 	waiting = block_signals();
 	open_trace();
-	follow(&waiting, as_json, count);
+	follow_trace(&waiting, as_json, count);
 	return 0;
 }
 
@@ -358,5 +362,5 @@ const struct command idle_log_command = {
 	.operands	= "",
 	.summary	= "print a line for each connection that rules close from now on",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_log,
 };

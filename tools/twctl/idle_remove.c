@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle remove: remove a rule, or all
+ * twctl idle remove: remove one rule, or all
  */
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 static const struct choice choices[] = { { 0 } };
 
-static int run(int argc, char **argv)
+static int run_idle_remove(int argc, char **argv)
 {
 	const struct twheel_rule *rule;
 	struct rules rules = { 0 };
@@ -27,7 +27,7 @@ static int run(int argc, char **argv)
 		return 0;
 	}
 	rules_gather(fd, &rules);
-	rule = rules_need(&rules, name);
+	rule = rules_require(&rules, name);
 	rules_remove(fd, rule->id);
 	return 0;
 }
@@ -37,5 +37,5 @@ const struct command idle_remove_command = {
 	.operands	= "ID | NAME | all",
 	.summary	= "remove a rule, or all; their connections stay as they are",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_remove,
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle save: the rules, as 'twctl idle load' reads them
+ * twctl idle save: print the rules in the format of 'twctl idle load'
  */
 #include <stddef.h>
 
 #include "twctl.h"
 
-/* Why a rule means nothing to a later boot; or NULL. */
-static const char *why_left_out(const struct twheel_rule *rule)
+/* Returns why a rule would be meaningless after a reboot, or NULL. */
+static const char *explain_left_out(const struct twheel_rule *rule)
 {
 	if (rule->flags & TWHEEL_RULE_PID)
 		return "a process does not survive a reboot";
@@ -18,7 +18,7 @@ static const char *why_left_out(const struct twheel_rule *rule)
 
 static const struct choice choices[] = { { 0 } };
 
-static int run(int argc, char **argv)
+static int run_idle_save(int argc, char **argv)
 {
 	struct rules rules = { 0 };
 	const char *why;
@@ -29,7 +29,7 @@ static int run(int argc, char **argv)
 	rules_gather(device_open(), &rules);
 	puts("# For 'twctl idle load'.");
 	for (i = 0; i < rules.nr; i++) {
-		why = why_left_out(&rules.rule[i]);
+		why = explain_left_out(&rules.rule[i]);
 		if (why)
 			printf("# Left out, as %s: ", why);
 		rule_text(&rules.rule[i]);
@@ -42,5 +42,5 @@ const struct command idle_save_command = {
 	.operands	= "",
 	.summary	= "print the rules as 'idle load' reads them",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_save,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle set: other limits for a rule, which keeps its connections and what it has counted
+ * twctl idle set: change the limits of a rule, which keeps its connections and its counters
  */
 #include <err.h>
 #include <string.h>
@@ -23,8 +23,11 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-/* An exception has nothing but its name. One that is none any more needs all else. */
-static void settle_keep(struct rule_options *options, bool was_kept)
+/*
+ * Turns the rule into an exception, which has nothing but its name, or an exception into a rule
+ * that closes connections, and so needs limits and an action.
+ */
+static void apply_keep(struct rule_options *options, bool was_kept)
 {
 	struct twheel_rule *rule = &options->rule;
 
@@ -45,7 +48,7 @@ static void settle_keep(struct rule_options *options, bool was_kept)
 		      "it would close nothing; give one, or --keep");
 }
 
-static int run(int argc, char **argv)
+static int run_idle_set(int argc, char **argv)
 {
 	struct rule_options options = { .command = &idle_set_command };
 	const struct twheel_rule *rule;
@@ -53,7 +56,7 @@ static int run(int argc, char **argv)
 	const char *why, *name;
 	int fd;
 
-	/* The options are read twice: first for the rule's name, and then to change what it has. */
+	/* Parse the options twice: first to find the rule's name, then to change the rule. */
 	rule_options_read(&options, argc, argv);
 	if (optind == argc)
 		usage(&idle_set_command, "which rule? Give its ID or NAME");
@@ -65,7 +68,7 @@ static int run(int argc, char **argv)
 	no_operands(&idle_set_command, argc, argv);
 	fd = device_open();
 	rules_gather(fd, &rules);
-	rule = rules_need(&rules, name);
+	rule = rules_require(&rules, name);
 	options.rule = rule_limits(rule);
 	optind = 0;
 	rule_options_read(&options, argc, argv);
@@ -73,7 +76,7 @@ static int run(int argc, char **argv)
 		usage(&idle_set_command, "--live and --dry-run exclude each other");
 	if (rule_options_has(&options, 'L'))
 		options.rule.flags &= ~TWHEEL_RULE_DRY_RUN;
-	settle_keep(&options, rule->flags & TWHEEL_RULE_KEEP);
+	apply_keep(&options, rule->flags & TWHEEL_RULE_KEEP);
 	why = rules_try_set(fd, &options.rule);
 	if (why)
 		errx(EXIT_FAILED, "%s: cannot change rule %s: %s", DEVICE, rule_label(rule).s, why);
@@ -85,5 +88,5 @@ const struct command idle_set_command = {
 	.operands	= "ID | NAME",
 	.summary	= "change a rule; its connections and what it has counted stay",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_set,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle show: the connections of a rule
+ * twctl idle show: list the connections of a rule
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "twctl.h"
 
 /**
- * struct address - an address as text
- * @s:	it
+ * struct address - an IP address as text
+ * @s:	the text
  */
 struct address {
 	char	s[INET6_ADDRSTRLEN];
@@ -25,7 +25,7 @@ static struct address format_address(uint16_t family, const void *bytes)
 	return address;
 }
 
-/* As ss -e and the tracepoint show it. */
+/* Formatted as in ss -e and in the tracepoint. */
 static struct text format_cookie(uint64_t cookie)
 {
 	struct text text;
@@ -34,8 +34,8 @@ static struct text format_cookie(uint64_t cookie)
 	return text;
 }
 
-/* Address and port, as ss shows them. */
-static void print_end(uint16_t family, const void *bytes, uint16_t port)
+/* Prints address and port as ss does. */
+static void print_endpoint(uint16_t family, const void *bytes, uint16_t port)
 {
 	char text[INET6_ADDRSTRLEN + sizeof("[]:65535")];
 
@@ -44,7 +44,7 @@ static void print_end(uint16_t family, const void *bytes, uint16_t port)
 	printf("%-23s ", text);
 }
 
-/* A dry run has counted it, and nothing happens to it any more. */
+/* Has a dry run counted it? Then nothing more happens to it. */
 static bool is_counted(const struct twheel_connection *connection)
 {
 	return connection->flags & TWHEEL_CONNECTION_COUNTED;
@@ -52,8 +52,8 @@ static bool is_counted(const struct twheel_connection *connection)
 
 static void print_connection(const struct twheel_connection *connection)
 {
-	print_end(connection->family, connection->local_address, connection->local_port);
-	print_end(connection->family, connection->remote_address, connection->remote_port);
+	print_endpoint(connection->family, connection->local_address, connection->local_port);
+	print_endpoint(connection->family, connection->remote_address, connection->remote_port);
 	printf("%6" PRIu32 " %9s %9s %8" PRIu32 " %8" PRIu32 "  %s\n", connection->uid,
 	       duration_format(connection->idle).s,
 	       is_counted(connection) ? "counted" : duration_format(connection->remaining).s,
@@ -81,10 +81,10 @@ static void json_connection(struct json *json, const struct twheel_connection *c
 }
 
 /*
- * What would be closed next comes first; of several, what has been idle for longest. What a dry run
- * has counted comes last.
+ * Sorts by remaining time, shortest first, then by idle time, longest first. Connections that a dry
+ * run has counted come last.
  */
-static int compare(const void *left, const void *right)
+static int compare_connections(const void *left, const void *right)
 {
 	const struct twheel_connection *a = left, *b = right;
 
@@ -101,7 +101,7 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-static int run(int argc, char **argv)
+static int run_idle_show(int argc, char **argv)
 {
 	struct json json = { .out = stdout };
 	struct twheel_connection *all;
@@ -125,9 +125,9 @@ static int run(int argc, char **argv)
 	no_operands(&idle_show_command, argc, argv);
 	fd = device_open();
 	rules_gather(fd, &rules);
-	rule = rules_need(&rules, name);
+	rule = rules_require(&rules, name);
 	all = rules_connections(fd, rule->id, &nr);
-	qsort(all, nr, sizeof(*all), compare);
+	qsort(all, nr, sizeof(*all), compare_connections);
 	if (as_json)
 		json_array(&json, NULL);
 	else
@@ -150,5 +150,5 @@ const struct command idle_show_command = {
 	.operands	= "ID | NAME",
 	.summary	= "the connections of a rule; what would be closed next comes first",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_show,
 };

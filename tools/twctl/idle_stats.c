@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle stats: what rules have done, since when, and how late
+ * twctl idle stats: print what rules have done, since when, and how late
  */
 #include <inttypes.h>
 #include <time.h>
@@ -8,18 +8,18 @@
 
 #include "twctl.h"
 
-/* struct twheel_rule::late begins with less than so many nanoseconds, as a power of two. */
+/* The first bucket of struct twheel_rule::late is for less than 2^LATE_SHIFT nanoseconds. */
 #define LATE_SHIFT	20
 
 static const struct choice choices[] = { CHOICE_JSON, { 0 } };
 
-/* What those that an entry counts are late by less than; 0 for the last one, which has no end. */
-static uint64_t bound(size_t i)
+/* The upper bound of a bucket, exclusive; 0 for the last one, which is unbounded. */
+static uint64_t bucket_bound(size_t i)
 {
 	return i < TWHEEL_RULE_LATE - 1 ? 1ULL << (LATE_SHIFT + i) : 0;
 }
 
-static time_t begin_of(const struct twheel_rule *rule)
+static time_t start_time_of(const struct twheel_rule *rule)
 {
 	return time(NULL) - rule->age / 1000000000;
 }
@@ -31,18 +31,18 @@ static void print_late(const struct twheel_rule *rule)
 	for (i = 0; i < TWHEEL_RULE_LATE; i++) {
 		if (!rule->late[i])
 			continue;
-		if (bound(i))
+		if (bucket_bound(i))
 			printf("  late by less than %-9s %10" PRIu64 "\n",
-			       duration_format(bound(i)).s, (uint64_t)rule->late[i]);
+			       duration_format(bucket_bound(i)).s, (uint64_t)rule->late[i]);
 		else
 			printf("  late by %s or more   %10" PRIu64 "\n",
-			       duration_format(bound(i - 1)).s, (uint64_t)rule->late[i]);
+			       duration_format(bucket_bound(i - 1)).s, (uint64_t)rule->late[i]);
 	}
 }
 
 static void print_rule(const struct twheel_rule *rule)
 {
-	const time_t begin = begin_of(rule);
+	const time_t begin = start_time_of(rule);
 	const char *name;
 	char date[32];
 	uint64_t value;
@@ -64,8 +64,8 @@ static void json_late(struct json *json, const struct twheel_rule *rule)
 	json_array(json, "late");
 	for (i = 0; i < TWHEEL_RULE_LATE; i++) {
 		json_object(json, NULL);
-		if (bound(i))
-			json_number(json, "below_ns", bound(i));
+		if (bucket_bound(i))
+			json_number(json, "below_ns", bucket_bound(i));
 		else
 			json_null(json, "below_ns");
 		json_number(json, "connections", rule->late[i]);
@@ -77,13 +77,13 @@ static void json_late(struct json *json, const struct twheel_rule *rule)
 static void json_rule(struct json *json, const struct twheel_rule *rule)
 {
 	rule_json(json, rule);
-	json_number(json, "since", begin_of(rule));
+	json_number(json, "since", start_time_of(rule));
 	json_number(json, "age_ns", rule->age);
 	json_late(json, rule);
 	json_end(json);
 }
 
-static int run(int argc, char **argv)
+static int run_idle_stats(int argc, char **argv)
 {
 	const struct twheel_rule *only;
 	const char *name = NULL;
@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 		name = argv[optind++];
 	no_operands(&idle_stats_command, argc, argv);
 	rules_gather(device_open(), &rules);
-	only = name ? rules_need(&rules, name) : NULL;
+	only = name ? rules_require(&rules, name) : NULL;
 	if (as_json)
 		json_array(&json, NULL);
 	for (i = 0; i < rules.nr; i++) {
@@ -119,5 +119,5 @@ const struct command idle_stats_command = {
 	.operands	= "[ID | NAME]",
 	.summary	= "what rules have closed, since when, and how late",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_stats,
 };

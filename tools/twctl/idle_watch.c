@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl idle watch: what the rules count
+ * twctl idle watch: print the rules' counters periodically
  */
 #include <inttypes.h>
 
 #include "twctl.h"
 
 /**
- * struct look - the last look at the rules, and the one before
+ * struct state - the last two samples of the rules
  * @fd:		the device
- * @rules:	the rules, then and now
- * @nr:		of looks
+ * @rules:	the samples: the one numbered n, from 0, is in element n % 2
+ * @nr:		number of samples taken
  */
-struct look {
+struct state {
 	int		fd;
 	struct rules	rules[2];
 	unsigned int	nr;
 };
 
-/* The rule as it was when it was last looked, or NULL. */
-static const struct twheel_rule *earlier(const struct look *look, uint32_t id)
+/* The rule in the previous sample, or NULL. */
+static const struct twheel_rule *find_previous(const struct state *state, uint32_t id)
 {
-	const struct rules *before = &look->rules[look->nr % 2];
+	const struct rules *before = &state->rules[state->nr % 2];
 	size_t i;
 
-	for (i = 0; look->nr > 1 && i < before->nr; i++)
+	for (i = 0; state->nr > 1 && i < before->nr; i++)
 		if (before->rule[i].id == id)
 			return &before->rule[i];
 	return NULL;
@@ -48,16 +48,16 @@ static void print_counters(const struct twheel_rule *rule, const struct twheel_r
 	putchar('\n');
 }
 
-static void print_look(const struct look *look, const struct rules *rules, double seconds)
+static void print_sample(const struct state *state, const struct rules *rules, double seconds)
 {
 	size_t i;
 
-	pace_print_time(look->nr == 1);
+	pace_print_time(state->nr == 1);
 	printf("%5s %10s %10s %10s %10s %10s %10s %10s %10s %10s  %s\n", "ID", "WATCHED",
 	       "MATCHED", "CLOSED", "SPARED", "DELAYED", "MISSED", "WAITED", "OVERDUE", "CLOSED/S",
 	       "CONNECTIONS");
 	for (i = 0; i < rules->nr; i++)
-		print_counters(&rules->rule[i], earlier(look, rules->rule[i].id), seconds);
+		print_counters(&rules->rule[i], find_previous(state, rules->rule[i].id), seconds);
 }
 
 static void json_rates(struct json *json, const struct twheel_rule *rule,
@@ -69,7 +69,7 @@ static void json_rates(struct json *json, const struct twheel_rule *rule,
 
 	json_object(json, "per_second");
 	for (i = 0; before && rule_counter(rule, i, &name, &value); i++) {
-		if (!metrics_is_count(name))
+		if (!metrics_is_counter(name))
 			continue;
 		rule_counter(before, i, &name, &old);
 		json_real(json, name, (int64_t)(value - old) / seconds);
@@ -77,7 +77,7 @@ static void json_rates(struct json *json, const struct twheel_rule *rule,
 	json_end(json);
 }
 
-static void json_look(const struct look *look, const struct rules *rules, double seconds)
+static void json_sample(const struct state *state, const struct rules *rules, double seconds)
 {
 	struct json json = { .out = stdout };
 	size_t i;
@@ -87,20 +87,21 @@ static void json_look(const struct look *look, const struct rules *rules, double
 	json_array(&json, "rules");
 	for (i = 0; i < rules->nr; i++) {
 		rule_json(&json, &rules->rule[i]);
-		json_rates(&json, &rules->rule[i], earlier(look, rules->rule[i].id), seconds);
+		json_rates(&json, &rules->rule[i],
+			   find_previous(state, rules->rule[i].id), seconds);
 		json_end(&json);
 	}
 	json_end(&json);
 	json_end(&json);
 }
 
-static void look_at(struct pace *pace, void *data)
+static void sample_rules(struct pace *pace, void *data)
 {
-	struct look *look = data;
-	struct rules *rules = &look->rules[look->nr++ % 2];
+	struct state *state = data;
+	struct rules *rules = &state->rules[state->nr++ % 2];
 
-	rules_gather(look->fd, rules);
-	(pace->json ? json_look : print_look)(look, rules, pace_seconds(pace));
+	rules_gather(state->fd, rules);
+	(pace->json ? json_sample : print_sample)(state, rules, pace_seconds(pace));
 }
 
 static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
@@ -108,9 +109,9 @@ static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
 static int run(int argc, char **argv)
 {
 	struct pace pace = pace_options(&idle_watch_command, argc, argv);
-	struct look look = { .fd = device_open() };
+	struct state state = { .fd = device_open() };
 
-	pace_run(&pace, look_at, &look);
+	pace_run(&pace, sample_rules, &state);
 	return 0;
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl info: what the device says of itself
+ * twctl info: print the properties of the device
  */
 #include <inttypes.h>
 #include <unistd.h>
 
 #include "twctl.h"
 
-/* By bit. Bit 6 is of touch arrays as they were once. */
+/* By bit. Bit 6 was for an earlier form of touch arrays. */
 static const char *const features[] = {
 	"submit", "keys", "periodic", "clocks", "limits", "ring", NULL, "uring",
 	"watch", "rules", "touch", "event-keys",
 };
 
-/* The name of a feature; a bit that has none is a number. */
+/* The name of a feature, or "bitN" if this program knows no name for it. */
 static struct text feature_name(unsigned int bit)
 {
 	struct text text;
@@ -37,9 +37,9 @@ static void json_features(struct json *json, uint64_t set)
 }
 
 /**
- * info_json - write what the device says as members of an object
+ * info_json - write the properties of the device as members of an object
  * @json:	the document
- * @info:	what it says
+ * @info:	the properties
  */
 void info_json(struct json *json, const struct twheel_info *info)
 {
@@ -50,8 +50,8 @@ void info_json(struct json *json, const struct twheel_info *info)
 }
 
 /**
- * info_print - print what the device says
- * @info:	it
+ * info_print - print the properties of the device
+ * @info:	the properties
  */
 void info_print(const struct twheel_info *info)
 {
@@ -69,7 +69,7 @@ void info_print(const struct twheel_info *info)
 
 static const struct choice choices[] = { CHOICE_JSON, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_info(int argc, char **argv)
 {
 	struct json json = { .out = stdout };
 	struct twheel_info info;
@@ -97,5 +97,5 @@ const struct command info_command = {
 	.operands	= "",
 	.summary	= "what the device says of itself: tick, limit, features",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_info,
 };

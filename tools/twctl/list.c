@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl list: who has which contexts, found through /proc
+ * twctl list: list the contexts of processes, found through /proc
  *
- * A context that was inherited is shown for each process that has it.
+ * A context that several processes share is shown for each of them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -18,8 +18,8 @@
 
 /**
  * struct listing - a list being printed
- * @json:	the document, if it is to be JSON
- * @as_json:	it is
+ * @json:	the document, if @as_json
+ * @as_json:	print JSON
  * @timers:	print the timers, too
  */
 struct listing {
@@ -28,7 +28,7 @@ struct listing {
 	bool		timers;
 };
 
-/* The name of a process, whatever is in it. */
+/* Reads the name of a process, which may contain any bytes. */
 static void read_command(struct context *context)
 {
 	size_t length = 0;
@@ -46,7 +46,7 @@ static void read_command(struct context *context)
 	context->command[length] = 0;
 }
 
-/* The same in characters that every terminal prints, each in a column. */
+/* Replaces characters that a terminal might not print in exactly one column. */
 static void make_printable(const char *from, char *to)
 {
 	for (; *from; from++)
@@ -138,7 +138,7 @@ static void show_header(struct listing *listing)
 		       "TIMERS", "LIMIT", "EVENTS", "BYTES", "RING", "TOUCH");
 }
 
-static void show(struct listing *listing, const struct context *context)
+static void show_context(struct listing *listing, const struct context *context)
 {
 	char command[sizeof(context->command)];
 
@@ -155,7 +155,7 @@ static void show(struct listing *listing, const struct context *context)
 		print_timers(context);
 }
 
-/* Is this file called as the device is? Only fdinfo can say whether it is a context. */
+/* Does this file have the device's name? Only fdinfo shows whether it is a context. */
 static bool is_called_device(pid_t pid, const char *fd)
 {
 	char path[64], target[sizeof(DEVICE) + 1];
@@ -166,7 +166,7 @@ static bool is_called_device(pid_t pid, const char *fd)
 	return length == strlen(DEVICE) && !strncmp(target, DEVICE, length);
 }
 
-/* The open files of a process; or NULL if it may not be looked at, or has gone. */
+/* Opens /proc/PID/fd. Returns NULL if this user may not read it, or the process is gone. */
 static DIR *open_process(pid_t pid)
 {
 	char path[64];
@@ -187,13 +187,13 @@ static void list_process(struct listing *listing, pid_t pid, DIR *dir)
 			continue;
 		read_command(&context);
 		if (fdinfo_read(&context))
-			show(listing, &context);
+			show_context(listing, &context);
 		free(context.line);
 	}
 	closedir(dir);
 }
 
-/* Returns how many processes may not be looked at. */
+/* Shows the contexts of all processes. Returns how many this user may not inspect. */
 static unsigned int list_all(struct listing *listing)
 {
 	DIR *proc = opendir("/proc"), *dir;
@@ -215,7 +215,7 @@ static unsigned int list_all(struct listing *listing)
 	return hidden;
 }
 
-/* The open files of the process that was asked for, or exits. */
+/* Opens /proc/PID/fd of the process given on the command line, or exits. */
 static DIR *find_process(pid_t pid)
 {
 	DIR *dir = open_process(pid);
@@ -234,7 +234,7 @@ static const struct choice choices[] = {
 	{ 0 },
 };
 
-static int run(int argc, char **argv)
+static int run_list(int argc, char **argv)
 {
 	struct listing listing = { .json.out = stdout };
 	unsigned int hidden = 0;
@@ -270,5 +270,5 @@ const struct command list_command = {
 	.operands	= "[PID]",
 	.summary	= "who has which contexts, of all processes or of one",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_list,
 };

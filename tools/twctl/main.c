@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: look at twheel, and use it from a shell
+ * twctl: inspect twheel, and use it from a shell
  *
- * Finds the command. Each has its own file.
+ * main() looks up the command and runs it. Each command has a file of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void print_help(void)
 	     "Exit status: 0 all went well, 1 something failed, 2 a wrong command line.");
 }
 
-/* The part of a command that a word names, or else the command itself. */
+/* Returns the subcommand called @word, or the command itself if it has no such subcommand. */
 static const struct command *find_part(const struct command *command, const char *word)
 {
 	const struct command *const *part;
@@ -42,7 +42,7 @@ static const struct command *find_part(const struct command *command, const char
 	return command;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int run_command(const struct command *command, int argc, char **argv)
 {
 	const struct command *part = find_part(command, argv[1]);
 	int skip = part != command;
@@ -70,6 +70,6 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(name, commands[i]->name))
-			return run(commands[i], argc - 1, argv + 1);
+			return run_command(commands[i], argc - 1, argv + 1);
 	usage(NULL, "there is no %s '%s'", *name == '-' ? "option" : "command", name);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl metrics: numbers for Prometheus
+ * twctl metrics: print metrics for Prometheus
  *
- * In its text format 0.0.4, as node_exporter's textfile collector reads it, or in OpenMetrics
- * 1.0. These differ in how a counter's family is called, and in the end.
+ * In the Prometheus text format 0.0.4, which node_exporter's textfile collector reads, or in
+ * OpenMetrics 1.0. These differ in the names of counter families, and in the last line.
  */
 #include <err.h>
 #include <inttypes.h>
@@ -14,18 +14,18 @@
 #include "twctl.h"
 #include "utf8.h"
 
-/* Lateness and delays are told up to powers of two of nanoseconds: from 256 ns to 69 s. */
+/* Bounds of the histograms' buckets: 2^8 ns = 256 ns to 2^36 ns = 69 s. */
 #define FIRST_BOUND	8
 #define LAST_BOUND	36
 
 enum type { GAUGE, COUNTER, HISTOGRAM };
 
 /**
- * struct metric - a family
- * @key:	what the number is called where it comes from
- * @name:	what the family is called; of a counter, without "_total"
+ * struct metric - a metric family
+ * @key:	the name of the number at its source
+ * @name:	the name of the family; a counter's is without "_total"
  * @type:	its type
- * @help:	what it is, in a sentence
+ * @help:	its description, one sentence
  */
 struct metric {
 	const char	*key;
@@ -65,7 +65,7 @@ static const struct metric watches[] = {
 	  "Looks at all watched connections, after too many changes to note each." },
 };
 
-/* The keys are those of rule_counter(). */
+/* The keys are the names that rule_counter() returns. */
 static const struct metric rules[] = {
 	{ "watched", "twheel_rule_watched", GAUGE, "Connections that the rule applies to now." },
 	{ "matched", "twheel_rule_matched", COUNTER,
@@ -84,7 +84,7 @@ static const struct metric rules[] = {
 	  "Connections that had been idle for longer when the rule came to apply to them." },
 };
 
-static bool is_count(const struct metric *metrics, size_t nr, const char *key)
+static bool is_counter(const struct metric *metrics, size_t nr, const char *key)
 {
 	size_t i;
 
@@ -95,15 +95,15 @@ static bool is_count(const struct metric *metrics, size_t nr, const char *key)
 }
 
 /**
- * metrics_is_count - does a number only ever grow, by what it counts?
- * @key:	what it is called in debugfs's totals, or by rule_counter()
+ * metrics_is_counter - is a number a counter, which only ever grows?
+ * @key:	its name in the debugfs file totals, or as returned by rule_counter()
  *
- * Of others, how much they change in a second means nothing.
+ * A rate per second is meaningful for counters only.
  */
-bool metrics_is_count(const char *key)
+bool metrics_is_counter(const char *key)
 {
-	return is_count(totals, ARRAY_SIZE(totals), key) ||
-	       is_count(rules, ARRAY_SIZE(rules), key);
+	return is_counter(totals, ARRAY_SIZE(totals), key) ||
+	       is_counter(rules, ARRAY_SIZE(rules), key);
 }
 
 static bool openmetrics;
@@ -117,21 +117,21 @@ static void print_family(const struct metric *metric)
 	       metric->name, total, types[metric->type]);
 }
 
-/* A sample; @labels is empty, or they stand in braces. */
+/* Prints a sample; @labels is empty, or labels in braces. */
 static void print_sample(const struct metric *metric, const char *labels, uint64_t value)
 {
 	printf("%s%s%s %" PRIu64 "\n", metric->name, metric->type == COUNTER ? "_total" : "",
 	       labels, value);
 }
 
-/* The digits of nanoseconds are exact. */
+/* In decimal, so that no nanosecond is lost to rounding. */
 static void print_seconds(uint64_t ns)
 {
 	printf("%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-/* How many of a histogram's lines, which begin with @prefix, are of less than @bound. */
-static uint64_t below(const struct pairs *pairs, const char *prefix, uint64_t bound)
+/* Sums a histogram's buckets, the lines that begin with @prefix, up to the bound @bound. */
+static uint64_t count_below(const struct pairs *pairs, const char *prefix, uint64_t bound)
 {
 	const size_t length = strlen(prefix);
 	const char *name;
@@ -150,19 +150,20 @@ static uint64_t below(const struct pairs *pairs, const char *prefix, uint64_t bo
 }
 
 /*
- * What is less than a bound is, in whole nanoseconds, no more than one less. The sum is not
- * known. @label is empty, or ends with a comma.
+ * The module's bounds are exclusive, those of "le" are inclusive: in whole nanoseconds, less than
+ * a bound is at most the bound minus 1. The sum is unknown, so it is left out. @label is empty, or
+ * ends with a comma.
  */
 static void print_histogram(const char *name, const char *label, const struct pairs *pairs,
 			    const char *prefix)
 {
-	const uint64_t all = below(pairs, prefix, UINT64_MAX);
+	const uint64_t all = count_below(pairs, prefix, UINT64_MAX);
 	unsigned int i;
 
 	for (i = FIRST_BOUND; i <= LAST_BOUND; i++) {
 		printf("%s_bucket{%sle=\"", name, label);
 		print_seconds((1ULL << i) - 1);
-		printf("\"} %" PRIu64 "\n", below(pairs, prefix, 1ULL << i));
+		printf("\"} %" PRIu64 "\n", count_below(pairs, prefix, 1ULL << i));
 	}
 	printf("%s_bucket{%sle=\"+Inf\"} %" PRIu64 "\n", name, label, all);
 }
@@ -197,13 +198,13 @@ static void print_totals(void)
 	print_histogram(lateness.name, "", &pairs, "");
 }
 
-/* The kinds of watches that there are have a line each that ends with this. */
+/* The debugfs file watch has one line with this suffix for each kind of watches. */
 #define WATCHES	" watches"
 
-/* Calls @see with the name of each. */
-static void each_kind(const struct pairs *pairs,
-		      void (*see)(const struct pairs *pairs, const char *kind,
-				  const struct metric *metric), const struct metric *metric)
+/* Calls @fn with the name of each kind. */
+static void for_each_kind(const struct pairs *pairs,
+			  void (*fn)(const struct pairs *pairs, const char *kind,
+				     const struct metric *metric), const struct metric *metric)
 {
 	struct text kind;
 	size_t i, length;
@@ -213,7 +214,7 @@ static void each_kind(const struct pairs *pairs,
 		if (strcmp(pairs->pair[i].name + length, WATCHES))
 			continue;
 		snprintf(kind.s, sizeof(kind.s), "%.*s", (int)length, pairs->pair[i].name);
-		see(pairs, kind.s, metric);
+		fn(pairs, kind.s, metric);
 	}
 }
 
@@ -249,15 +250,15 @@ static void print_watches(void)
 	debugfs_read("watch", &pairs);
 	for (i = 0; i < ARRAY_SIZE(watches); i++) {
 		print_family(&watches[i]);
-		each_kind(&pairs, print_kind, &watches[i]);
+		for_each_kind(&pairs, print_kind, &watches[i]);
 	}
 	print_family(&delay);
-	each_kind(&pairs, print_kind_delay, &delay);
+	for_each_kind(&pairs, print_kind_delay, &delay);
 }
 
 /*
- * A label's value, in which some characters are escaped. A byte that is no UTF-8 would have all be
- * refused; it becomes U+FFFD.
+ * Prints a label, with its value escaped. A reader would reject everything because of one byte that
+ * is not UTF-8, so such a byte becomes U+FFFD.
  */
 static void print_label(const char *name, const char *value)
 {
@@ -344,7 +345,7 @@ static const struct choice choices[] = {
 	{ 0 }
 };
 
-static int run(int argc, char **argv)
+static int run_metrics(int argc, char **argv)
 {
 	const char *file = NULL;
 	int fd, option;
@@ -360,7 +361,7 @@ static int run(int argc, char **argv)
 		output_begin(file);
 	module_require();
 	print_info();
-	/* First: an open is a context, and would be counted. */
+	/* Before device_open(): the context that it creates would be counted. */
 	print_totals();
 	print_watches();
 	fd = device_open();
@@ -377,5 +378,5 @@ const struct command metrics_command = {
 	.operands	= "",
 	.summary	= "numbers for Prometheus, by node_exporter's textfile collector",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_metrics,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: is the module loaded?
+ * twctl: whether the module is loaded, and its version
  */
 #include <err.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "twctl.h"
 
 /**
- * module_is_loaded - is it?
+ * module_is_loaded - is the module loaded?
  */
 bool module_is_loaded(void)
 {
@@ -17,7 +17,7 @@ bool module_is_loaded(void)
 }
 
 /**
- * module_not_loaded - say that the module is not loaded, and what to do
+ * module_not_loaded - make the message for a module that is not loaded
  * @why:	filled in
  */
 void module_not_loaded(struct message *why)
@@ -27,7 +27,7 @@ void module_not_loaded(struct message *why)
 }
 
 /**
- * module_require - exit unless the module is loaded
+ * module_require - exit if the module is not loaded
  */
 void module_require(void)
 {
@@ -40,7 +40,9 @@ void module_require(void)
 }
 
 /**
- * module_version - the version of the module, or an empty string
+ * module_version - get the version of the module
+ *
+ * Return: the version, or an empty string if it cannot be read.
  */
 struct text module_version(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: options of commands
+ * twctl: parsing the options of commands
  *
- * getopt_long() does it, but for its messages: ours are one line, and say what to do. Options are
- * not abbreviated: what is short for one today would be another one tomorrow.
+ * This uses getopt_long(), but not its messages: ours are one line, and say what to do. Options
+ * cannot be abbreviated: an abbreviation that is unique today may be ambiguous tomorrow.
  */
 #include <ctype.h>
 #include <err.h>
@@ -20,19 +20,22 @@
 
 static const struct choice help_choice = { "help", 'h', NULL, "print this" };
 
-/* The line that has the options, FILE:LINE; or NULL if it is the command line. */
+/* Where the options come from: FILE:LINE, or NULL for the command line. */
 static const char *place;
 
 /**
- * options_place - say where the options are that are read next
- * @where:	FILE:LINE, which has to stay; or NULL for the command line
+ * options_set_place - set where the options that are read next come from
+ * @where:	FILE:LINE, a string that must stay valid; or NULL for the command line
  */
-void options_place(const char *where)
+void options_set_place(const char *where)
 {
 	place = where;
 }
 
-/* The message may quote anything, but it remains a single line that no terminal obeys. */
+/*
+ * The message may quote arbitrary bytes. Replaces control characters and invalid UTF-8, so that it
+ * stays on one line and cannot control a terminal.
+ */
 static void __attribute__((noreturn)) complain_and_exit(int status, const char *prefix, char *text)
 {
 	size_t length;
@@ -49,11 +52,11 @@ static void __attribute__((noreturn)) complain_and_exit(int status, const char *
 }
 
 /**
- * usage - say what is wrong with the options, and exit
+ * usage - report what is wrong with the options, and exit
  * @command:	the command, or NULL
  * @format:	what is wrong
  *
- * The exit status says whether it is the command line that is wrong.
+ * The exit status is EXIT_USAGE for the command line, and EXIT_FAILED for a file.
  */
 void usage(const struct command *command, const char *format, ...)
 {
@@ -71,7 +74,7 @@ void usage(const struct command *command, const char *format, ...)
 }
 
 /**
- * refuse - say why what the options ask for cannot be had, and exit
+ * refuse - report why a valid request cannot be fulfilled, and exit
  * @format:	why, and what to do
  */
 void refuse(const char *format, ...)
@@ -121,7 +124,7 @@ static void print_help(const struct command *command)
 		       (*part)->operands, (*part)->summary);
 }
 
-/* Is this the long option of that name? getopt_long() takes what it begins with, too. */
+/* Is @word the long option @name in full? getopt_long() accepts abbreviations, too. */
 static bool is_whole(const char *word, const char *name)
 {
 	size_t length = strlen(name);
@@ -130,41 +133,42 @@ static bool is_whole(const char *word, const char *name)
 	       (!word[2 + length] || word[2 + length] == '=');
 }
 
-static void __attribute__((noreturn)) no_option(const struct command *command, const char *word)
+static void __attribute__((noreturn)) unknown_option(const struct command *command,
+						     const char *word)
 {
 	usage(command, "there is no option '%s'", word);
 }
 
-static void complain(const struct command *command, int problem, char **argv)
+static void report_bad_option(const struct command *command, int problem, char **argv)
 {
 	const struct choice *choice = find_choice(command, optopt);
 	char letter[3] = { '-', optopt, 0 };
 	const char *word = argv[optind - 1];
 
-	/* Then it is about this word. */
+	/* An abbreviation: report the word as it was given. */
 	if (choice && !strncmp(word, "--", 2) && !is_whole(word, choice->name))
-		no_option(command, word);
+		unknown_option(command, word);
 	if (problem == ':')
 		usage(command, "--%s needs a value: %s", choice->name, choice->value);
 	if (choice)
 		usage(command, "--%s takes no value", choice->name);
-	no_option(command, optopt ? letter : word);
+	unknown_option(command, optopt ? letter : word);
 }
 
-/* The word of the option that was read last; its value may be the next one. */
+/* The word with the option that was read last; if its value is a word of its own, skip that. */
 static const char *last_option(char **argv)
 {
 	return argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
 }
 
 /**
- * next_option - read the next option of a command line
+ * next_option - read the next option, or exit
  * @command:	the command
- * @argc:	as its @run got it
+ * @argc:	as passed to its @run
  * @argv:	likewise
  *
- * Return: the option's letter, its value is in optarg; or -1 at the end, the operands are
- * in @argv from optind on.
+ * Return: the option's letter, with its value in optarg; or -1 if there are no more, with the
+ * operands in @argv from optind on.
  */
 int next_option(const struct command *command, int argc, char **argv)
 {
@@ -186,9 +190,9 @@ int next_option(const struct command *command, int argc, char **argv)
 	opterr = 0;
 	letter = getopt_long(argc, argv, shorts, longs, &found);
 	if (letter == '?' || letter == ':')
-		complain(command, letter, argv);
+		report_bad_option(command, letter, argv);
 	if (found >= 0 && !is_whole(last_option(argv), longs[found].name))
-		no_option(command, last_option(argv));
+		unknown_option(command, last_option(argv));
 	if (letter != help_choice.letter)
 		return letter;
 	if (place)
@@ -198,9 +202,9 @@ int next_option(const struct command *command, int argc, char **argv)
 }
 
 /**
- * no_operands - see that no operand is left
+ * no_operands - exit if an operand is left
  * @command:	the command
- * @argc:	as its @run got it
+ * @argc:	as passed to its @run
  * @argv:	likewise
  */
 void no_operands(const struct command *command, int argc, char **argv)
@@ -210,11 +214,11 @@ void no_operands(const struct command *command, int argc, char **argv)
 }
 
 /**
- * parse_count - read a number from 1 to @max
+ * parse_count - parse a number from 1 to @max, or exit
  * @command:	the command
- * @what:	what the number is
- * @text:	what to read
- * @max:	the largest allowed
+ * @what:	what the number is, for the message
+ * @text:	the text to parse
+ * @max:	the largest valid number
  */
 uint64_t parse_count(const struct command *command, const char *what, const char *text,
 		     uint64_t max)
@@ -231,10 +235,10 @@ uint64_t parse_count(const struct command *command, const char *what, const char
 }
 
 /**
- * parse_time - read a duration
+ * parse_time - parse a duration, or exit
  * @command:	the command
- * @what:	what the duration is
- * @text:	what to read
+ * @what:	what the duration is, for the message
+ * @text:	the text to parse
  *
  * Return: nanoseconds.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: a file instead of standard output, of which readers see all or nothing
+ * twctl: output to a file that is replaced atomically: readers see all of it or none
  */
 #include <err.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #include "twctl.h"
 
-/* The file, until it is there; and what is written first. */
+/* The file, until it is complete; and the temporary file that is renamed to it. */
 static const char *file;
 static char part[PATH_MAX + 8];
 
-/* What there was before is not left to be taken for what could not be had. */
-static void give_up(void)
+/* Removes the old file as well: readers must not take stale output for current. */
+static void discard_output(void)
 {
 	if (!file)
 		return;
@@ -22,21 +22,21 @@ static void give_up(void)
 }
 
 /**
- * output_begin - have what is printed go to a file
- * @path:	the file, which has to stay. What is there goes when it can be replaced by all of
- *		the output, or if the program exits before
+ * output_begin - redirect standard output to a file
+ * @path:	the file; the string must stay valid. An existing file is replaced when the output
+ *		is complete, and removed if the program exits before that
  */
 void output_begin(const char *path)
 {
 	if (snprintf(part, sizeof(part), "%s.new", path) >= (int)sizeof(part))
 		refuse("the name of the file is too long");
 	file = path;
-	atexit(give_up);
+	atexit(discard_output);
 	if (!freopen(part, "w", stdout))
 		err(EXIT_FAILED, "%s", part);
 }
 
-/** output_end - all is printed: make that the file, if output_begin() has named one */
+/** output_end - move the complete output to the file given to output_begin(), if any */
 void output_end(void)
 {
 	if (!file)

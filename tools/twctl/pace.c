@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: looking at something again and again
+ * twctl: printing samples periodically
  */
 #include <errno.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 
 #define NSEC_PER_SEC	1000000000LL
 
-static int64_t now(clockid_t clock)
+static int64_t clock_now(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -18,7 +18,7 @@ static int64_t now(clockid_t clock)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Sleeps until @when; not a tick more, however long printing took. */
+/* Sleeps until an absolute time, so that the time printing takes does not add up. */
 static void sleep_until(int64_t when)
 {
 	struct timespec ts = { when / NSEC_PER_SEC, when % NSEC_PER_SEC };
@@ -28,20 +28,20 @@ static void sleep_until(int64_t when)
 }
 
 /*
- * When to look next: a multiple of the interval after @last that is still to come. What was missed,
- * as this was stopped or the output held up, is not made up for.
+ * When to take the next sample: the next multiple of the interval after @last. Samples that were
+ * missed, because this program was stopped or its output was held up, are skipped.
  */
-static int64_t next_time(int64_t last, int64_t interval)
+static int64_t next_sample_time(int64_t last, int64_t interval)
 {
-	int64_t next = last + (now(CLOCK_MONOTONIC) - last) / interval * interval;
+	int64_t next = last + (clock_now(CLOCK_MONOTONIC) - last) / interval * interval;
 
 	return __builtin_add_overflow(next, interval, &next) ? INT64_MAX : next;
 }
 
 /**
- * pace_options - read options and operand of a command that looks again and again
- * @command:	the command: its operand is SECONDS, its options --json and --count
- * @argc:	as its @run got it
+ * pace_options - parse the arguments of a command that prints samples periodically
+ * @command:	the command: its operand is SECONDS, its options are --json and --count
+ * @argc:	as passed to its @run
  * @argv:	likewise
  */
 struct pace pace_options(const struct command *command, int argc, char **argv)
@@ -64,42 +64,44 @@ struct pace pace_options(const struct command *command, int argc, char **argv)
 }
 
 /**
- * pace_run - look again and again
- * @pace:	how often
- * @look:	looks, and prints
- * @data:	for @look
+ * pace_run - take and print samples until @pace->count is reached or output fails
+ * @pace:	the options
+ * @sample:	takes and prints a sample
+ * @data:	passed to @sample
  */
-void pace_run(struct pace *pace, void (*look)(struct pace *pace, void *data), void *data)
+void pace_run(struct pace *pace, void (*sample)(struct pace *pace, void *data), void *data)
 {
-	int64_t next = now(CLOCK_MONOTONIC);
+	int64_t next = clock_now(CLOCK_MONOTONIC);
 	uint64_t i;
 
 	for (i = 0; !pace->count || i < pace->count; i++) {
 		if (i) {
-			next = next_time(next, pace->interval);
+			next = next_sample_time(next, pace->interval);
 			sleep_until(next);
 		}
-		look(pace, data);
+		sample(pace, data);
 		if (fflush(stdout))
 			break;
 	}
 }
 
 /**
- * pace_seconds - seconds since it was last called; 0 the first time
- * @pace:	the looks
+ * pace_seconds - get the time since this was last called
+ * @pace:	the options
+ *
+ * Return: seconds; 0 the first time.
  */
 double pace_seconds(struct pace *pace)
 {
-	int64_t then = now(CLOCK_MONOTONIC), last = pace->last ?: then;
+	int64_t then = clock_now(CLOCK_MONOTONIC), last = pace->last ?: then;
 
 	pace->last = then;
 	return (then - last) / 1e9;
 }
 
 /**
- * pace_print_time - begin a look that is printed
- * @first:	it is the first one
+ * pace_print_time - begin a sample as text: clear the terminal, and print the time
+ * @first:	it is the first sample
  */
 void pace_print_time(bool first)
 {
@@ -115,10 +117,10 @@ void pace_print_time(bool first)
 }
 
 /**
- * pace_json_time - the same in JSON
- * @json:	the document, in an object
+ * pace_json_time - write the time as a member of an object
+ * @json:	the document
  */
 void pace_json_time(struct json *json)
 {
-	json_real(json, "time", now(CLOCK_REALTIME) / 1e9);
+	json_real(json, "time", clock_now(CLOCK_REALTIME) / 1e9);
 }

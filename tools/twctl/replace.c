@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: replacing the rules by others, all of them or none
+ * twctl: replacing the rules, all of them or none
  *
- * The first rule that matches a connection applies. A rule that is there and wanted stays, with
- * its number and what it has counted, as long as the order of rules that may match the same
- * connection can be had by adding the new ones between those that stay.
+ * The first rule that matches a connection applies to it. An existing rule that is also wanted is
+ * kept, with its id and its counters, as long as the new rules can be inserted between the kept
+ * ones so that any two rules that may match the same connection are in the wanted order.
  *
- * Every new rule is added before any old one is removed. Until then the old rules apply, and what
- * fails is undone by removing the new ones. Then the old rules go, the last one first: so
- * each connection passes from its old rule straight to its new one, and never to a rule in between
- * that was meant for others, such as that to which the old one was an exception.
+ * Every new rule is added before any old one is removed. Until then the old rules apply, and a
+ * failure is undone by removing the new ones. Then the old rules are removed, last one first, so
+ * that each connection passes from its old rule straight to its new one, and never to a rule in
+ * between that was meant for others, such as one to which the old rule was an exception.
  *
- * An old rule that goes gives up its name first: a new one may have it.
+ * Old rules that will be removed lose their names first: new ones may need them.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,16 +23,16 @@
 #include "twctl.h"
 
 /**
- * struct change - from some rules to others
+ * struct change - a change from the existing rules to the wanted ones
  * @fd:		the device
- * @rules:	those that there are
- * @keep:	for each of these: it stays
- * @moved:	for each of these: it cannot stay, as its place would be wrong
- * @all:	those that are wanted
- * @stays:	for each of these: which of @rules it is, from 1; 0 if it is new
- * @place:	for each of these: which of @rules, from 0, it comes before, at the latest
- * @ids:	for each of these: the kernel's number, or 0 if it is not there yet
- * @nr_added:	how many were added
+ * @rules:	the existing rules
+ * @keep:	for each of @rules: it is kept
+ * @moved:	for each of @rules: it cannot be kept, because its place would be wrong
+ * @all:	the wanted rules
+ * @stays:	for each of @all: which of @rules it is, from 1; 0 if it is new
+ * @place:	for each of @all: the first of @rules, from 0, that it must come before
+ * @ids:	for each of @all: its id in the kernel, or 0 if it has not been added yet
+ * @nr_added:	number of rules added
  */
 struct change {
 	int				fd;
@@ -46,7 +46,7 @@ struct change {
 	size_t				nr_added;
 };
 
-/* The first rule behind @after of those that there are that is the wanted one; from 1, or 0. */
+/* The first existing rule after rule @after that equals the wanted one; from 1, or 0 if none. */
 static size_t find_same(const struct change *change, size_t after, const struct twheel_rule *wanted)
 {
 	size_t i;
@@ -58,36 +58,36 @@ static size_t find_same(const struct change *change, size_t after, const struct 
 	return 0;
 }
 
-static bool overlap(const struct change *change, size_t i, size_t j)
+static bool wanted_overlap(const struct change *change, size_t i, size_t j)
 {
 	return rules_overlap(&change->all->wanted[i].rule, &change->all->wanted[j].rule);
 }
 
-/* Behind how many of the rules that there are has a wanted one to come? */
-static size_t comes_after(const struct change *change, size_t i)
+/* The last kept rule, from 1, that wanted rule @i must come after; 0 if none. */
+static size_t must_follow(const struct change *change, size_t i)
 {
 	size_t after = 0, j;
 
 	for (j = 0; j < i; j++)
-		if (change->stays[j] > after && overlap(change, i, j))
+		if (change->stays[j] > after && wanted_overlap(change, i, j))
 			after = change->stays[j];
 	return after;
 }
 
-/* Which of the rules that there are has a wanted one to come before? */
-static size_t comes_before(const struct change *change, size_t i)
+/* The first existing rule, from 0, that wanted rule @i must come before; their number if none. */
+static size_t must_precede(const struct change *change, size_t i)
 {
 	size_t before = change->rules.nr, j;
 
 	for (j = i + 1; j < change->all->nr; j++)
-		if (change->place[j] < before && overlap(change, i, j))
+		if (change->place[j] < before && wanted_overlap(change, i, j))
 			before = change->place[j];
 	return before;
 }
 
 /*
- * Finds out which rules stay, and where the others come. Those of processes stay: no file can ask
- * for them. Returns whether that can be; if not, a rule more is known to have to move.
+ * Determines which rules are kept, and where the new ones go. Rules for processes are kept: files
+ * cannot have them. Returns false if that is impossible: one more rule has been marked as moved.
  */
 static bool try_plan(struct change *change)
 {
@@ -97,7 +97,7 @@ static bool try_plan(struct change *change)
 	for (i = 0; i < change->rules.nr; i++)
 		change->keep[i] = rule[i].flags & TWHEEL_RULE_PID;
 	for (i = 0; i < change->all->nr; i++) {
-		change->stays[i] = find_same(change, comes_after(change, i),
+		change->stays[i] = find_same(change, must_follow(change, i),
 					     &change->all->wanted[i].rule);
 		if (change->stays[i])
 			change->keep[change->stays[i] - 1] = true;
@@ -107,8 +107,8 @@ static bool try_plan(struct change *change)
 			change->place[i] = change->stays[i] - 1;
 			continue;
 		}
-		change->place[i] = comes_before(change, i);
-		if (change->place[i] >= comes_after(change, i))
+		change->place[i] = must_precede(change, i);
+		if (change->place[i] >= must_follow(change, i))
 			continue;
 		change->moved[change->place[i]] = true;
 		return false;
@@ -116,7 +116,7 @@ static bool try_plan(struct change *change)
 	return true;
 }
 
-static void plan(struct change *change)
+static void plan_change(struct change *change)
 {
 	size_t i;
 
@@ -126,9 +126,9 @@ static void plan(struct change *change)
 		change->ids[i] = change->stays[i] ? change->rules.rule[change->stays[i] - 1].id : 0;
 }
 
-/* Gives a rule that goes its name, or takes that from it. Returns NULL, or why not. */
-static const char *rename_old(const struct change *change, const struct twheel_rule *rule,
-			      bool with_name)
+/* Removes the name of an old rule, or restores it. Returns NULL, or why that failed. */
+static const char *rename_rule(const struct change *change, const struct twheel_rule *rule,
+			       bool with_name)
 {
 	struct twheel_rule limits = rule_limits(rule);
 
@@ -137,8 +137,8 @@ static const char *rename_old(const struct change *change, const struct twheel_r
 	return rules_try_set(change->fd, &limits);
 }
 
-/* Takes the names of all rules that go, or gives them back. */
-static void rename_all(struct change *change, bool with_name)
+/* Removes the names of all rules that are not kept, or restores them. */
+static void rename_old_rules(struct change *change, bool with_name)
 {
 	const struct twheel_rule *rule;
 	const char *why;
@@ -148,14 +148,14 @@ static void rename_all(struct change *change, bool with_name)
 		rule = &change->rules.rule[i];
 		if (change->keep[i] || !*rule->name)
 			continue;
-		why = rename_old(change, rule, with_name);
+		why = rename_rule(change, rule, with_name);
 		if (why && errno != ENOENT)
 			warnx("rule %s cannot be renamed: %s", rule_label(rule).s, why);
 	}
 }
 
-/* Removes what was added; the last one first, so that no connection passes to another one. */
-static void undo(struct change *change)
+/* Removes the new rules, last one first, so that no connection passes to another new rule. */
+static void undo_add(struct change *change)
 {
 	const char *why;
 	size_t i;
@@ -168,7 +168,7 @@ static void undo(struct change *change)
 			warnx("%s: rule %" PRIu32 " cannot be removed again: %s",
 			      change->all->wanted[i].place, change->ids[i], why);
 	}
-	rename_all(change, true);
+	rename_old_rules(change, true);
 }
 
 static void add_new(struct change *change)
@@ -189,7 +189,7 @@ static void add_new(struct change *change)
 		if (why) {
 			if (errno == ENOSPC)
 				why = "there are too many, with those it replaces; remove some";
-			undo(change);
+			undo_add(change);
 			errx(EXIT_FAILED, "%s: cannot add the rule: %s", wanted->place, why);
 		}
 		change->ids[i] = rule.id;
@@ -198,10 +198,10 @@ static void add_new(struct change *change)
 }
 
 /*
- * Are there the old rules in their order, and as many as are new, and no others? Returns NULL, or
- * why not.
+ * Checks that the rules are the old ones in their order plus as many as were added. Returns NULL,
+ * or what is wrong.
  */
-static const char *disturbed(const struct change *change)
+static const char *find_disturbance(const struct change *change)
 {
 	struct rules rules = { 0 };
 	const char *why;
@@ -237,11 +237,11 @@ static size_t remove_old(struct change *change)
 }
 
 /**
- * replace_rules - have some rules and no others, or exit with nothing changed
+ * replace_rules - replace the rules by others, or exit with nothing changed
  * @fd:		the device
- * @all:	the rules
+ * @all:	the new rules
  *
- * Signals wait until that is done.
+ * Signals are blocked from the first change on.
  */
 struct replaced replace_rules(int fd, const struct wanted_rules *all)
 {
@@ -258,14 +258,14 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 	change.ids = calloc(all->nr + 1, sizeof(*change.ids));
 	if (!change.keep || !change.moved || !change.stays || !change.place || !change.ids)
 		errx(EXIT_FAILED, "out of memory");
-	plan(&change);
+	plan_change(&change);
 	sigfillset(&every);
 	sigprocmask(SIG_BLOCK, &every, NULL);
-	rename_all(&change, false);
+	rename_old_rules(&change, false);
 	add_new(&change);
-	why = disturbed(&change);
+	why = find_disturbance(&change);
 	if (why) {
-		undo(&change);
+		undo_add(&change);
 		errx(EXIT_FAILED, "%s; nothing is loaded, try again", why);
 	}
 	replaced.added = change.nr_added;

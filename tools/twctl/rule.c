@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: what there is to say of a rule
+ * twctl: properties of a rule, as text and as JSON
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #include "twctl.h"
 
 /**
- * rule_label - what a rule is called
+ * rule_label - get what to call a rule in messages
  * @rule:	the rule
  *
- * Return: its name, or else its number.
+ * Return: its name, or its id if it has none.
  */
 struct text rule_label(const struct twheel_rule *rule)
 {
@@ -27,7 +27,7 @@ struct text rule_label(const struct twheel_rule *rule)
 }
 
 /**
- * rule_activity - what counts as activity
+ * rule_activity - get what counts as activity, as a word
  * @rule:	the rule
  */
 const char *rule_activity(const struct twheel_rule *rule)
@@ -42,7 +42,7 @@ const char *rule_activity(const struct twheel_rule *rule)
 }
 
 /**
- * rule_action - how connections are closed
+ * rule_action - get what is done with connections, as a word
  * @rule:	the rule
  */
 const char *rule_action(const struct twheel_rule *rule)
@@ -53,7 +53,7 @@ const char *rule_action(const struct twheel_rule *rule)
 }
 
 /**
- * rule_rate - how many connections may be closed in a second
+ * rule_rate - get how many connections the rule may close per second
  * @rule:	the rule
  */
 uint32_t rule_rate(const struct twheel_rule *rule)
@@ -62,11 +62,11 @@ uint32_t rule_rate(const struct twheel_rule *rule)
 }
 
 /**
- * rule_spec - what a rule was asked to do
+ * rule_spec - get the specification of a rule
  * @rule:	the rule
  *
- * Return: the rule without its number and what it has counted, in the one form of several that mean
- * the same: memcmp() finds equal rules, but for their lists.
+ * Return: the rule without its id and its counters, in canonical form: equal rules compare equal
+ * with memcmp(), except for their lists.
  */
 struct twheel_rule rule_spec(const struct twheel_rule *rule)
 {
@@ -93,10 +93,10 @@ struct twheel_rule rule_spec(const struct twheel_rule *rule)
 }
 
 /**
- * rule_limits - what of a rule can be changed
+ * rule_limits - get what can be changed of a rule
  * @rule:	the rule
  *
- * Return: what rules_try_set() takes to leave it as it is.
+ * Return: what to pass to rules_try_set() to leave the rule as it is.
  */
 struct twheel_rule rule_limits(const struct twheel_rule *rule)
 {
@@ -119,9 +119,9 @@ struct twheel_rule rule_limits(const struct twheel_rule *rule)
 }
 
 /**
- * rule_same - is a rule asked to do what another one is?
- * @a:		a rule
- * @b:		another one
+ * rule_same - do two rules have the same specification?
+ * @a:		one rule
+ * @b:		the other one
  */
 bool rule_same(const struct twheel_rule *a, const struct twheel_rule *b)
 {
@@ -132,8 +132,8 @@ bool rule_same(const struct twheel_rule *a, const struct twheel_rule *b)
 					  a->nr_matches * sizeof(struct twheel_match)));
 }
 
-/* Prints what stands between the parts of a line, but not before the first. */
-static const char *between(bool *begun)
+/* Returns what separates the next part of a line from the one before, if any. */
+static const char *next_separator(bool *begun)
 {
 	const char *text = *begun ? " " : "";
 
@@ -142,7 +142,7 @@ static const char *between(bool *begun)
 }
 
 /**
- * rule_print_match - print what a rule asks for
+ * rule_print_match - print which connections a rule matches
  * @rule:	the rule
  */
 void rule_print_match(const struct twheel_rule *rule)
@@ -154,20 +154,20 @@ void rule_print_match(const struct twheel_rule *rule)
 	for (list = rule_lists; list->option; list++) {
 		text = rule_lists_text(rule, list);
 		if (text)
-			printf("%s%s=%s", between(&begun), list->option, text);
+			printf("%s%s=%s", next_separator(&begun), list->option, text);
 		free(text);
 	}
 	if (rule->flags & TWHEEL_RULE_PID)
-		printf("%spid=%d", between(&begun), rule->pid);
+		printf("%spid=%d", next_separator(&begun), rule->pid);
 	if (rule->flags & TWHEEL_RULE_UID)
-		printf("%suid=%u", between(&begun), rule->uid);
+		printf("%suid=%u", next_separator(&begun), rule->uid);
 	if (rule->flags & TWHEEL_RULE_CGROUP) {
-		printf("%scgroup=", between(&begun));
+		printf("%scgroup=", next_separator(&begun));
 		words_print(cgroup_name(rule->cgroup).path);
 	}
 }
 
-/* A number that the rule need not have. */
+/* Writes a number, or null if the rule does not have it. */
 static void json_match(struct json *json, const char *name, bool has, uint64_t value)
 {
 	if (has)
@@ -176,7 +176,7 @@ static void json_match(struct json *json, const char *name, bool has, uint64_t v
 		json_null(json, name);
 }
 
-/* What a rule asks for by lists, as the options say it; a single port is not among them. */
+/* Writes the rule's lists in the syntax of the options, without its single ports. */
 static void json_lists(struct json *json, const struct twheel_rule *rule)
 {
 	const struct rule_list *list;
@@ -212,7 +212,7 @@ static void json_matches(struct json *json, const struct twheel_rule *rule)
 	json_lists(json, rule);
 }
 
-/* What a rule counts. */
+/* The counters of a rule. */
 static const struct {
 	const char	*name;
 	size_t		offset;
@@ -228,13 +228,13 @@ static const struct {
 };
 
 /**
- * rule_counter - a number that a rule counts
+ * rule_counter - get a counter of a rule
  * @rule:	the rule
- * @i:		which, from 0
- * @name:	filled in: what it is called
- * @value:	filled in
+ * @i:		which counter, from 0
+ * @name:	filled in: its name
+ * @value:	filled in: its value
  *
- * Return: false if there is none.
+ * Return: false if there is no counter @i.
  */
 bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, uint64_t *value)
 {
@@ -246,7 +246,7 @@ bool rule_counter(const struct twheel_rule *rule, size_t i, const char **name, u
 }
 
 /**
- * rule_json - begin an object that tells of a rule; it stays open
+ * rule_json - begin an object that describes a rule; the caller ends it
  * @json:	the document
  * @rule:	the rule
  */

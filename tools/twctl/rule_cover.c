@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: which connections can match a rule, compared with another one
+ * twctl: comparing which connections two rules can match
  *
- * Ports and families are compared exactly. Of addresses, users, cgroups and processes it is only
- * said what is certain: two prefixes that together are as much as a third are not recognized.
+ * Ports and families are compared exactly. For addresses, users, cgroups and processes the answer
+ * is conservative: for example, two prefixes that together make up a third are not recognized.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #define MAX_PORT	65535
 
-/* Does a rule have entries of a kind, with these flags? */
+/* Does a rule have list entries of this kind, with these flags? */
 static bool has_list(const struct twheel_rule *rule, uint16_t kind, uint16_t flags)
 {
 	uint32_t i;
@@ -24,10 +24,10 @@ static bool has_list(const struct twheel_rule *rule, uint16_t kind, uint16_t fla
 }
 
 /**
- * struct end - one end of the connections that a rule matches, by its ports
+ * struct end - the ports that a rule allows at one end of a connection
  * @rule:	the rule
- * @kind:	of its lists, those that count
- * @has_port:	there is one port that it has to be
+ * @kind:	the kind of its list entries that apply to this end
+ * @has_port:	the rule demands a single port
  * @port:	that port
  */
 struct end {
@@ -50,7 +50,7 @@ static struct end end_of(const struct twheel_rule *rule, bool remote)
 	return end;
 }
 
-static bool allows(const struct end *end, unsigned int port)
+static bool allows_port(const struct end *end, unsigned int port)
 {
 	const struct twheel_match *match = rule_matches(end->rule);
 	bool named = false, found = false;
@@ -72,49 +72,52 @@ static bool allows(const struct end *end, unsigned int port)
 }
 
 /**
- * struct question - is there a port that one end allows, and that the other one does as well?
- * @a:		one end
- * @b:		the other one
- * @both:	or, if this is false, that it does not?
+ * struct port_query - a search for a port by what two rules allow
+ * @a:		this must allow the port
+ * @b:		this must allow it if @both, or else must not
+ * @both:	see @b
  */
-struct question {
+struct port_query {
 	struct end	a;
 	struct end	b;
 	bool		both;
 };
 
-static bool is_such(const struct question *question, unsigned int port)
+static bool port_matches(const struct port_query *query, unsigned int port)
 {
-	return port && port <= MAX_PORT && allows(&question->a, port) &&
-	       allows(&question->b, port) == question->both;
+	return port && port <= MAX_PORT && allows_port(&query->a, port) &&
+	       allows_port(&query->b, port) == query->both;
 }
 
-/* Is there such a port among those from which on what an end allows may be different? */
-static bool has_such(const struct question *question, const struct end *end)
+/* Does a port match at which what @end allows may begin or cease to be allowed? */
+static bool boundary_matches(const struct port_query *query, const struct end *end)
 {
 	const struct twheel_match *match = rule_matches(end->rule);
 	uint32_t i;
 
-	if (end->has_port && (is_such(question, end->port) || is_such(question, end->port + 1)))
+	if (end->has_port && (port_matches(query, end->port) || port_matches(query, end->port + 1)))
 		return true;
 	for (i = 0; i < end->rule->nr_matches; i++, match++)
 		if (match->kind == end->kind &&
-		    (is_such(question, match->first) || is_such(question, match->last + 1)))
+		    (port_matches(query, match->first) || port_matches(query, match->last + 1)))
 			return true;
 	return false;
 }
 
-/* Is there such a port? Between two of those that are looked at all are the same. */
+/*
+ * Is there a port that @a allows, and that @b allows if @both, or else does not? It is enough to
+ * try the boundaries: all ports between two of them give the same answer.
+ */
 static bool find_port(const struct twheel_rule *a, const struct twheel_rule *b, bool remote,
 		      bool both)
 {
-	const struct question question = { end_of(a, remote), end_of(b, remote), both };
+	const struct port_query query = { end_of(a, remote), end_of(b, remote), both };
 
-	return is_such(&question, 1) || has_such(&question, &question.a) ||
-	       has_such(&question, &question.b);
+	return port_matches(&query, 1) || boundary_matches(&query, &query.a) ||
+	       boundary_matches(&query, &query.b);
 }
 
-/* Are all of the ports that @inner allows allowed by @outer? */
+/* Does @outer allow all ports that @inner allows? */
 static bool ports_cover(const struct twheel_rule *outer, const struct twheel_rule *inner,
 			bool remote)
 {
@@ -126,7 +129,7 @@ static bool ports_overlap(const struct twheel_rule *a, const struct twheel_rule 
 	return find_port(a, b, remote, true);
 }
 
-/* The families that a rule allows: a bit for IPv4, and one for IPv6. */
+/* The families that a rule allows: bit 0 for IPv4, bit 1 for IPv6. */
 static unsigned int families_of(const struct twheel_rule *rule)
 {
 	unsigned int named = 0, not = 0, bit;
@@ -142,7 +145,7 @@ static unsigned int families_of(const struct twheel_rule *rule)
 	return (named ?: 3) & ~not;
 }
 
-/* Is a prefix as long as another one or longer, and in it? */
+/* Is prefix @inner equal to @outer, or contained in it? */
 static bool is_in_prefix(const struct twheel_match *inner, const struct twheel_match *outer)
 {
 	struct twheel_match cut = *inner;
@@ -155,7 +158,7 @@ static bool is_in_prefix(const struct twheel_match *inner, const struct twheel_m
 	return !memcmp(cut.address, outer->address, sizeof(cut.address));
 }
 
-/* Is a prefix in one of those that a rule has with these flags? */
+/* Is a prefix contained in one of those in the rule's list with these flags? */
 static bool is_in_list(const struct twheel_match *inner, const struct twheel_rule *rule,
 		       uint16_t flags)
 {
@@ -171,13 +174,13 @@ static bool is_in_list(const struct twheel_match *inner, const struct twheel_rul
 	return false;
 }
 
-/* Are all addresses that @inner allows surely allowed by @outer? */
+/* Does @outer certainly allow all addresses that @inner allows? */
 static bool addresses_cover(const struct twheel_rule *outer, const struct twheel_rule *inner)
 {
 	const struct twheel_match *match;
 	uint32_t i;
 
-	/* What the outer one excludes the inner one has to exclude as well. */
+	/* @inner must exclude whatever @outer excludes. */
 	for (i = 0; i < outer->nr_matches; i++) {
 		match = &rule_matches(outer)[i];
 		if (match->kind == TWHEEL_MATCH_REMOTE && match->flags &&
@@ -198,8 +201,8 @@ static bool addresses_cover(const struct twheel_rule *outer, const struct twheel
 }
 
 /**
- * rule_covers - does a rule match all connections that another one can match?
- * @outer:	the rule
+ * rule_covers - does one rule match all connections that another one can match?
+ * @outer:	the one
  * @inner:	the other one
  *
  * Return: true if that is certain.
@@ -219,11 +222,11 @@ bool rule_covers(const struct twheel_rule *outer, const struct twheel_rule *inne
 }
 
 /**
- * rules_overlap - may a connection match both of two rules?
- * @a:		a rule
- * @b:		another one
+ * rules_overlap - can a connection match both of two rules?
+ * @a:		one rule
+ * @b:		the other one
  *
- * Return: false if that is certainly not so: then their order means nothing.
+ * Return: false if that is certainly impossible: then their order does not matter.
  */
 bool rules_overlap(const struct twheel_rule *a, const struct twheel_rule *b)
 {

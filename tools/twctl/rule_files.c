@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: files with rules
+ * twctl: reading files with rules
  *
- * A line has the options of 'twctl idle', which rule_options.c reads in either place.
+ * A line consists of options of 'twctl idle'. rule_options.c parses both.
  */
 #include <dirent.h>
 #include <err.h>
@@ -24,7 +24,7 @@ static void *check_memory(void *memory)
 	return memory;
 }
 
-static void append(struct wanted_rules *all, const struct twheel_rule *rule, const char *place)
+static void append_rule(struct wanted_rules *all, const struct twheel_rule *rule, const char *place)
 {
 	size_t size = (all->nr + 1) * sizeof(*all->wanted);
 	struct wanted *wanted;
@@ -37,7 +37,7 @@ static void append(struct wanted_rules *all, const struct twheel_rule *rule, con
 
 static void read_line(struct wanted_rules *all, char *line, const char *place)
 {
-	/* getopt expects the program's name first. */
+	/* getopt_long() expects the program's name first. */
 	char *words[MAX_WORDS + 1] = { "idle" };
 	struct rule_options options = { .command = &idle_command };
 	const char *why;
@@ -48,7 +48,7 @@ static void read_line(struct wanted_rules *all, char *line, const char *place)
 		refuse("%s; quote as in a shell", why);
 	if (!nr)
 		return;
-	/* As glibc wants it before another list of words. */
+	/* glibc: reset getopt_long() before it parses another argv. */
 	optind = 0;
 	rule_options_read(&options, nr + 1, words);
 	no_operands(&idle_command, nr + 1, words);
@@ -59,7 +59,7 @@ static void read_line(struct wanted_rules *all, char *line, const char *place)
 		refuse("--before has no meaning in a file; rules are in the order of its lines");
 	if (options.rule.flags & TWHEEL_RULE_PID)
 		refuse("--pid is not for files: processes end at a reboot; use --cgroup or --uid");
-	append(all, &options.rule, place);
+	append_rule(all, &options.rule, place);
 }
 
 static void read_stream(struct wanted_rules *all, FILE *file, const char *name)
@@ -71,14 +71,14 @@ static void read_stream(struct wanted_rules *all, FILE *file, const char *name)
 
 	while (errno = 0, (length = getline(&line, &size, file)) >= 0) {
 		snprintf(place, sizeof(place), "%s:%lu", name, ++number);
-		options_place(place);
+		options_set_place(place);
 		if (strlen(line) != (size_t)length)
 			refuse("there is a zero byte; this is not a text file");
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		read_line(all, line, place);
 	}
-	options_place(NULL);
+	options_set_place(NULL);
 	if (!feof(file))
 		errx(EXIT_FAILED, "%s: cannot be read: %s", name, strerror(errno));
 	free(line);
@@ -100,8 +100,8 @@ static int is_conf(const struct dirent *entry)
 	return !fnmatch("*.conf", entry->d_name, FNM_PERIOD);
 }
 
-/* Bytes count, whatever the locale. */
-static int compare(const struct dirent **left, const struct dirent **right)
+/* Compares bytes: the order must not depend on the locale. */
+static int compare_names(const struct dirent **left, const struct dirent **right)
 {
 	return strcmp((*left)->d_name, (*right)->d_name);
 }
@@ -112,7 +112,7 @@ static void read_directory(struct wanted_rules *all, const char *directory)
 	struct dirent **entries;
 	char *name;
 
-	nr = scandir(directory, &entries, is_conf, compare);
+	nr = scandir(directory, &entries, is_conf, compare_names);
 	if (nr < 0)
 		errx(EXIT_FAILED, "%s: cannot be read: %s", directory, strerror(errno));
 	while (length > 1 && directory[length - 1] == '/')
@@ -128,11 +128,11 @@ static void read_directory(struct wanted_rules *all, const char *directory)
 }
 
 /**
- * rule_files_read - read the rules of a file or of a directory, or exit
- * @path:	a file; or a directory, whose *.conf are read by name; or "-"
- * @all:	begins as zeros; filled in: the rules in their order
+ * rule_files_read - read the rules in a file or a directory, or exit
+ * @path:	a file; a directory, whose *.conf are read in order of name; or "-" for stdin
+ * @all:	zeroed by the caller; filled in: the rules, in order
  *
- * Nobody has changed anything when this exits: it does not know the device.
+ * If this exits, nothing has been changed: it does not touch the device.
  */
 void rule_files_read(const char *path, struct wanted_rules *all)
 {

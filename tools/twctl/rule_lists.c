@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: lists of ports, addresses and families that a rule asks for
+ * twctl: a rule's lists of ports, addresses and families
  *
- * A list is kept sorted, so that rules which ask for the same are equal byte for byte.
+ * The entries are kept sorted, so that the lists of equal rules are equal byte for byte.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -28,15 +28,15 @@ const struct rule_list rule_lists[] = {
 };
 
 /**
- * rule_matches - what a rule asks for by lists
- * @rule:	the rule; it says how many these are
+ * rule_matches - get the list entries of a rule
+ * @rule:	the rule; @rule->nr_matches is their number
  */
 struct twheel_match *rule_matches(const struct twheel_rule *rule)
 {
 	return (struct twheel_match *)(uintptr_t)rule->matches;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_matches(const void *left, const void *right)
 {
 	const struct twheel_match *a = left, *b = right;
 
@@ -49,9 +49,9 @@ static int compare(const void *left, const void *right)
 	return memcmp(a, b, sizeof(*a));
 }
 
-/* Adds something to what a rule asks for, unless it is there already. */
-static void add(const struct command *command, struct twheel_rule *rule,
-		const struct twheel_match *match)
+/* Adds an entry to a rule's lists, unless it is there already. */
+static void add_match(const struct command *command, struct twheel_rule *rule,
+		      const struct twheel_match *match)
 {
 	struct twheel_match *all = rule_matches(rule);
 
@@ -61,13 +61,14 @@ static void add(const struct command *command, struct twheel_rule *rule,
 			errx(EXIT_FAILED, "out of memory");
 		rule->matches = (uintptr_t)all;
 	}
-	if (rule->nr_matches && bsearch(match, all, rule->nr_matches, sizeof(*all), compare))
+	if (rule->nr_matches &&
+	    bsearch(match, all, rule->nr_matches, sizeof(*all), compare_matches))
 		return;
 	if (rule->nr_matches == TWHEEL_RULE_MATCHES)
 		usage(command, "more than %d ports, addresses and families; use two rules",
 		      TWHEEL_RULE_MATCHES);
 	all[rule->nr_matches++] = *match;
-	qsort(all, rule->nr_matches, sizeof(*all), compare);
+	qsort(all, rule->nr_matches, sizeof(*all), compare_matches);
 }
 
 static uint16_t parse_port(const struct command *command, const char *option, const char *text)
@@ -78,7 +79,7 @@ static uint16_t parse_port(const struct command *command, const char *option, co
 static void parse_ports(const struct command *command, const char *option, char *text,
 			struct twheel_match *match)
 {
-	/* A negative number is none, and no range either. */
+	/* Skip the first character: "-80" is neither a port nor a range. */
 	char *dash = *text ? strchr(text + 1, '-') : NULL;
 
 	if (dash)
@@ -94,8 +95,8 @@ static unsigned int bits_of(uint16_t family)
 	return family == AF_INET ? 32 : 128;
 }
 
-/* Bits behind the prefix make no difference, and the kernel wants to have none. */
-static void mask(struct twheel_match *match)
+/* Clears the bits after the prefix: they have no meaning, and the kernel rejects them. */
+static void clear_host_bits(struct twheel_match *match)
 {
 	unsigned int bit;
 
@@ -103,8 +104,11 @@ static void mask(struct twheel_match *match)
 		match->address[bit / 8] &= ~(0x80 >> bit % 8);
 }
 
-/* To a rule an IPv4 connection of an IPv6 socket has an IPv4 address, however others show it. */
-static void unmap(struct twheel_match *match)
+/*
+ * Converts IPv4-mapped IPv6 addresses, as other programs show them, to IPv4: that is what rules
+ * compare for an IPv4 connection of an IPv6 socket.
+ */
+static void unmap_ipv4(struct twheel_match *match)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -137,8 +141,8 @@ static void parse_prefix(const struct command *command, const char *option, char
 			      text, slash, bits_of(match->family));
 	}
 	match->prefix = prefix;
-	mask(match);
-	unmap(match);
+	clear_host_bits(match);
+	unmap_ipv4(match);
 }
 
 static void parse_family(const struct command *command, const char *option, const char *text,
@@ -153,11 +157,11 @@ static void parse_family(const struct command *command, const char *option, cons
 }
 
 /**
- * rule_lists_parse - read the value of an option that is a list
+ * rule_lists_parse - parse the value of an option that is a list, or exit
  * @command:	the command
- * @rule:	gets what it asks for, beside what it has
+ * @rule:	the rule that the entries are added to
  * @list:	which list it is
- * @value:	one or more, with commas between them
+ * @value:	one or more entries, separated by commas
  */
 void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
 		      const struct rule_list *list, const char *value)
@@ -176,7 +180,7 @@ void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
 			parse_family(command, option, text, &match);
 		else
 			parse_ports(command, option, text, &match);
-		add(command, rule, &match);
+		add_match(command, rule, &match);
 	}
 	free(copy);
 }
@@ -202,12 +206,12 @@ static void print_match(FILE *out, const struct twheel_match *match)
 	}
 }
 
-static bool is_of(const struct twheel_match *match, const struct rule_list *list)
+static bool is_of_list(const struct twheel_match *match, const struct rule_list *list)
 {
 	return match->kind == list->kind && match->flags == list->flags;
 }
 
-/* The single port that a rule asks for of a list's kind, or 0. */
+/* The single port that a rule demands at the end that @list is for, or 0. */
 static unsigned int single_port(const struct twheel_rule *rule, const struct rule_list *list)
 {
 	if (list->kind == TWHEEL_MATCH_LOCAL_PORT && rule->flags & TWHEEL_RULE_LOCAL_PORT)
@@ -217,8 +221,8 @@ static unsigned int single_port(const struct twheel_rule *rule, const struct rul
 	return 0;
 }
 
-/* Does a rule name ports by its list of a kind, but not this one? */
-static bool lacks(const struct twheel_rule *rule, uint16_t kind, unsigned int port)
+/* Does a rule have a list of this kind that allows ports, but not this one? */
+static bool list_lacks_port(const struct twheel_rule *rule, uint16_t kind, unsigned int port)
 {
 	const struct twheel_match *match = rule_matches(rule);
 	bool named = false;
@@ -235,15 +239,15 @@ static bool lacks(const struct twheel_rule *rule, uint16_t kind, unsigned int po
 }
 
 /**
- * rule_lists_text - one of a rule's lists, as rule_lists_parse() reads it
+ * rule_lists_text - format one of a rule's lists so that rule_lists_parse() can read it
  * @rule:	the rule
  * @list:	which list
  *
- * A single port has a place of its own in a rule, and belongs to the list nevertheless. A program
- * may ask for both, and a connection must have both then: of the ports it is that one alone; or
- * none, if the list lacks it, which is said by asking for this port and against it.
+ * A single port has a field of its own in a rule, but belongs to the list nevertheless. A program
+ * may set both, and then a connection must match both. So that port alone is allowed; or none, if
+ * the list lacks it, which is expressed by both allowing and excluding that port.
  *
- * Return: the text, to be freed; or NULL if the rule has nothing of it.
+ * Return: the text, to be freed by the caller; or NULL if the list is empty.
  */
 char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list)
 {
@@ -258,12 +262,12 @@ char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *li
 	out = open_memstream(&text, &size);
 	if (!out)
 		errx(EXIT_FAILED, "out of memory");
-	if (port && (!list->flags || lacks(rule, list->kind, port))) {
+	if (port && (!list->flags || list_lacks_port(rule, list->kind, port))) {
 		fprintf(out, "%u", port);
 		gap = ",";
 	}
 	for (i = 0; i < rule->nr_matches; i++, match++) {
-		if (!is_of(match, list) || (port && !list->flags))
+		if (!is_of_list(match, list) || (port && !list->flags))
 			continue;
 		fputs(gap, out);
 		print_match(out, match);
@@ -278,11 +282,12 @@ char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *li
 }
 
 /**
- * rule_lists_settle - when all options of a rule are read
- * @rule:	the rule. If it asks for a single port, that gets its place, as modules know it
- *		that know no lists
+ * rule_lists_finish - complete the lists after all options of a rule have been parsed
+ * @rule:	the rule
+ *
+ * Moves a list that is a single port to the field for it: modules without lists support that, too.
  */
-void rule_lists_settle(struct twheel_rule *rule)
+void rule_lists_finish(struct twheel_rule *rule)
 {
 	static const struct {
 		uint16_t kind;

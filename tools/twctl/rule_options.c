@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: the options that say what a rule asks for and does
+ * twctl: the options that specify a rule
  *
- * They are those of 'twctl idle', of 'idle add', of a line of a file, and, but for what cannot be
- * changed, of 'idle set'.
+ * They are used by 'twctl idle', 'idle add' and lines of files, and, except for what cannot be
+ * changed, by 'idle set'.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,13 +15,13 @@
 
 #include "twctl.h"
 
-/* A peer that has no time at all: nobody is spared. */
+/* "none" for --stalled: 1 ns, so no peer is ever given time. */
 #define NO_TIME		1
 
 /**
- * struct word - a word of the command line
+ * struct word - a word that stands for flags of a rule
  * @word:	the word
- * @flags:	of the rule, that it stands for
+ * @flags:	the flags
  */
 struct word {
 	const char	*word;
@@ -81,7 +81,7 @@ static uint32_t parse_word(const struct command *command, const char *what,
 	usage(command, "%s '%s' is not received, sent or either", what, text);
 }
 
-/* The users of this machine, without asking others who they may be. */
+/* Looks up a local user; a name service such as LDAP is not consulted. */
 static bool find_user(const char *name, uint32_t *uid)
 {
 	FILE *file = fopen("/etc/passwd", "r");
@@ -116,14 +116,14 @@ static uint32_t parse_rate(const struct command *command, const char *text)
 	char number[32];
 	size_t length = strlen(text);
 
-	/* "1000/s" says the same. */
+	/* "1000/s" is the same as "1000". */
 	if (length > 2 && length < sizeof(number) && !strcmp(text + length - 2, "/s"))
 		length -= 2;
 	snprintf(number, sizeof(number), "%.*s", (int)length, text);
 	return parse_count(command, "--rate", number, UINT32_MAX);
 }
 
-/* A limit; of a rule that there is, it may be taken away. */
+/* Parses a limit; 'idle set' can also remove one from an existing rule. */
 static uint64_t parse_limit(const struct command *command, const char *what, const char *text)
 {
 	uint64_t ns;
@@ -149,10 +149,10 @@ static uint64_t parse_stalled(const struct command *command, const char *text)
 }
 
 /**
- * rule_name_parse - read a rule's name, or exit
+ * rule_name_parse - check a rule's name and store it, or exit
  * @command:	the command
- * @text:	what to read
- * @name:	gets it
+ * @text:	the name
+ * @name:	filled in
  */
 void rule_name_parse(const struct command *command, const char *text, char *name)
 {
@@ -174,7 +174,7 @@ void rule_name_parse(const struct command *command, const char *text, char *name
 	memcpy(name, text, strlen(text));
 }
 
-/* Is it an option that says which connections? */
+/* Handles an option that says which connections match. Returns false if it is another one. */
 static bool match_option(const struct command *command, struct twheel_rule *rule, int letter,
 			 const char *value)
 {
@@ -206,7 +206,7 @@ static bool match_option(const struct command *command, struct twheel_rule *rule
 	return list->option;
 }
 
-/* Is it one that says when, and what to do? */
+/* Handles an option that says when and how to close them. Returns false if it is another one. */
 static bool limit_option(const struct command *command, struct twheel_rule *rule, int letter,
 			 const char *value)
 {
@@ -242,12 +242,12 @@ static void set_flags(struct twheel_rule *rule, uint32_t mask, uint32_t flags)
 }
 
 /**
- * rule_options_read - read the options of a rule, or exit
- * @options:	@command is set, and @rule is what it is without options; filled in
+ * rule_options_read - parse the options of a rule, or exit
+ * @options:	@command is set, and @rule has the defaults; filled in
  * @argc:	number of words in @argv
- * @argv:	the options, after a word that is not looked at
+ * @argv:	the options; the first word is ignored
  *
- * Operands are left.
+ * Operands are left to the caller.
  */
 void rule_options_read(struct rule_options *options, int argc, char **argv)
 {
@@ -271,13 +271,13 @@ void rule_options_read(struct rule_options *options, int argc, char **argv)
 		else if (letter == 'b')
 			options->before = optarg;
 	}
-	rule_lists_settle(rule);
+	rule_lists_finish(rule);
 }
 
 /**
  * rule_options_has - was an option given?
  * @options:	the options
- * @letter:	the option's
+ * @letter:	the option's letter
  */
 bool rule_options_has(const struct rule_options *options, int letter)
 {
@@ -285,7 +285,7 @@ bool rule_options_has(const struct rule_options *options, int letter)
 }
 
 /**
- * rule_options_check_keep - is a rule with --keep given what it cannot have? If so, exit
+ * rule_options_check_keep - exit if an option was given that excludes --keep
  * @options:	the options
  */
 void rule_options_check_keep(const struct rule_options *options)
@@ -299,8 +299,8 @@ void rule_options_check_keep(const struct rule_options *options)
 }
 
 /**
- * rule_options_check - do the options make a rule? If not, exit
- * @options:	the options; the rule gets what it has without being asked
+ * rule_options_check - exit unless the options specify a complete rule
+ * @options:	the options; defaults are filled in
  */
 void rule_options_check(struct rule_options *options)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: a rule as the options that it was added with
+ * twctl: printing a rule as the options that create it
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "twctl.h"
 
-/* Prints an option's name; @gap is what separates it from the one before. */
+/* Prints an option's name after @gap, and sets @gap to what separates it from the next one. */
 static void print_option(const char **gap, const char *option)
 {
 	printf("%s--%s", *gap, option);
@@ -53,10 +53,10 @@ static void print_match(const char **gap, const struct twheel_rule *rule)
 }
 
 /**
- * rule_text - print a rule's options
+ * rule_text - print a rule as options
  * @rule:	the rule
  *
- * Defaults are left out. rule_options_read() makes the same rule of what is printed.
+ * Defaults are left out. rule_options_read() turns the output into the same rule again.
  */
 void rule_text(const struct twheel_rule *rule)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: the rules of the device for idle connections
+ * twctl: the device's rules for idle connections
  */
 #include <ctype.h>
 #include <err.h>
@@ -14,7 +14,7 @@
 
 #define RECORDS		1024
 
-static const char *why_not(int error)
+static const char *explain_error(int error)
 {
 	switch (error) {
 	case ENOTTY:
@@ -37,16 +37,16 @@ static const char *why_not(int error)
 	return strerror(error);
 }
 
-/* Likewise, of a rule that has limits. */
-static const char *why_not_limits(const struct twheel_rule *rule, int error)
+/* explain_error() for a rule with limits. */
+static const char *explain_limits_error(const struct twheel_rule *rule, int error)
 {
-	/* Two jiffies, should that be longer. */
+	/* The minimum is TWHEEL_IDLE_MIN or two jiffies, whichever is longer. */
 	if (error == EINVAL && rule->idle && rule->idle < 2 * TWHEEL_IDLE_MIN)
 		return "the timeout is shorter than 10 ms, or than two jiffies; give a longer one";
-	return why_not(error);
+	return explain_error(error);
 }
 
-static void __attribute__((noreturn)) no_rule(uint32_t id)
+static void __attribute__((noreturn)) exit_no_rule(uint32_t id)
 {
 	errx(EXIT_FAILED, "there is no rule %" PRIu32 "; 'twctl idle list' shows those there are",
 	     id);
@@ -55,23 +55,23 @@ static void __attribute__((noreturn)) no_rule(uint32_t id)
 /**
  * rules_try_add - add a rule
  * @fd:		the device
- * @rule:	the rule; gets its number
+ * @rule:	the rule; its id is filled in
  *
- * Return: NULL; or why it cannot be added, with errno.
+ * Return: NULL; or why it cannot be added, with errno set.
  */
 const char *rules_try_add(int fd, struct twheel_rule *rule)
 {
 	if (!ioctl(fd, TWHEEL_IOC_RULE_ADD, rule))
 		return NULL;
-	return why_not_limits(rule, errno);
+	return explain_limits_error(rule, errno);
 }
 
 /**
  * rules_try_set - change a rule
  * @fd:		the device
- * @rule:	its number, and what it is to be; gets what it is
+ * @rule:	its id, and its new limits; the rest is filled in
  *
- * Return: NULL; or why it cannot be changed, with errno.
+ * Return: NULL; or why it cannot be changed, with errno set.
  */
 const char *rules_try_set(int fd, struct twheel_rule *rule)
 {
@@ -79,13 +79,13 @@ const char *rules_try_set(int fd, struct twheel_rule *rule)
 		return NULL;
 	if (errno == ENOENT)
 		return "it is gone; see 'twctl idle list'";
-	return why_not_limits(rule, errno);
+	return explain_limits_error(rule, errno);
 }
 
 /**
  * rules_add - add a rule, or exit
  * @fd:		the device
- * @rule:	the rule; gets its number
+ * @rule:	the rule; its id is filled in
  */
 void rules_add(int fd, struct twheel_rule *rule)
 {
@@ -98,18 +98,18 @@ void rules_add(int fd, struct twheel_rule *rule)
 /**
  * rules_try_remove - remove a rule
  * @fd:		the device
- * @id:		its number
+ * @id:		its id
  *
- * Return: NULL; or why it cannot be removed, with errno.
+ * Return: NULL; or why it cannot be removed, with errno set.
  */
 const char *rules_try_remove(int fd, uint32_t id)
 {
 	struct twheel_rule rule = { .id = id };
 
-	return ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule) ? why_not(errno) : NULL;
+	return ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule) ? explain_error(errno) : NULL;
 }
 
-static void __attribute__((noreturn)) cannot_remove(uint32_t id, const char *why)
+static void __attribute__((noreturn)) exit_cannot_remove(uint32_t id, const char *why)
 {
 	errx(EXIT_FAILED, "%s: cannot remove rule %" PRIu32 ": %s", DEVICE, id, why);
 }
@@ -117,22 +117,22 @@ static void __attribute__((noreturn)) cannot_remove(uint32_t id, const char *why
 /**
  * rules_remove - remove a rule, or exit
  * @fd:		the device
- * @id:		its number
+ * @id:		its id
  */
 void rules_remove(int fd, uint32_t id)
 {
 	const char *why = rules_try_remove(fd, id);
 
 	if (why && errno == ENOENT)
-		no_rule(id);
+		exit_no_rule(id);
 	if (why)
-		cannot_remove(id, why);
+		exit_cannot_remove(id, why);
 }
 
 /*
- * Finds the next rule: @rule has the number of the one before it, or 0, and is filled in. What it
- * asks for by lists is at @matches, to be freed. Returns NULL, and the number is 0 if there is no
- * next rule; or why the rules cannot be listed.
+ * Finds the next rule: @rule has the id of the one before it, or 0, and is filled in. Its lists are
+ * at @matches, to be freed by the caller. Returns NULL, with an id of 0 if there is no next rule; or
+ * why the rules cannot be listed.
  */
 static const char *try_next(int fd, struct twheel_rule *rule)
 {
@@ -156,7 +156,7 @@ static const char *try_next(int fd, struct twheel_rule *rule)
 	error = errno;
 	free(matches);
 	rule->id = 0;
-	return error == ENOENT ? NULL : why_not(error);
+	return error == ENOENT ? NULL : explain_error(error);
 }
 
 static int compare_places(const void *left, const void *right)
@@ -167,11 +167,12 @@ static int compare_places(const void *left, const void *right)
 }
 
 /**
- * rules_try_gather - find all rules
+ * rules_try_gather - get all rules
  * @fd:		the device
- * @rules:	begins as zeros; filled in, in the order in which they apply. What was in it is gone
+ * @rules:	initially zeroed; what is in it is freed, and replaced by the rules in the order in
+ *		which they apply
  *
- * Return: NULL; or why they cannot be listed, and then there are none.
+ * Return: NULL; or why they cannot be listed, with @rules empty.
  */
 const char *rules_try_gather(int fd, struct rules *rules)
 {
@@ -197,9 +198,9 @@ const char *rules_try_gather(int fd, struct rules *rules)
 }
 
 /**
- * rules_gather - find all rules, or exit
+ * rules_gather - get all rules, or exit
  * @fd:		the device
- * @rules:	as rules_try_gather() has it
+ * @rules:	as for rules_try_gather()
  */
 void rules_gather(int fd, struct rules *rules)
 {
@@ -210,8 +211,8 @@ void rules_gather(int fd, struct rules *rules)
 }
 
 /**
- * rules_free - free what rules_gather() has found
- * @rules:	the rules; there are none afterwards
+ * rules_free - free the rules that rules_gather() got
+ * @rules:	the rules; empty afterwards
  */
 void rules_free(struct rules *rules)
 {
@@ -222,11 +223,11 @@ void rules_free(struct rules *rules)
 }
 
 /**
- * rules_find - find a rule by its name or number
+ * rules_find - find a rule by its name or id
  * @rules:	the rules
- * @name:	the name, or the number as digits
+ * @name:	the name, or the id in decimal
  *
- * Return: the rule; or NULL.
+ * Return: the rule, or NULL.
  */
 const struct twheel_rule *rules_find(const struct rules *rules, const char *name)
 {
@@ -247,11 +248,11 @@ const struct twheel_rule *rules_find(const struct rules *rules, const char *name
 }
 
 /**
- * rules_need - find a rule by its name or number, or exit
+ * rules_require - find a rule by its name or id, or exit
  * @rules:	the rules
- * @name:	as rules_find() has it
+ * @name:	as for rules_find()
  */
-const struct twheel_rule *rules_need(const struct rules *rules, const char *name)
+const struct twheel_rule *rules_require(const struct rules *rules, const char *name)
 {
 	const struct twheel_rule *rule = rules_find(rules, name);
 
@@ -265,7 +266,7 @@ const struct twheel_rule *rules_need(const struct rules *rules, const char *name
  * rules_remove_all - remove all rules, or exit
  * @fd:		the device
  *
- * One that has been removed by somebody else meanwhile is gone, as it should be.
+ * It is not an error if somebody else has removed one meanwhile.
  */
 void rules_remove_all(int fd)
 {
@@ -277,18 +278,18 @@ void rules_remove_all(int fd)
 	for (i = 0; i < rules.nr; i++) {
 		why = rules_try_remove(fd, rules.rule[i].id);
 		if (why && errno != ENOENT)
-			cannot_remove(rules.rule[i].id, why);
+			exit_cannot_remove(rules.rule[i].id, why);
 	}
 	rules_free(&rules);
 }
 
 /**
- * rules_connections - the connections that a rule watches, or exit
+ * rules_connections - get the connections that a rule watches, or exit
  * @fd:		the device
- * @id:		the rule's number
- * @nr:		filled in: how many
+ * @id:		the rule's id
+ * @nr:		filled in: their number
  *
- * Return: an array, to be freed.
+ * Return: an array, to be freed by the caller.
  */
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr)
 {
@@ -308,10 +309,10 @@ struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr)
 		ask.records = (uintptr_t)(all + *nr);
 		got = ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &ask);
 		if (got < 0 && errno == ENOENT)
-			no_rule(id);
+			exit_no_rule(id);
 		if (got < 0)
 			errx(EXIT_FAILED, "%s: cannot list the connections: %s", DEVICE,
-			     why_not(errno));
+			     explain_error(errno));
 		*nr += got;
 	} while (got);
 	return all;

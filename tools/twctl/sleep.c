@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl sleep: wait for a timer
+ * twctl sleep: wait until a timer expires
  */
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 static const struct choice choices[] = { CHOICE_CLOCK, CHOICE_UNTIL, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_sleep(int argc, char **argv)
 {
 	struct twheel_timer_add add = { 0 };
 	struct twheel_event event;
@@ -30,5 +30,5 @@ const struct command sleep_command = {
 	.operands	= "[DURATION]",
 	.summary	= "wait so long, or until a time",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_sleep,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl status: the module, as far as this user may know
+ * twctl status: print what this user may see of the module
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -13,14 +13,14 @@
 #define PARAMETERS	MODULE "/parameters"
 
 /**
- * struct status - what was found out
- * @version:	of the module
+ * struct status - the state of the module
+ * @version:	the module's version
  * @device:	the device could be opened
- * @info:	what it says then
- * @no_device:	why not, else
- * @debugfs:	its files could be read
- * @totals:	what they say then
- * @no_debugfs:	why not, else
+ * @info:	its properties, if @device
+ * @no_device:	otherwise, why not
+ * @debugfs:	the file totals could be read
+ * @totals:	its contents, if @debugfs
+ * @no_debugfs:	otherwise, why not
  */
 struct status {
 	struct text		version;
@@ -32,12 +32,12 @@ struct status {
 	struct message		no_debugfs;
 };
 
-static void gather(struct status *status)
+static void collect_status(struct status *status)
 {
 	int fd;
 
 	status->version = module_version();
-	/* First: an open is a context, and would be counted. */
+	/* Before device_try(): the context that it creates would be counted. */
 	status->debugfs = debugfs_try("totals", &status->totals, &status->no_debugfs);
 	fd = device_try(&status->no_device);
 	status->device = fd >= 0;
@@ -47,9 +47,9 @@ static void gather(struct status *status)
 	close(fd);
 }
 
-/* Calls @see with each parameter of the module that can be read. */
-static void each_parameter(void (*see)(void *data, const char *name, const char *value),
-			   void *data)
+/* Calls @fn for each module parameter that can be read. */
+static void for_each_parameter(void (*fn)(void *data, const char *name, const char *value),
+			       void *data)
 {
 	struct dirent **entries;
 	int nr = scandir(PARAMETERS, &entries, NULL, alphasort), i;
@@ -61,7 +61,7 @@ static void each_parameter(void (*see)(void *data, const char *name, const char 
 		file = *entries[i]->d_name == '.' ? NULL : fopen(path, "r");
 		if (file && fgets(value, sizeof(value), file)) {
 			value[strcspn(value, "\n")] = 0;
-			see(data, entries[i]->d_name, value);
+			fn(data, entries[i]->d_name, value);
 		}
 		if (file)
 			fclose(file);
@@ -76,7 +76,7 @@ static void print_parameter(void *data, const char *name, const char *value)
 	fprintf(data, "parameter    %s=%s\n", name, value);
 }
 
-/* A number is one in JSON, too. */
+/* A value that is all digits is a number in JSON, too. */
 static void json_parameter(void *data, const char *name, const char *value)
 {
 	if (*value && !value[strspn(value, "0123456789")])
@@ -85,7 +85,7 @@ static void json_parameter(void *data, const char *name, const char *value)
 		json_string(data, name, value);
 }
 
-/* As wide as the longest name, but not less than other lines. */
+/* The length of the longest name, but at least the width of the names in other lines. */
 static int name_width(const struct pairs *pairs)
 {
 	size_t width = 12, length, i;
@@ -99,10 +99,10 @@ static int name_width(const struct pairs *pairs)
 }
 
 /**
- * status_print_totals - print numbers of debugfs
+ * status_print_totals - print the numbers in the debugfs file totals
  * @totals:	the numbers
- * @before:	what they were @seconds ago, to print what has been counted per second; or NULL
- * @seconds:	see there
+ * @before:	the numbers @seconds ago, to print rates of counters as well; or NULL
+ * @seconds:	the time between @before and @totals
  */
 void status_print_totals(const struct pairs *totals, const struct pairs *before, double seconds)
 {
@@ -115,7 +115,7 @@ void status_print_totals(const struct pairs *totals, const struct pairs *before,
 		name = totals->pair[i].name;
 		printf("%-*s %20" PRIu64, width, name, totals->pair[i].value);
 		old = before ? pairs_find(before, name) : NULL;
-		if (old && metrics_is_count(name))
+		if (old && metrics_is_counter(name))
 			printf(" %14.1f/s",
 			       (int64_t)(totals->pair[i].value - *old) / seconds);
 		putchar('\n');
@@ -123,7 +123,7 @@ void status_print_totals(const struct pairs *totals, const struct pairs *before,
 }
 
 /**
- * status_json_totals - write numbers of debugfs
+ * status_json_totals - write the numbers in the debugfs file totals
  * @json:	the document
  * @totals:	the numbers
  */
@@ -140,7 +140,7 @@ void status_json_totals(struct json *json, const struct pairs *totals)
 static void print_status(const struct status *status)
 {
 	printf("module       twheel %s\n", status->version.s);
-	each_parameter(print_parameter, stdout);
+	for_each_parameter(print_parameter, stdout);
 	if (status->device)
 		info_print(&status->info);
 	else
@@ -158,7 +158,7 @@ static void json_status(const struct status *status)
 	json_object(&json, NULL);
 	json_string(&json, "version", status->version.s);
 	json_object(&json, "parameters");
-	each_parameter(json_parameter, &json);
+	for_each_parameter(json_parameter, &json);
 	json_end(&json);
 	json_object(&json, "device");
 	json_string(&json, "problem", status->device ? NULL : status->no_device.text);
@@ -175,7 +175,7 @@ static void json_status(const struct status *status)
 
 static const struct choice choices[] = { CHOICE_JSON, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
 	struct status status;
 	bool as_json = false;
@@ -184,7 +184,7 @@ static int run(int argc, char **argv)
 		as_json = true;
 	no_operands(&status_command, argc, argv);
 	module_require();
-	gather(&status);
+	collect_status(&status);
 	if (as_json)
 		json_status(&status);
 	else
@@ -197,5 +197,5 @@ const struct command status_command = {
 	.operands	= "",
 	.summary	= "the module: its version, parameters and numbers",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_status,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twctl: what its parts share
+ * twctl: declarations shared by its files
  */
 #ifndef TWCTL_H
 #define TWCTL_H
@@ -19,7 +19,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Exit codes: it did not work, and the command line is wrong. */
+/* Exit statuses: the operation failed; the command line is wrong. */
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
 
@@ -27,8 +27,8 @@
  * struct choice - an option of a command
  * @name:	its long name
  * @letter:	its short name
- * @value:	what its value is called, or NULL if it has none
- * @help:	what it does
+ * @value:	the placeholder for its value, or NULL if it takes none
+ * @help:	its help text
  */
 struct choice {
 	const char	*name;
@@ -41,12 +41,12 @@ struct choice {
 
 /**
  * struct command - a command of twctl
- * @name:	its name; of a part, that of the command before it
- * @operands:	what comes after it, for the help
- * @summary:	what it does, in a line
- * @choices:	its options, up to one without a name
- * @parts:	its own commands, up to a NULL; or NULL if it has none
- * @run:	does it; argv[0] is the command's name. Returns the exit status
+ * @name:	its name; a subcommand's begins with the name of its command
+ * @operands:	its operands, for the help
+ * @summary:	what it does, in one line
+ * @choices:	its options, terminated by one without a name
+ * @parts:	its subcommands, terminated by NULL; or NULL if it has none
+ * @run:	runs it; argv[0] is the command's name. Returns the exit status
  */
 struct command {
 	const char		*name;
@@ -70,7 +70,7 @@ int next_option(const struct command *command, int argc, char **argv);
 void no_operands(const struct command *command, int argc, char **argv);
 void usage(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
-void options_place(const char *where);
+void options_set_place(const char *where);
 void refuse(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 uint64_t parse_count(const struct command *command, const char *what, const char *text,
@@ -84,8 +84,8 @@ void output_end(void);
 /* duration.c */
 
 /**
- * struct text - a short string, to be returned
- * @s:	it
+ * struct text - a short string that can be returned by value
+ * @s:	the string
  */
 struct text {
 	char	s[32];
@@ -98,8 +98,8 @@ struct text duration_format(uint64_t ns);
 /* module.c */
 
 /**
- * struct message - what is wrong, and what to do
- * @text:	a line
+ * struct message - what is wrong, and what to do about it
+ * @text:	one line
  */
 struct message {
 	char	text[256];
@@ -115,8 +115,8 @@ struct text module_version(void);
 /* debugfs.c */
 
 /**
- * struct pairs - a file with a line "name: value" for each number
- * @pair:	the lines, in their order
+ * struct pairs - the contents of a file of lines "name: value"
+ * @pair:	the lines, in order
  * @nr:		their number
  */
 struct pairs {
@@ -145,11 +145,11 @@ bool clock_find(const char *name, uint32_t *clock);
 /* pace.c */
 
 /**
- * struct pace - how often to look at something
- * @count:	times, 0 for ever
- * @interval:	nanoseconds
+ * struct pace - how often to take and print samples
+ * @count:	number of samples; 0: no limit
+ * @interval:	nanoseconds between samples
  * @json:	print JSON
- * @last:	when it was last looked
+ * @last:	when pace_seconds() was last called
  */
 struct pace {
 	uint64_t	count;
@@ -161,7 +161,7 @@ struct pace {
 #define CHOICE_COUNT	{ "count", 'n', "N", "end after N times" }
 
 struct pace pace_options(const struct command *command, int argc, char **argv);
-void pace_run(struct pace *pace, void (*look)(struct pace *pace, void *data), void *data);
+void pace_run(struct pace *pace, void (*sample)(struct pace *pace, void *data), void *data);
 double pace_seconds(struct pace *pace);
 void pace_print_time(bool first);
 void pace_json_time(struct json *json);
@@ -169,7 +169,7 @@ void pace_json_time(struct json *json);
 /* when.c */
 
 /**
- * struct when - when a timer is to expire, as the command line says
+ * struct when - the options that say when a timer expires
  * @clock:	the value of --clock, or NULL
  * @until:	the value of --until, or NULL
  */
@@ -191,21 +191,21 @@ void status_print_totals(const struct pairs *totals, const struct pairs *before,
 void status_json_totals(struct json *json, const struct pairs *totals);
 
 /* metrics.c */
-bool metrics_is_count(const char *key);
+bool metrics_is_counter(const char *key);
 
 /* fdinfo.c */
 
 /**
  * struct timer_line - a timer of a context
  * @handle:	its handle
- * @expired:	it has expired, and its event is unread
+ * @expired:	it has expired, and its event has not been read
  * @deadline:	nanoseconds of @clock, or TWHEEL_TIME_NONE
  * @clock:	a CLOCK_*
  * @remaining:	nanoseconds
  * @period:	nanoseconds, or 0
  * @has_key:	it has a key
  * @key:	the key
- * @user_data:	the program's
+ * @user_data:	as set by the program
  */
 struct timer_line {
 	uint64_t	handle;
@@ -220,19 +220,19 @@ struct timer_line {
 };
 
 /**
- * struct context - an open file of the device, as its fdinfo tells of it
- * @pid:	a process that has it
- * @fd:		and as which file
+ * struct context - an open file of the device, as its fdinfo describes it
+ * @pid:	a process that has it open
+ * @fd:		the file descriptor in that process
  * @command:	the process's name
  * @timers:	number of timers
- * @max_timers:	limit on it
- * @events:	events that wait
- * @bytes:	memory
+ * @max_timers:	limit on the number of timers
+ * @events:	number of unread events
+ * @bytes:	memory used
  * @ring:	entries of the ring, 0 if there is none
  * @touch:	words of the touch array, 0 if there is none
  * @not_shown:	timers that are not in @line
  * @line:	the timers
- * @nr_lines:	number of these
+ * @nr_lines:	number of timers in @line
  */
 struct context {
 	pid_t			pid;
@@ -254,11 +254,12 @@ bool fdinfo_read(struct context *context);
 /* info.c */
 void info_print(const struct twheel_info *info);
 void info_json(struct json *json, const struct twheel_info *info);
+
 /* cgroup.c */
 
 /**
  * struct cgroup - a cgroup
- * @path:	where it is, or its number
+ * @path:	its path, or its id in decimal
  */
 struct cgroup {
 	char	path[PATH_MAX];
@@ -272,7 +273,7 @@ bool cgroup_exists(uint64_t id);
 
 /**
  * struct rules - all rules
- * @rule:	the rules, in their order; what they ask for by lists is at @matches
+ * @rule:	the rules, in the order in which they apply; their lists are at @matches
  * @nr:		their number
  */
 struct rules {
@@ -290,7 +291,7 @@ const char *rules_try_gather(int fd, struct rules *rules);
 void rules_gather(int fd, struct rules *rules);
 void rules_free(struct rules *rules);
 const struct twheel_rule *rules_find(const struct rules *rules, const char *name);
-const struct twheel_rule *rules_need(const struct rules *rules, const char *name);
+const struct twheel_rule *rules_require(const struct rules *rules, const char *name);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 
 /* rule.c */
@@ -313,7 +314,7 @@ void words_print(const char *word);
 
 /**
  * struct rule_list - a list of ports, addresses or families that a rule may have
- * @option:	what it is called
+ * @option:	the name of its option
  * @kind:	TWHEEL_MATCH_*
  * @flags:	0 or TWHEEL_MATCH_NOT
  */
@@ -323,14 +324,14 @@ struct rule_list {
 	uint16_t	flags;
 };
 
-/* All of them, up to one without a name. */
+/* All lists, terminated by one without a name. */
 extern const struct rule_list rule_lists[];
 
 struct twheel_match *rule_matches(const struct twheel_rule *rule);
 void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
 		      const struct rule_list *list, const char *value);
 char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list);
-void rule_lists_settle(struct twheel_rule *rule);
+void rule_lists_finish(struct twheel_rule *rule);
 
 /* rule_cover.c */
 bool rule_covers(const struct twheel_rule *outer, const struct twheel_rule *inner);
@@ -339,11 +340,11 @@ bool rules_overlap(const struct twheel_rule *a, const struct twheel_rule *b);
 /* rule_options.c */
 
 /**
- * struct rule_options - a rule as options ask for it
- * @command:	the command that has the options
+ * struct rule_options - a rule as specified by options
+ * @command:	the command whose options they are
  * @rule:	the rule
- * @before:	the rule that it is to come before, or NULL
- * @given:	the letters of the options that were given: a bit for each, from 'A' on
+ * @before:	the rule to insert it before, or NULL
+ * @given:	a bit for each option that was given: bit 0 for -A and so on
  */
 struct rule_options {
 	const struct command	*command;
@@ -369,7 +370,7 @@ void rule_text(const struct twheel_rule *rule);
 /* rule_files.c */
 
 /**
- * struct wanted - a rule that a file asks for
+ * struct wanted - a rule read from a file
  * @rule:	the rule
  * @place:	FILE:LINE
  */
@@ -379,8 +380,8 @@ struct wanted {
 };
 
 /**
- * struct wanted_rules - the rules that files ask for
- * @wanted:	the rules, in their order
+ * struct wanted_rules - the rules read from files
+ * @wanted:	the rules, in order
  * @nr:		their number
  */
 struct wanted_rules {
@@ -393,10 +394,10 @@ void rule_files_read(const char *path, struct wanted_rules *all);
 /* replace.c */
 
 /**
- * struct replaced - what has become of the rules
- * @kept:	stayed as they were
- * @added:	are new
- * @removed:	are gone
+ * struct replaced - the outcome of replace_rules(), as numbers of rules
+ * @kept:	left as they were
+ * @added:	added
+ * @removed:	removed
  */
 struct replaced {
 	size_t	kept;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl watch: the numbers as they change
+ * twctl watch: print the counters periodically, with their rates
  */
 #include "twctl.h"
 
 /**
- * struct watch - looks at the numbers
- * @look:	the last look, and the one before
- * @nr:		of looks
+ * struct watch - the last two samples of the counters
+ * @sample:	the samples: the one numbered n, from 0, is in element n % 2
+ * @nr:		number of samples taken
  */
 struct watch {
-	struct pairs	look[2];
+	struct pairs	sample[2];
 	unsigned int	nr;
 };
 
-static void json_look(const struct pairs *totals, const struct pairs *before, double seconds)
+static void json_sample(const struct pairs *totals, const struct pairs *before, double seconds)
 {
 	struct json json = { .out = stdout };
 	const uint64_t *old;
@@ -28,7 +28,7 @@ static void json_look(const struct pairs *totals, const struct pairs *before, do
 	for (i = 0; before && i < totals->nr; i++) {
 		name = totals->pair[i].name;
 		old = pairs_find(before, name);
-		if (old && metrics_is_count(name))
+		if (old && metrics_is_counter(name))
 			json_real(&json, name,
 				  (int64_t)(totals->pair[i].value - *old) / seconds);
 	}
@@ -36,18 +36,18 @@ static void json_look(const struct pairs *totals, const struct pairs *before, do
 	json_end(&json);
 }
 
-static void look(struct pace *pace, void *data)
+static void sample_totals(struct pace *pace, void *data)
 {
 	struct watch *watch = data;
-	struct pairs *totals = &watch->look[watch->nr % 2];
-	struct pairs *before = watch->nr ? &watch->look[(watch->nr + 1) % 2] : NULL;
+	struct pairs *totals = &watch->sample[watch->nr % 2];
+	struct pairs *before = watch->nr ? &watch->sample[(watch->nr + 1) % 2] : NULL;
 	double seconds;
 
 	debugfs_read("totals", totals);
 	seconds = pace_seconds(pace);
 	watch->nr++;
 	if (pace->json) {
-		json_look(totals, before, seconds);
+		json_sample(totals, before, seconds);
 		return;
 	}
 	pace_print_time(!before);
@@ -56,12 +56,12 @@ static void look(struct pace *pace, void *data)
 
 static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_watch(int argc, char **argv)
 {
 	struct pace pace = pace_options(&watch_command, argc, argv);
 	struct watch watch = { .nr = 0 };
 
-	pace_run(&pace, look, &watch);
+	pace_run(&pace, sample_totals, &watch);
 	return 0;
 }
 
@@ -70,5 +70,5 @@ const struct command watch_command = {
 	.operands	= "[SECONDS]",
 	.summary	= "the numbers each SECONDS (1), and how they change",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_watch,
 };

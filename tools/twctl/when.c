@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: when a timer is to expire
+ * twctl: the options that say when a timer expires
  */
 #include <time.h>
 
@@ -9,10 +9,12 @@
 #define NSEC_PER_SEC	1000000000ULL
 
 /**
- * when_option - is this an option that says when?
- * @when:	changed if so
+ * when_option - handle an option that says when a timer expires
+ * @when:	updated if it is one
  * @letter:	the option
  * @value:	its value
+ *
+ * Return: false if it is another option.
  */
 bool when_option(struct when *when, int letter, const char *value)
 {
@@ -25,7 +27,7 @@ bool when_option(struct when *when, int letter, const char *value)
 	return true;
 }
 
-/* The time of a day that there is: mktime() takes 31 February for 3 March. */
+/* mktime() for dates that exist only: it would take 31 February for 3 March. */
 static bool make_time(struct tm *tm, time_t *seconds)
 {
 	const struct tm asked = *tm;
@@ -34,7 +36,10 @@ static bool make_time(struct tm *tm, time_t *seconds)
 	return *seconds >= 0 && tm->tm_mon == asked.tm_mon && tm->tm_mday == asked.tm_mday;
 }
 
-/* Reads a time of day or a date, in local time; the day is today's, or tomorrow's. */
+/*
+ * Parses a date with a time of day, or only a time of day, in local time. A time of day means
+ * today, or tomorrow if it has passed.
+ */
 static bool parse_date(const char *text, time_t *seconds)
 {
 	static const char *const formats[] = {
@@ -64,7 +69,7 @@ static bool parse_date(const char *text, time_t *seconds)
 	return false;
 }
 
-static uint64_t absolute(const struct command *command, const char *text, uint32_t clock)
+static uint64_t parse_until(const struct command *command, const char *text, uint32_t clock)
 {
 	time_t seconds;
 	uint64_t ns;
@@ -81,11 +86,11 @@ static uint64_t absolute(const struct command *command, const char *text, uint32
 }
 
 /**
- * when_resolve - turn what the command line says into what the device wants
+ * when_resolve - convert options and operand to the arguments of the device, or exit
  * @command:	the command
  * @when:	its options
  * @duration:	its operand, or NULL
- * @add:	time, flags and clock are filled in
+ * @add:	@time, @flags and @clock are filled in
  */
 void when_resolve(const struct command *command, const struct when *when,
 		  const char *duration, struct twheel_timer_add *add)
@@ -100,6 +105,6 @@ void when_resolve(const struct command *command, const struct when *when,
 		add->time = parse_time(command, "DURATION", duration);
 		return;
 	}
-	add->time = absolute(command, when->until, add->clock);
+	add->time = parse_until(command, when->until, add->clock);
 	add->flags = TWHEEL_TIME_ABS;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twctl: the words of a line, quoted as in a shell
+ * twctl: splitting a line into words, quoted as in a shell
  *
  * Blanks separate words. Between single quotes every character stands for itself; elsewhere a
- * backslash takes the special meaning from the next one. Between $' and ' a backslash with three
- * octal digits is a byte. A # that begins a word begins a comment. Nothing is expanded.
+ * backslash removes the special meaning of the next character. Between $' and ' a backslash and
+ * three octal digits stand for a byte. A # at the beginning of a word starts a comment. Nothing is
+ * expanded.
  */
 #include <ctype.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "twctl.h"
 #include "utf8.h"
 
-/* Takes what follows a backslash between $' and '. Returns NULL, or what is wrong. */
-static const char *take_escape(char **in, char *out)
+/* Parses an escape sequence between $' and '. Returns NULL, or what is wrong. */
+static const char *parse_escape(char **in, char *out)
 {
 	const char *c = *in + 1;
 
@@ -30,8 +31,8 @@ static const char *take_escape(char **in, char *out)
 }
 
 /*
- * Unquotes the word at @from in place, and moves @from past it. Returns NULL, or what is wrong. A
- * quotation that began with $' is one of $ here.
+ * Unquotes the word at @from in place, and moves @from past it. Returns NULL, or what is wrong.
+ * @quote is the quotation mark that is open, '$' for $', or 0.
  */
 static const char *unquote(char **from)
 {
@@ -40,7 +41,7 @@ static const char *unquote(char **from)
 
 	for (; *in && (quote || !isspace((unsigned char)*in)); in++) {
 		if (*in == '\\' && quote == '$') {
-			why = take_escape(&in, out++);
+			why = parse_escape(&in, out++);
 			if (why)
 				return why;
 		} else if (*in == '\\' && quote != '\'') {
@@ -58,16 +59,16 @@ static const char *unquote(char **from)
 		}
 	}
 	*from = *in ? in + 1 : in;
-	/* Not before: without quotes, this is where @in is. */
+	/* Only now: without quotes, @out is @in, which has just been read. */
 	*out = '\0';
 	return quote ? "a quotation mark has no partner" : NULL;
 }
 
 /**
  * words_split - split a line into words
- * @line:	the line, which is overwritten by them
+ * @line:	the line, which is overwritten: the words point into it
  * @words:	filled in: the words, then NULL
- * @max:	room in @words
+ * @max:	size of @words
  * @nr:		filled in: their number
  *
  * Return: NULL, or what is wrong with the line.
@@ -91,8 +92,8 @@ const char *words_split(char *line, char **words, size_t max, size_t *nr)
 	}
 }
 
-/* Can it be shown as it is? Not what a terminal would obey, or what is no character at all. */
-static bool is_shown(const char *word)
+/* Can it be printed as it is? Not if it has control characters or is not valid UTF-8. */
+static bool is_printable(const char *word)
 {
 	size_t length;
 
@@ -104,7 +105,7 @@ static bool is_shown(const char *word)
 	return true;
 }
 
-/* Between $' and '. */
+/* Prints a word between $' and ', with bytes other than printable ASCII in octal. */
 static void print_bytes(const char *word)
 {
 	const unsigned char *c;
@@ -122,7 +123,7 @@ static void print_bytes(const char *word)
 }
 
 /**
- * words_print - print a word so that words_split(), or a shell, reads it as one
+ * words_print - print a word, quoted so that words_split() or a shell reads it back
  * @word:	the word
  */
 void words_print(const char *word)
@@ -135,7 +136,7 @@ void words_print(const char *word)
 		fputs(word, stdout);
 		return;
 	}
-	if (!is_shown(word)) {
+	if (!is_printable(word)) {
 		print_bytes(word);
 		return;
 	}
