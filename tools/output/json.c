@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writing JSON: commas and brackets are seen to here
+ * Printing JSON, with the commas and brackets where they belong
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include "utf8.h"
 
 /**
- * json_quote - write a string, and nothing around it
- * @out:	where to
- * @string:	the string, as UTF-8; a byte that is not part of any becomes U+FFFD
+ * json_quote - write a string in quotes, and nothing else
+ * @out:	the stream to write to
+ * @string:	the string, in UTF-8; invalid bytes become U+FFFD
  */
 void json_quote(FILE *out, const char *string)
 {
@@ -26,7 +26,7 @@ void json_quote(FILE *out, const char *string)
 		else if (*c == '"' || *c == '\\')
 			fprintf(out, "\\%c", *c);
 		else if (utf8_is_control(c))
-			/* Of two bytes the second is the code. */
+			/* If it takes two bytes, the second equals the code point. */
 			fprintf(out, "\\u%04x", (unsigned char)c[length - 1]);
 		else
 			fwrite(c, 1, length, out);
@@ -34,8 +34,8 @@ void json_quote(FILE *out, const char *string)
 	fputc('"', out);
 }
 
-/* Begins a value. */
-static void begin(struct json *json, const char *name)
+/* Writes what precedes a value: a comma, unless it is the first, and the name, if any. */
+static void begin_value(struct json *json, const char *name)
 {
 	if (json->begun[json->depth])
 		fputs(", ", json->out);
@@ -46,10 +46,10 @@ static void begin(struct json *json, const char *name)
 	fputs(": ", json->out);
 }
 
-static void nest(struct json *json, const char *name, char open, char close)
+static void begin_nested(struct json *json, const char *name, char open, char close)
 {
 	assert(json->depth < JSON_DEPTH);
-	begin(json, name);
+	begin_value(json, name);
 	fputc(open, json->out);
 	json->close[json->depth++] = close;
 	json->begun[json->depth] = false;
@@ -62,7 +62,7 @@ static void nest(struct json *json, const char *name, char open, char close)
  */
 void json_object(struct json *json, const char *name)
 {
-	nest(json, name, '{', '}');
+	begin_nested(json, name, '{', '}');
 }
 
 /**
@@ -72,11 +72,11 @@ void json_object(struct json *json, const char *name)
  */
 void json_array(struct json *json, const char *name)
 {
-	nest(json, name, '[', ']');
+	begin_nested(json, name, '[', ']');
 }
 
 /**
- * json_end - end the object or array that was begun last; with the first one, the document
+ * json_end - end the innermost open object or array; the outermost one ends the document
  * @json:	the document
  */
 void json_end(struct json *json)
@@ -100,7 +100,7 @@ void json_string(struct json *json, const char *name, const char *value)
 		json_null(json, name);
 		return;
 	}
-	begin(json, name);
+	begin_value(json, name);
 	json_quote(json->out, value);
 }
 
@@ -112,7 +112,7 @@ void json_string(struct json *json, const char *name, const char *value)
  */
 void json_number(struct json *json, const char *name, uint64_t value)
 {
-	begin(json, name);
+	begin_value(json, name);
 	fprintf(json->out, "%" PRIu64, value);
 }
 
@@ -124,19 +124,19 @@ void json_number(struct json *json, const char *name, uint64_t value)
  */
 void json_real(struct json *json, const char *name, double value)
 {
-	begin(json, name);
+	begin_value(json, name);
 	fprintf(json->out, "%.3f", value);
 }
 
 /**
- * json_hex - write a number of 64 bits, of which readers would lose some, as a string
+ * json_hex - write a 64-bit number as a hexadecimal string, so that readers lose no bits of it
  * @json:	the document
  * @name:	its name, or NULL
  * @value:	the number
  */
 void json_hex(struct json *json, const char *name, uint64_t value)
 {
-	begin(json, name);
+	begin_value(json, name);
 	fprintf(json->out, "\"0x%" PRIx64 "\"", value);
 }
 
@@ -144,11 +144,11 @@ void json_hex(struct json *json, const char *name, uint64_t value)
  * json_bool - write true or false
  * @json:	the document
  * @name:	its name, or NULL
- * @value:	which
+ * @value:	the value
  */
 void json_bool(struct json *json, const char *name, bool value)
 {
-	begin(json, name);
+	begin_value(json, name);
 	fputs(value ? "true" : "false", json->out);
 }
 
@@ -159,6 +159,6 @@ void json_bool(struct json *json, const char *name, bool value)
  */
 void json_null(struct json *json, const char *name)
 {
-	begin(json, name);
+	begin_value(json, name);
 	fputs("null", json->out);
 }

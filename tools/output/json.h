@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writing JSON
+ * Printing JSON
+ *
+ * Why not a library: Debian 12 has no yyjson. jansson has no unsigned 64-bit integers. json-c
+ * builds the whole document in memory, whereas "twctl list" streams: it prints each context as it
+ * reads it, and there may be a million timers in all.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -13,10 +17,10 @@
 
 /**
  * struct json - a document being written, on one line
- * @out:	where to
- * @depth:	how many objects and arrays are open
- * @close:	how to close each of them
- * @begun:	each of them, and the document itself: has something in it
+ * @out:	the stream to write to
+ * @depth:	number of open objects and arrays
+ * @close:	the closing bracket of each of them
+ * @begun:	by depth, 0 being the document itself: a value has been written
  */
 struct json {
 	FILE		*out;
@@ -25,9 +29,7 @@ struct json {
 	bool		begun[JSON_DEPTH + 1];
 };
 
-/*
- * @name is the member's in an object; NULL in an array, and for the document itself.
- */
+/* @name is the name of the member in an object; NULL in an array, and for the document itself. */
 void json_object(struct json *json, const char *name);
 void json_array(struct json *json, const char *name);
 void json_end(struct json *json);
@@ -38,7 +40,7 @@ void json_hex(struct json *json, const char *name, uint64_t value);
 void json_bool(struct json *json, const char *name, bool value);
 void json_null(struct json *json, const char *name);
 
-/* For who writes the rest by himself. */
+/* For callers that write everything but strings themselves. */
 void json_quote(FILE *out, const char *string);
 
 #endif /* JSON_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was printed may have found no place: that is a failure, too
+ * Errors of standard output: output that was lost makes a program fail
  */
 #include <err.h>
 #include <stdbool.h>
@@ -11,7 +11,9 @@
 #include "stdout.h"
 
 /**
- * close_stdout - to be called at exit, which fails if not all could be printed
+ * close_stdout - flush standard output, and fail if anything could not be written
+ *
+ * To be registered with atexit().
  */
 void close_stdout(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Standard output, for all tools
+ * Errors of standard output, for all tools
  */
 #ifndef STDOUT_H
 #define STDOUT_H

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Characters of UTF-8, of which names of others need not be made
+ * UTF-8: names chosen by others need not be valid
  */
 #include <stdint.h>
 
 #include "utf8.h"
 
-/* By length: the least code that takes so many bytes. */
-static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+/* The lowest code point of a sequence, by the sequence's length. */
+static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
-/* The bytes that a character takes which begins with this one, or 0 if none does. */
-static size_t length_of(unsigned char first)
+/* The length of a sequence that begins with this byte, or 0 if none does. */
+static size_t sequence_length(unsigned char first)
 {
 	if (first < 0x80)
 		return 1;
@@ -20,14 +20,15 @@ static size_t length_of(unsigned char first)
 }
 
 /**
- * utf8_length - the bytes of a character
- * @text:	begins with it; ends with a zero byte
+ * utf8_length - get the length of a character
+ * @text:	begins with the character; NUL-terminated
  *
- * Return: how many; 0 if @text does not begin with a character in its one right form.
+ * Return: the length in bytes; 0 if @text does not begin with a valid character in its shortest
+ * form.
  */
 size_t utf8_length(const char *text)
 {
-	const size_t length = length_of(*text);
+	const size_t length = sequence_length(*text);
 	uint32_t code;
 	size_t i;
 
@@ -35,21 +36,21 @@ size_t utf8_length(const char *text)
 		return length;
 	code = *text & (0xff >> (length + 1));
 	for (i = 1; i < length; i++) {
-		/* The zero byte at the end is none that goes on, either. */
+		/* This stops at the terminating NUL, too. */
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 		code = code << 6 | (text[i] & 0x3f);
 	}
-	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+	if (code < min_code[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		return 0;
 	return length;
 }
 
 /**
- * utf8_is_control - is a character one that a terminal obeys in place of showing it?
- * @text:	begins with it, as utf8_length() has found
+ * utf8_is_control - is a character a control character, which a terminal obeys and does not show?
+ * @text:	begins with a valid character: utf8_length() is not 0
  *
- * These are U+0000 to U+001F, and U+007F to U+009F.
+ * Control characters are U+0000 to U+001F, and U+007F to U+009F.
  */
 bool utf8_is_control(const char *text)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Characters of UTF-8, of which names of others need not be made
+ * UTF-8: names chosen by others need not be valid
  */
 #ifndef UTF8_H
 #define UTF8_H

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What of twctl needs no module: its command line, the completion, the man page, and the judge of its
-# JSON.
-# selftests/cli/twctl.sh has the rest. Prints TAP.
+# Tests what needs no module: twctl's command line, its completion, its man page, and the checker of
+# its JSON. selftests/cli/twctl.sh tests the rest. Prints TAP.
 # usage: check.sh TWCTL
 set -u
 
@@ -27,12 +26,12 @@ commands() {
 	done
 }
 
-# options COMMAND [PART]
+# options COMMAND [SUBCOMMAND]
 options() {
 	twctl "$@" --help | sed -nE 's/^  -., --([a-z-]+) .*/\1/p'
 }
 
-# complete WORD...: what is offered for the last word.
+# complete_words WORD...: prints what is offered for the last word.
 complete_words() {
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
@@ -41,7 +40,7 @@ complete_words() {
 	echo "${COMPREPLY[*]}"
 }
 
-# offered WORDS LINE...
+# offered WORDS LINE...: exactly WORDS are offered for the last word of LINE.
 offered() {
 	local words=$1 got
 
@@ -80,7 +79,7 @@ completion() {
 	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"
 }
 
-# typed TEXT: what a shell makes of it, in which twctl prints its words.
+# typed TEXT: types TEXT into an interactive shell, in which twctl prints its arguments.
 typed() {
 	cat > "$tmp/rc" <<-EOF
 		PS1=
@@ -98,9 +97,9 @@ typed() {
 		HISTFILE='' PATH=$tmp/names:$PATH bash --noprofile --rcfile "$tmp/rc" -i 2> /dev/null)
 }
 
-# Names of others are inserted as they are, and nothing in them is run.
+# Names chosen by others are inserted literally, and nothing in them is run.
 completion_runs_nothing() {
-	# shellcheck disable=SC2016 # they are to be left as they are
+	# shellcheck disable=SC2016 # not to be expanded
 	local name='ev;touch ran $(touch ran) `touch ran` & touch ran' line
 
 	mkdir "$tmp/names" "$tmp/names/$name" "$tmp/names/x y" || return
@@ -117,7 +116,7 @@ completion_runs_nothing() {
 	done
 }
 
-# What --help tells of is in the man page, and nothing else is.
+# The man page has exactly the commands and options that --help lists.
 man_page() {
 	local page=$TOP/Documentation/man/twctl.1.scd command option wanted
 
@@ -132,7 +131,7 @@ man_page() {
 	[ "${PIPESTATUS[0]}" = 0 ]
 }
 
-# judge STATUS DOCUMENT: do json.sh and perl say so?
+# judge STATUS DOCUMENT: both json.sh and perl return STATUS for DOCUMENT.
 judge() {
 	local perl ours
 
@@ -158,13 +157,13 @@ json_judge() {
 		$'"a\tb"' 01 1. .5 +1 -- 0x1 1e nul True 'null x' NaN; do
 		judge 1 "$text" || return
 	done
-	# JSON allows it, but nothing good comes of it.
+	# JSON allows a name twice in an object, but no good comes of it.
 	if echo '{"a": 1, "a": 2}' | "$TOP/selftests/lib/json.sh" > /dev/null; then
 		wrong "a name twice"
 	fi
 }
 
-# An option is what it is called, whatever others begin with the same.
+# Only the full name of an option is accepted, whatever other options begin with the same.
 abbreviations() {
 	local option
 
@@ -192,7 +191,7 @@ no_such_day() {
 		complaint 2 "sleep: --until '$time' is not @SECONDS, " twctl sleep --until "$time" ||
 			return
 	done
-	# These there are; what cannot be had is said with another status.
+	# These exist, so they get as far as the next error.
 	for time in "2028-02-29 12:00" "2026-01-31 00:00" 00:00 23:59:59; do
 		twctl sleep --until "$time" --clock boottime > "$OUT" 2> "$ERR"
 		grep -q "a time of day or a date is one of --clock realtime" "$ERR" ||
@@ -200,19 +199,19 @@ no_such_day() {
 	done
 }
 
-# An option that would do nothing is a mistake.
+# An option that would have no effect is an error.
 kept_and_closed() {
 	local option
 
 	for option in "--timeout 1s" "--lifetime none" "--dry-run" "--live" "--rate 5" \
 		"--spread 1s" "--stalled 1s" "--activity sent" "--action abort"; do
-		# shellcheck disable=SC2086 # with its value
+		# shellcheck disable=SC2086 # the option and its value
 		complaint 2 "idle set: with --keep nothing is closed; leave out " \
 			twctl idle set web --keep $option || return
 	done
 }
 
-# loads LINE OPTIONS: a line of a file is read as these.
+# loads LINE OPTIONS: 'idle load' reads LINE, and prints it as OPTIONS.
 loads() {
 	local text
 
@@ -220,7 +219,7 @@ loads() {
 	[ "$text" = "$2" ] || wrong "'$1' is '$text', not '$2'"
 }
 
-# Each list that a rule may have, whoever has added it: what is saved can be loaded.
+# Every list that a rule can have, whoever added it: what is saved can be loaded.
 all_lists() {
 	loads "--port 80 --not-port 81 --remote-port 1-9 --not-remote-port 5 --family inet --keep" \
 		"--port 80 --not-port 81 --remote-port 1-9 --not-remote-port 5 --family inet --keep" &&
@@ -228,7 +227,7 @@ all_lists() {
 			"--not-remote ::1 --not-family inet6 --keep"
 }
 
-# As ss and 'idle show' show the addresses of an IPv6 socket.
+# IPv4-mapped addresses, as ss and 'idle show' print them for an IPv6 socket.
 mapped_addresses() {
 	loads "--remote ::ffff:10.1.2.3 --keep" "--remote 10.1.2.3 --keep" || return
 	loads "--remote ::ffff:10.1.2.3/104 --keep" "--remote 10.0.0.0/8 --keep" || return

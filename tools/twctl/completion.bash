@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Completion of twctl's command line. twctl itself tells which commands and options it has. What
-# others have named must not become a command: readline quotes the names of files, a word that would
-# have to be quoted is left out, and "compgen -W" is not used, as it expands what it is given.
+# Completion for twctl. The commands and options come from twctl's own --help. Names chosen by
+# others must never be run as commands: readline quotes file names, words that would need quoting
+# are left out, and "compgen -W" is not used, because it expands its argument.
 
-# Offers those lines of standard input that begin with the word.
+# Offers the lines of standard input that begin with the word being completed.
 _twctl_words() {
 	local line
 
@@ -16,7 +16,7 @@ _twctl_words() {
 	done
 }
 
-# _twctl_names KIND: offers what compgen knows of it.
+# _twctl_names ACTION: offers the names that compgen ACTION generates.
 _twctl_names() {
 	compopt -o filenames 2> /dev/null
 	mapfile -t COMPREPLY < <(compgen "$1" -- "$word")
@@ -62,7 +62,7 @@ _twctl() {
 		return
 		;;
 	*:*:-*)
-		# shellcheck disable=SC2086 # with its part
+		# shellcheck disable=SC2086 # the command and its subcommand
 		words=$(twctl $command --help 2> /dev/null |
 			sed -nE 's/^  -., (--[a-z-]+) .*/\1/p')
 		;;

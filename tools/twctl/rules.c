@@ -131,8 +131,8 @@ void rules_remove(int fd, uint32_t id)
 
 /*
  * Finds the next rule: @rule has the id of the one before it, or 0, and is filled in. Its lists are
- * at @matches, to be freed by the caller. Returns NULL, with an id of 0 if there is no next rule; or
- * why the rules cannot be listed.
+ * at @matches, to be freed by the caller. Returns NULL, with an id of 0 if there is no next rule;
+ * or why the rules cannot be listed.
  */
 static const char *try_next(int fd, struct twheel_rule *rule)
 {
