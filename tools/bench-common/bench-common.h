@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs that measure share: twbench and bench-user
+ * Declarations shared by the benchmarks, twbench and bench-user
  */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
@@ -12,20 +12,20 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Exit codes: the measurement failed, and the command line is wrong. */
+/* Exit statuses: the measurement failed; the command line is wrong. */
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
 
 /**
  * struct common_setup - what is measured, and where
  * @sizes:	numbers of timers
- * @nr_sizes:	how many of these
- * @max_timers:	the largest number that may be asked for
+ * @nr_sizes:	number of elements in @sizes
+ * @max_timers:	the largest valid number of timers
  * @rounds:	how often everything is measured
- * @seed:	of the first round; each further round takes the next number
+ * @seed:	seed of the first round; each further round uses the next number
  * @cpu:	the CPU to run on; less than 0: the last one allowed
  * @cpu_model:	name of the processor
- * @json:	where to write JSON, or NULL
+ * @json:	file to write JSON to, or NULL
  */
 struct common_setup {
 	uint32_t	*sizes;
@@ -39,10 +39,10 @@ struct common_setup {
 };
 
 /**
- * struct samples - one quantity, measured in each round
- * @value:	of each round, in order
+ * struct samples - a quantity that is measured in each round
+ * @value:	its values, by round
  * @nr:		number of rounds
- * @median:	the value in the middle; of two, the lower one
+ * @median:	the median; of two middle values, the lower one
  * @min:	the smallest
  * @max:	the largest
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The processor that is measured on
+ * The processor on which to measure
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -10,7 +10,7 @@
 
 /**
  * bind_cpu - bind this program to a CPU, or exit
- * @setup:	@cpu says to which; becomes the one that it is
+ * @setup:	@cpu is the CPU, or negative for the last one allowed, which is then filled in
  */
 void bind_cpu(struct common_setup *setup)
 {
@@ -31,7 +31,7 @@ void bind_cpu(struct common_setup *setup)
 }
 
 /**
- * describe_cpu - find out what processor this is
+ * describe_cpu - get the model of the processor
  * @setup:	@cpu_model is filled in
  */
 void describe_cpu(struct common_setup *setup)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The options that all programs that measure have
+ * The options common to all benchmarks
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -13,11 +13,11 @@
 #include "stdout.h"
 
 /**
- * parse_number - read a number, or exit
+ * parse_number - parse a number, or exit
  * @what:	what it is, for messages
- * @text:	digits, with k for a thousand and M for a million behind them
- * @min:	the smallest that is allowed
- * @max:	the largest
+ * @text:	the number, with an optional suffix: k for a thousand, M for a million
+ * @min:	the smallest valid number
+ * @max:	the largest valid number
  */
 uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
 {
@@ -29,7 +29,7 @@ uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t
 	if (end == text || *text == '-' || errno)
 		errx(EXIT_USAGE, "%s '%s' is not a number", what, text);
 	if (*end == 'k' || *end == 'M') {
-		/* What is that large is out of range anyway. */
+		/* Larger numbers are out of range anyway. */
 		if (number < UINT64_MAX / 1000000)
 			number *= *end == 'k' ? 1000 : 1000000;
 		end++;
@@ -63,7 +63,7 @@ static const struct argp_option options[] = {
 	{ "cpu", 'c', "N", 0, "the CPU to run on [the last one allowed]", 0 },
 	{ "seed", OPTION_SEED, "N", 0, "seed of timeouts and orders [1]", 0 },
 	{ "json", OPTION_JSON, "FILE", 0, "write all figures as JSON; - is standard output", 0 },
-	/* Behind all that a program has to say of its own. */
+	/* The large group number puts this after a program's own texts. */
 	{ .doc = "Exit codes: 0 all went well, 1 something failed, 2 a wrong command line.",
 	  .group = 9 },
 	{ 0 },
@@ -97,19 +97,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* To be the children of a program's argp; their input is a struct common_setup. */
+/* For the children of a program's argp; their input is a struct common_setup. */
 const struct argp_child common_options[] = {
 	{ .argp = &(const struct argp) { .options = options, .parser = parse_option } },
 	{ 0 },
 };
 
 /**
- * parse_command_line - fill in what was asked for, or exit
- * @program:	the program's options, and the common ones as its children
- * @name:	of the program
- * @argc:	of main()
- * @argv:	of main()
- * @input:	of @program
+ * parse_command_line - parse the command line, or exit
+ * @program:	the program's options, with the common ones as children
+ * @name:	the program's name
+ * @argc:	main()'s argument
+ * @argv:	main()'s argument
+ * @input:	the input of @program's parser, which is filled in
  */
 void parse_command_line(const struct argp *program, const char *name, int argc, char **argv,
 			void *input)
@@ -117,7 +117,7 @@ void parse_command_line(const struct argp *program, const char *name, int argc, 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	atexit(close_stdout);
 	argp_err_exit_status = EXIT_USAGE;
-	/* In messages, whatever the path was. */
+	/* For messages, which must not depend on the path. */
 	argv[0] = (char *)name;
 	argp_parse(program, argc, argv, 0, NULL, input);
 }

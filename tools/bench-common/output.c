@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reports in files, and the parts of JSON
+ * Writing reports to files, and the JSON in them
  *
- * Only this much of JSON is written: objects, arrays, numbers, null, and strings of names.
+ * This subset of JSON is used: objects, arrays, numbers, null, and strings that are names.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -14,6 +14,8 @@
 /**
  * open_report - open a file for writing, or exit
  * @name:	its name; "-" is standard output, and NULL is no file
+ *
+ * Return: the file, or NULL if @name is NULL.
  */
 FILE *open_report(const char *name)
 {
@@ -30,7 +32,7 @@ FILE *open_report(const char *name)
 }
 
 /**
- * close_report - close a file; exit if not all could be written
+ * close_report - close a file; exit if anything could not be written
  * @name:	its name
  * @file:	from open_report(), and not NULL
  */
@@ -41,9 +43,9 @@ void close_report(const char *name, FILE *file)
 }
 
 /**
- * json_member - write a member whose value is a string, and a comma
- * @out:	where to
- * @name:	of the member
+ * json_member - write a member whose value is a string, followed by a comma
+ * @out:	the stream to write to
+ * @name:	the member's name
  * @value:	the string
  */
 void json_member(FILE *out, const char *name, const char *value)
@@ -54,8 +56,8 @@ void json_member(FILE *out, const char *name, const char *value)
 }
 
 /**
- * json_samples - write the members that tell of samples, without a comma behind them
- * @out:	where to
+ * json_samples - write samples as members of an object, with no comma after them
+ * @out:	the stream to write to
  * @samples:	the samples
  */
 void json_samples(FILE *out, const struct samples *samples)

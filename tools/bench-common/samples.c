@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is measured in rounds, and its median and spread
+ * Samples of quantities that are measured in rounds: their median and their spread
  */
 #include <err.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "bench-common.h"
 
 /**
- * allocate - get zeroed memory, or exit
+ * allocate - allocate zeroed memory, or exit
  * @nr:		number of elements
  * @size:	size of each
  */
@@ -23,8 +23,8 @@ void *allocate(size_t nr, size_t size)
 }
 
 /**
- * new_samples - make room for samples, or exit
- * @rounds:	for how many
+ * new_samples - allocate room for samples, or exit
+ * @rounds:	number of samples
  */
 struct samples new_samples(unsigned int rounds)
 {
@@ -32,7 +32,7 @@ struct samples new_samples(unsigned int rounds)
 }
 
 /**
- * add_sample - enter what was measured in the next round
+ * add_sample - add the value measured in the next round
  * @samples:	the samples, with room for it
  * @value:	the value
  */
@@ -41,7 +41,7 @@ void add_sample(struct samples *samples, double value)
 	samples->value[samples->nr++] = value;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -50,7 +50,7 @@ static int compare(const void *a, const void *b)
 
 /**
  * summarise - compute the median and the spread
- * @samples:	the samples, which keep their order
+ * @samples:	the samples, whose order is kept
  */
 void summarise(struct samples *samples)
 {
@@ -61,7 +61,7 @@ void summarise(struct samples *samples)
 		return;
 	sorted = allocate(nr, sizeof(*sorted));
 	memcpy(sorted, samples->value, nr * sizeof(*sorted));
-	qsort(sorted, nr, sizeof(*sorted), compare);
+	qsort(sorted, nr, sizeof(*sorted), compare_doubles);
 	samples->median = sorted[(nr - 1) / 2];
 	samples->min = sorted[0];
 	samples->max = sorted[nr - 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bench-user: what its parts share
+ * bench-user: declarations shared by its files
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -12,7 +12,7 @@
 
 #include "bench-common.h"
 
-/* A program's object: a cache line that has a timer in it. */
+/* A program's object: a cache line with a timer in it. */
 #define OBJECT_BYTES	64
 #define TIMER_BYTES	48
 
@@ -21,10 +21,10 @@
 #define TIME_OF_MS(ms)	((uint32_t)((ms) * 1000000ULL >> TIME_SHIFT))
 
 /**
- * struct object - what a timer is a part of
+ * struct object - the object that a timer is embedded in
  * @timer:	a scheme's timer
- * @fired:	how often it has expired; counted by the callback
- * @value:	what the limit line changes
+ * @fired:	number of times it has expired; counted by the callback
+ * @value:	changed by the limit line
  */
 struct object {
 	_Alignas(OBJECT_BYTES) unsigned char timer[TIMER_BYTES];
@@ -35,7 +35,7 @@ struct object {
 /**
  * struct step - one operation
  * @object:	number of the object
- * @time:	for which to arm its timer, from the beginning of the run
+ * @time:	the time to arm its timer for, relative to the beginning of the run
  */
 struct step {
 	uint32_t	object;
@@ -53,20 +53,20 @@ enum workload {
 };
 
 /**
- * struct scheme - a kind of timers
- * @name:	for the tables
+ * struct scheme - a timer implementation
+ * @name:	its name in the tables
  * @timer_bytes: size of a timer, at most TIMER_BYTES
  * @create:	called before everything else, once for each number of timers
  * @destroy:	called last
- * @init:	make the timer of an object ready to be armed
- * @begin:	a run begins: this moment is time 0 of the steps. @expire tells that its
- *		timers will be left to expire
+ * @init:	initialise the timer of an object
+ * @begin:	begin a run: now is time 0 of the steps. @expire says that its timers will be
+ *		left to expire
  * @add:	arm the timers of @nr steps, which are not armed
- * @rearm:	arm them for another time
- * @cancel:	disarm them
- * @expire:	let time pass until step.time @last, and all have expired
+ * @rearm:	re-arm the timers of @nr steps
+ * @cancel:	disarm the timers of @nr steps
+ * @expire:	let time pass until step.time @last, so that all timers expire
  * @pending:	is an object's timer armed?
- * @memory:	bytes allocated, without those of the objects
+ * @memory:	get the number of bytes allocated, without those of the objects
  */
 struct scheme {
 	const char	*name;
@@ -84,14 +84,14 @@ struct scheme {
 };
 
 /**
- * struct record - a scheme and a workload, measured
+ * struct record - the measurements of a scheme with a workload
  * @scheme:	the scheme
  * @workload:	the workload
  * @size:	number of timers
  * @ns:		time per operation
- * @limit:	that of the limit line just before
- * @ratio:	the one by the other
- * @memory:	bytes per timer, with the timer
+ * @limit:	time per operation of the limit line, measured just before
+ * @ratio:	@ns divided by @limit
+ * @memory:	bytes per timer, including the timer
  */
 struct record {
 	const struct scheme	*scheme;
@@ -104,9 +104,9 @@ struct record {
 };
 
 /**
- * struct memory - what the objects of a table are in
- * @large:	how much of it is in large pages
- * @stores:	what storing through a pointer in each costs, against the limit line
+ * struct memory - the memory that holds the objects of a table
+ * @large:	bytes in large pages
+ * @stores:	cost of storing through a pointer in each, as a multiple of the limit line
  */
 struct memory {
 	size_t	large;
@@ -125,8 +125,8 @@ void large_free(void *memory, size_t bytes);
 size_t large_bytes(const void *memory);
 
 /* measure.c */
-void measure(const struct common_setup *setup, size_t size, struct record *record,
-	     struct memory *memory);
+void measure_size(const struct common_setup *setup, size_t size, struct record *record,
+		  struct memory *memory);
 
 /* report.c */
 void table_header(FILE *out, const struct common_setup *setup);

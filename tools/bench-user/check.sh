@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Does the benchmark run? It ends with an error if a timer is lost or fires twice.
+# Tests that the benchmark runs. It fails if a timer is lost or fires twice.
 # usage: check.sh PROGRAM
 set -u
 

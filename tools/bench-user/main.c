@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: module/core/wheel.c natively, in userspace, beside libev and a limit line
+ * bench-user: module/core/wheel.c natively in userspace, compared with libev and a limit line
  *
- * The command line, and what comes after what.
+ * The command line, and the sequence of measurements.
  */
 #include <stdlib.h>
 
@@ -16,9 +16,9 @@ static const struct argp argp = {
 		"Measures the timing wheel of module/core/wheel.c in userspace: with 10k, 1M and 4M timers, each 9 times, unless told otherwise.",
 };
 
-static void compare(const struct common_setup *setup)
+static void compare_schemes(const struct common_setup *setup)
 {
-	/* Opened first: it would be a pity to have measured in vain. */
+	/* Before measuring, so as not to measure in vain if the file cannot be opened. */
 	FILE *json = open_report(setup->json), *out = json == stdout ? stderr : stdout;
 	size_t nr = nr_schemes * NR_WORKLOADS, i;
 	struct memory memory;
@@ -26,7 +26,7 @@ static void compare(const struct common_setup *setup)
 
 	table_header(out, setup);
 	for (i = 0; i < setup->nr_sizes; i++) {
-		measure(setup, setup->sizes[i], record + i * nr, &memory);
+		measure_size(setup, setup->sizes[i], record + i * nr, &memory);
 		table_print(out, record + i * nr, nr, &memory);
 	}
 	if (json) {
@@ -50,6 +50,6 @@ int main(int argc, char **argv)
 	parse_command_line(&argp, "bench-user", argc, argv, &setup);
 	describe_cpu(&setup);
 	bind_cpu(&setup);
-	compare(&setup);
+	compare_schemes(&setup);
 	return EXIT_SUCCESS;
 }

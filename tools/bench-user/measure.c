@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: the work, and the rounds
+ * bench-user: the workloads, and the rounds
  */
 #include <err.h>
 #include <time.h>
@@ -12,13 +12,13 @@
 #define LATER		TIME_OF_MS(30000)
 
 /**
- * struct work - what a scheme gets to do; the same for all with the same seed
+ * struct work - the work for a scheme; with the same seed it is the same for all
  * @size:	number of objects
  * @objects:	the objects
- * @order:	all of them, in random order
- * @steps:	the operations to come
- * @time:	for which each object's timer is armed
- * @random:	state of the generator
+ * @order:	the numbers of all objects, in random order
+ * @steps:	the operations to do
+ * @time:	by object, the time that its timer is armed for
+ * @random:	state of the random number generator
  */
 struct work {
 	size_t		size;
@@ -47,7 +47,7 @@ const char *const workload_names[NR_WORKLOADS] = {
 	[EXPIRE]		= "expire",
 };
 
-/* splitmix64. Returns a number below @limit. */
+/* Returns a random number below @limit, by splitmix64. */
 static uint32_t random_below(struct work *work, uint32_t limit)
 {
 	uint64_t x = work->random += 0x9e3779b97f4a7c15ULL;
@@ -85,7 +85,7 @@ static uint32_t new_time(struct work *work, enum workload workload, uint32_t las
 }
 
 /* Makes the steps of a workload. Returns the last time in them. */
-static uint32_t plan(struct work *work, enum workload workload)
+static uint32_t make_steps(struct work *work, enum workload workload)
 {
 	uint32_t object, last = 0;
 	size_t i;
@@ -101,9 +101,7 @@ static uint32_t plan(struct work *work, enum workload workload)
 	return last;
 }
 
-/*
- * CPU time, because others use the machine, too. In ns.
- */
+/* Returns CPU time, in ns: other programs use the machine, too. */
 static double clock_ns(void)
 {
 	struct timespec now;
@@ -113,11 +111,11 @@ static double clock_ns(void)
 }
 
 /*
- * The limit line: each object is read, changed and written, in random order. What no
- * scheme that has to touch a timer can be faster than.
+ * The limit line: reads, changes and writes each object, in random order. No scheme that has to
+ * touch each timer can be faster.
  */
-static __attribute__((noipa)) void touch(struct object *objects, const uint32_t *order,
-					 size_t nr)
+static __attribute__((noipa)) void touch_objects(struct object *objects, const uint32_t *order,
+						 size_t nr)
 {
 	size_t i;
 
@@ -129,14 +127,14 @@ static double measure_limit(struct work *work)
 {
 	double start = clock_ns();
 
-	touch(work->objects, work->order, work->size);
+	touch_objects(work->objects, work->order, work->size);
 	return (clock_ns() - start) / work->size;
 }
 
 /*
- * A store whose address has to be read from the object first. Loads that come after it
- * wait for it where the processor is told not to let them pass (SSBD, as some hosts of
- * virtual machines do): then no cancel can be faster.
+ * A store whose address has to be read from the object first. If the processor has been told not to
+ * let later loads pass it (SSBD, which some hosts of virtual machines set), these wait for it: then
+ * no cancel can be faster.
  */
 static __attribute__((noipa)) void store_through(struct object *objects, const uint32_t *order,
 						 size_t nr)
@@ -147,7 +145,7 @@ static __attribute__((noipa)) void store_through(struct object *objects, const u
 		*(volatile size_t *)objects[order[i]].value = i;
 }
 
-/* How much longer that takes than the limit line; both at their best. */
+/* Returns the ratio of that to the limit line, taking the minimum of each. */
 static double measure_stores(struct work *work)
 {
 	double start, limit = 0, stores = 0, ns;
@@ -193,8 +191,9 @@ static double measure_workload(const struct scheme *scheme, struct work *work,
 	return (clock_ns() - start) / work->size;
 }
 
-/* All timers are pending, or none, and each has fired so often. */
-static void check(const struct scheme *scheme, const struct work *work, enum workload workload)
+/* Exits unless all timers are pending, or none, and have fired as often as @workload implies. */
+static void check_timers(const struct scheme *scheme, const struct work *work,
+			 enum workload workload)
 {
 	bool pending = workload != CANCEL && workload != EXPIRE;
 	uint64_t fired = workload == EXPIRE;
@@ -213,7 +212,7 @@ static void check(const struct scheme *scheme, const struct work *work, enum wor
 	}
 }
 
-static void begin(const struct scheme *scheme, struct work *work, bool expire)
+static void begin_run(const struct scheme *scheme, struct work *work, bool expire)
 {
 	size_t i;
 
@@ -226,32 +225,33 @@ static void begin(const struct scheme *scheme, struct work *work, bool expire)
 
 static void cancel_all(const struct scheme *scheme, struct work *work)
 {
-	plan(work, CANCEL);
+	make_steps(work, CANCEL);
 	scheme->cancel(work->objects, work->steps, work->size);
-	check(scheme, work, CANCEL);
+	check_timers(scheme, work, CANCEL);
 }
 
-/* One workload after the other, of one scheme. @round is not kept if it is negative. */
-static void run(const struct scheme *scheme, struct work *work, struct record *record, int round)
+/* Runs all workloads of a scheme in sequence. If @round is negative, the results are dropped. */
+static void run_scheme(const struct scheme *scheme, struct work *work, struct record *record,
+		       int round)
 {
 	enum workload workload;
 	double limit, ns;
 	uint32_t last;
 
-	begin(scheme, work, false);
+	begin_run(scheme, work, false);
 	for (workload = 0; workload < NR_WORKLOADS; workload++) {
 		if (workload == EXPIRE)
-			begin(scheme, work, true);
-		last = plan(work, workload);
+			begin_run(scheme, work, true);
+		last = make_steps(work, workload);
 		if (workload == EXPIRE)
 			scheme->add(work->objects, work->steps, work->size);
 		limit = measure_limit(work);
 		ns = measure_workload(scheme, work, workload, last);
-		check(scheme, work, workload);
+		check_timers(scheme, work, workload);
 		if (workload == ADD_RANDOM)
 			record[workload].memory = scheme->timer_bytes +
 				(double)scheme->memory() / work->size;
-		/* It takes nothing from the others: what it leaves is in random order. */
+		/* Does not help the following workloads: what this leaves is in random order. */
 		if (workload == ADD_SEQUENTIAL)
 			cancel_all(scheme, work);
 		if (round < 0)
@@ -278,17 +278,17 @@ static void make_records(size_t size, unsigned int rounds, struct record *record
 }
 
 /**
- * measure - measure all schemes, for one number of timers
- * @setup:	what was asked for
+ * measure_size - measure all schemes, for one number of timers
+ * @setup:	what was chosen
  * @size:	number of timers
- * @record:	filled in: for each scheme all workloads
- * @memory:	filled in: what the memory is like
+ * @record:	filled in: for each scheme, all workloads
+ * @memory:	filled in: the properties of the memory
  *
- * Every scheme has its turn in each round, so that what changes with time on a busy
- * machine changes for all. A first round, which brings the memory, does not count.
+ * Each round runs every scheme, so that variations over time on a busy machine affect all of them.
+ * The first round, in which memory is allocated, does not count.
  */
-void measure(const struct common_setup *setup, size_t size, struct record *record,
-	     struct memory *memory)
+void measure_size(const struct common_setup *setup, size_t size, struct record *record,
+		  struct memory *memory)
 {
 	struct work work = {
 		.size		= size,
@@ -310,7 +310,7 @@ void measure(const struct common_setup *setup, size_t size, struct record *recor
 	for (round = -1; round < rounds; round++) {
 		for (i = 0; i < nr_schemes; i++) {
 			work.random = setup->seed + round;
-			run(schemes[i], &work, record + i * NR_WORKLOADS, round);
+			run_scheme(schemes[i], &work, record + i * NR_WORKLOADS, round);
 		}
 	}
 	for (i = 0; i < nr_schemes; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: memory in large pages, as the kernel's own is
+ * bench-user: memory in large pages, like the kernel's own
  */
 #include <err.h>
 #include <string.h>
@@ -16,10 +16,10 @@ static size_t round_up(size_t bytes)
 }
 
 /**
- * large_alloc - get zeroed memory, aligned to large pages and in them if possible
- * @bytes:	how much
+ * large_alloc - allocate zeroed memory, aligned to large pages, and in large pages if possible
+ * @bytes:	size
  *
- * All of it is there when this returns. Exits if there is none.
+ * All of it is populated when this returns. Exits if out of memory.
  */
 void *large_alloc(size_t bytes)
 {
@@ -35,16 +35,16 @@ void *large_alloc(size_t bytes)
 		munmap(memory, before);
 	munmap(memory + before + size, LARGE_PAGE - before);
 	memory += before;
-	/* Where the kernel cannot, large_bytes() tells. */
+	/* Ignore errors: large_bytes() shows whether there are large pages. */
 	(void)madvise(memory, size, MADV_HUGEPAGE);
 	memset(memory, 0, size);
 	return memory;
 }
 
 /**
- * large_free - give memory back
+ * large_free - free memory
  * @memory:	from large_alloc()
- * @bytes:	as given to it
+ * @bytes:	the size passed to it
  */
 void large_free(void *memory, size_t bytes)
 {
@@ -52,7 +52,7 @@ void large_free(void *memory, size_t bytes)
 }
 
 /**
- * large_bytes - how much of the memory is in large pages?
+ * large_bytes - get how much of the memory is in large pages
  * @memory:	from large_alloc()
  */
 size_t large_bytes(const void *memory)

@@ -5,8 +5,8 @@
 #include "bench.h"
 
 /**
- * table_header - print what was the same for all tables
- * @out:	where to
+ * table_header - print what all tables have in common
+ * @out:	the stream to write to
  * @setup:	what was measured
  */
 void table_header(FILE *out, const struct common_setup *setup)
@@ -23,11 +23,11 @@ static double mib(size_t bytes)
 }
 
 /**
- * table_print - print the table of one number of timers
- * @out:	where to
- * @record:	its records: for each scheme all workloads
+ * table_print - print the table for one number of timers
+ * @out:	the stream to write to
+ * @record:	its records: for each scheme, all workloads
  * @nr:		number of records
- * @memory:	what their memory is like
+ * @memory:	the properties of the objects' memory
  */
 void table_print(FILE *out, const struct record *record, size_t nr,
 		 const struct memory *memory)
@@ -79,7 +79,7 @@ static void json_record(FILE *out, const struct record *record)
 
 /**
  * report_json - write all records as JSON
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was measured
  * @record:	the records
  * @nr:		number of records

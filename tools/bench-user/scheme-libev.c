@@ -10,17 +10,17 @@
 #include "bench.h"
 
 /*
- * The loop's clock cannot be set, so expiry is measured with all times shortened by
- * this factor: in the same order, and all due when the loop is run, which is once.
+ * The loop's clock cannot be set, so expiry is measured with all times divided by this factor:
+ * the order is the same, and all timers are due when the loop is run, once.
  */
 #define SHORTER		100000
 
-/* From this size on memory comes in large pages, as for the wheel. */
+/* Blocks of at least this size are in large pages, as for the wheel. */
 #define LARGE		(1L << 21)
 
 _Static_assert(sizeof(ev_timer) <= TIMER_BYTES, "an ev_timer does not fit in an object");
 
-/* What precedes each block of memory. */
+/* The header before each block of memory. */
 struct header {
 	_Alignas(64) long size;
 };
@@ -51,8 +51,8 @@ static void block_free(struct header *header)
 		large_free(header, header->size + sizeof(*header));
 }
 
-/* libev's realloc(). */
-static void *resize(void *memory, long size)
+/* libev's allocator: realloc(), and free() if @size is 0. */
+static void *libev_realloc(void *memory, long size)
 {
 	struct header *old = memory ? (struct header *)memory - 1 : NULL, *new = NULL;
 
@@ -66,7 +66,7 @@ static void *resize(void *memory, long size)
 	return new ? new + 1 : NULL;
 }
 
-static void count(struct ev_loop *loop, ev_timer *timer, int revents)
+static void count_expiry(struct ev_loop *loop, ev_timer *timer, int revents)
 {
 	(void)loop;
 	(void)revents;
@@ -81,7 +81,7 @@ static ev_timer *timer_of(struct object *objects, const struct step *step)
 static void libev_create(size_t nr)
 {
 	(void)nr;
-	ev_set_allocator(resize);
+	ev_set_allocator(libev_realloc);
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!loop)
 		errx(EXIT_FAILED, "libev: no event loop");
@@ -94,7 +94,7 @@ static void libev_destroy(void)
 
 static void libev_init(struct object *object)
 {
-	ev_timer_init((ev_timer *)object->timer, count, 0., 0.);
+	ev_timer_init((ev_timer *)object->timer, count_expiry, 0., 0.);
 }
 
 static void libev_begin(bool expire)
@@ -117,7 +117,7 @@ static void libev_add(struct object *objects, const struct step *steps, size_t n
 	}
 }
 
-/* What its manual recommends for timeouts of inactivity. */
+/* As libev's manual recommends for inactivity timeouts. */
 static void libev_rearm(struct object *objects, const struct step *steps, size_t nr)
 {
 	ev_timer *timer;
@@ -140,7 +140,7 @@ static void libev_cancel(struct object *objects, const struct step *steps, size_
 
 static void libev_expire(uint32_t last)
 {
-	/* The clock that is measured with stands still meanwhile. */
+	/* Measured time is CPU time, which stands still meanwhile. */
 	ev_sleep(last * unit);
 	ev_run(loop, EVRUN_NOWAIT);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: module/core/wheel.c, called as module/core/timer.c calls it for a timer that is
- * armed and moved on its own CPU
+ * bench-user: module/core/wheel.c, called as module/core/timer.c calls it for a timer that is armed
+ * and re-armed on its own CPU
  *
- * The functions up to twheel_cancel() are what remains of the engine's when softirqs
- * are held off already. As in the kernel, each is called and not inlined.
+ * The functions up to twheel_cancel() are what remains of those in module/core for a caller with
+ * softirqs disabled. As in the kernel, each is called and not inlined.
  */
 #include <err.h>
 
@@ -15,13 +15,13 @@
 #define TICK_SHIFT	20
 #define EXPIRES_MAX	((u64)INT64_MAX)
 
-/* The engine asks for memory with fewer free chunks than this. */
+/* A page is added when there are fewer free chunks than this. The module keeps more of them. */
 #define CHUNKS_LOW	64
 
-/* Chunks that the engine has worked off at a time. */
-#define PORTION		32
+/* As in module/core, this many chunks are expired at a time. */
+#define BATCH		32
 
-/* Time passes in steps of so many ns. */
+/* Time advances in steps of this many ns. */
 #define TIME_STEP	100000000ULL
 
 #define noipa		__attribute__((noipa))
@@ -34,12 +34,13 @@ struct timer {
 _Static_assert(sizeof(struct timer) == 40, "as in module/include/twheel.h");
 
 /**
- * struct base - what a CPU has
+ * struct base - the wheel of a CPU
  * @wheel:	the wheel
  * @running:	the timer whose callback is running
- * @programmed:	the time for which the clock is set
- * @behind:	how many ns it is past the time until which timers are due, and 1
- * @late:	how many timers were how late
+ * @programmed:	the time for which the clock event would be programmed
+ * @behind:	ns from the time until which timers are due to now, +1: __fls() is undefined
+ *		for 0
+ * @late:	histogram of lateness, by power of two
  */
 struct base {
 	struct twheel	wheel;
@@ -49,32 +50,32 @@ struct base {
 	unsigned long	late[64];
 };
 
-/* The kernel's is a variable of the CPU. */
+/* The kernel has a per-CPU variable instead. */
 static struct base *this_base;
 
 static char *pages;
 static size_t nr_pages, pages_used;
 static u64 now, origin;
 
-static noipa void supply(struct base *base)
+static noipa void base_refill(struct base *base)
 {
 	if (pages_used == nr_pages)
 		errx(EXIT_FAILED, "wheel: takes more chunks than there are timers");
 	twheel_add_page(&base->wheel, pages + pages_used++ * TWHEEL_PAGE_BYTES, true);
 }
 
-static noipa void program(struct base *base)
+static noipa void base_program(struct base *base)
 {
 	u64 next = twheel_next_expiry(&base->wheel);
 
 	base->programmed = next == TWHEEL_NEVER ? next : next << TICK_SHIFT;
 }
 
-/* The wheel comes to a timer that has been filed at @time. */
-static inline void filed(struct base *base, u64 time)
+/* A timer has been enqueued; the wheel reaches its entry at @time. */
+static inline void base_enqueued(struct base *base, u64 time)
 {
 	if (unlikely(time < base->programmed))
-		program(base);
+		base_program(base);
 }
 
 static noipa int twheel_add(struct timer *timer, u64 expires)
@@ -82,13 +83,13 @@ static noipa int twheel_add(struct timer *timer, u64 expires)
 	struct base *base = this_base;
 
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
-		supply(base);
+		base_refill(base);
 	expires = expires < EXPIRES_MAX ? expires : EXPIRES_MAX;
 	if (unlikely(timer->node.location))
 		return -EBUSY;
 	WRITE_ONCE(timer->node.owner, base->wheel.owner);
 	WRITE_ONCE(timer->node.deadline, expires);
-	filed(base, twheel_enqueue(&base->wheel, &timer->node, expires));
+	base_enqueued(base, twheel_enqueue(&base->wheel, &timer->node, expires));
 	return 0;
 }
 
@@ -104,9 +105,9 @@ static noipa int twheel_rearm(struct timer *timer, u64 expires)
 		return 1;
 	}
 	if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
-		supply(base);
+		base_refill(base);
 	WRITE_ONCE(timer->node.deadline, expires);
-	filed(base, twheel_requeue(&base->wheel, &timer->node, expires));
+	base_enqueued(base, twheel_requeue(&base->wheel, &timer->node, expires));
 	return 1;
 }
 
@@ -122,37 +123,37 @@ static noipa int twheel_cancel(struct timer *timer)
 	return 1;
 }
 
-static __always_inline void call(void *arg, struct twheel_node *node, u64 late)
+static __always_inline void call_timer(void *arg, struct twheel_node *node, u64 late)
 {
 	struct timer *timer = container_of(node, struct timer, node);
 	struct base *base = arg;
 
 	base->late[__fls(late + base->behind)]++;
-	/* As the engine does, for other CPUs. */
+	/* As in the kernel, for other CPUs. */
 	smp_store_release(&base->running, timer);
 	twheel_detach(node);
 	timer->function(timer);
 }
 
-static noipa void tick(struct base *base, u64 time)
+static noipa void run_tick(struct base *base, u64 time)
 {
 	u64 due;
 
 	for (;;) {
 		if (unlikely(base->wheel.stats.free < CHUNKS_LOW))
-			supply(base);
+			base_refill(base);
 		if (!twheel_advance(&base->wheel, time >> TICK_SHIFT))
 			break;
 		due = twheel_due_until(&base->wheel, time);
 		base->behind = time + 1 - due;
-		if (twheel_expire(&base->wheel, PORTION, due, call, base) < PORTION)
-			twheel_expire_spilled(&base->wheel, due, call, base);
+		if (twheel_expire(&base->wheel, BATCH, due, call_timer, base) < BATCH)
+			twheel_expire_spilled(&base->wheel, due, call_timer, base);
 	}
 	WRITE_ONCE(base->running, NULL);
-	program(base);
+	base_program(base);
 }
 
-static void count(struct timer *timer)
+static void count_expiry(struct timer *timer)
 {
 	((struct object *)timer)->fired++;
 }
@@ -176,7 +177,7 @@ static void wheel_create(size_t nr)
 	this_base = large_alloc(sizeof(*this_base));
 	now = 1ULL << 48;
 	twheel_init(&this_base->wheel, TICK_SHIFT, 1, now >> TICK_SHIFT);
-	program(this_base);
+	base_program(this_base);
 }
 
 static void wheel_destroy(void)
@@ -187,7 +188,7 @@ static void wheel_destroy(void)
 
 static void wheel_init(struct object *object)
 {
-	*(struct timer *)object->timer = (struct timer) { .function = count };
+	*(struct timer *)object->timer = (struct timer) { .function = count_expiry };
 }
 
 static void wheel_begin(bool expire)
@@ -224,10 +225,10 @@ static void wheel_expire(uint32_t last)
 {
 	u64 end = origin + ((u64)last << TIME_SHIFT);
 
-	/* The last one expires at the tick that its deadline is rounded up to. */
+	/* The last timer expires at the tick that its deadline is rounded up to. */
 	while (now < end + (1ULL << TICK_SHIFT)) {
 		now += TIME_STEP;
-		tick(this_base, now);
+		run_tick(this_base, now);
 	}
 }
 

@@ -2,10 +2,9 @@
 /*
  * twbench api: how much memory pending timers take
  *
- * By two accounts of the kernel. A child in a memory cgroup of its own adds timers: the
- * cgroup tells what of its kernel memory was charged, and the page allocator what it has
- * lost, charged or not. Chunks
- * that the wheels had before count in full.
+ * The kernel accounts for it in two ways. A child in a memory cgroup of its own adds timers: the
+ * cgroup shows the kernel memory that was charged, and the page allocator what it has lost, charged
+ * or not. Chunks that the wheels already had count in full.
  */
 #include <err.h>
 #include <errno.h>
@@ -22,7 +21,7 @@
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/twbench"
 
-/* What is freed after a grace period, or by a worker, is gone by then. */
+/* After this time, memory has been freed even if a grace period or a worker was waited for. */
 #define SETTLE_NS	300000000L
 
 static void write_file(const char *path, const char *text)
@@ -34,7 +33,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* Kernel memory of the cgroup, in bytes. */
+/* The kernel memory charged to the cgroup, in bytes. */
 static uint64_t charged_bytes(void)
 {
 	const char *path = CGROUP "/memory.stat";
@@ -53,7 +52,7 @@ static uint64_t charged_bytes(void)
 	errx(EXIT_FAILED, "%s: no line 'kernel'", path);
 }
 
-static void settle(void)
+static void wait_settled(void)
 {
 	const struct timespec ts = { .tv_nsec = SETTLE_NS };
 
@@ -76,21 +75,21 @@ static void add_all(const struct setup *setup, uint32_t nr, const struct api_sch
 	}
 }
 
-/* In the cgroup. */
-static void measure_here(const struct setup *setup, uint32_t nr,
-			 const struct api_scheme *scheme, struct api_memory *memory)
+/* Called by the child, which is in the cgroup. */
+static void measure_in_cgroup(const struct setup *setup, uint32_t nr,
+			      const struct api_scheme *scheme, struct api_memory *memory)
 {
 	uint64_t charged, pages;
 
-	/* What the program itself needs, to know its timers, it shall have before. */
+	/* The memory in which the program itself keeps its timers must not be counted. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		err(EXIT_FAILED, "mlockall");
 	scheme->begin(nr);
-	settle();
+	wait_settled();
 	charged = charged_bytes();
 	pages = device_free_bytes(setup) + (scheme->wheel ? chunk_bytes() : 0);
 	add_all(setup, nr, scheme);
-	settle();
+	wait_settled();
 	memory->charged = ((double)charged_bytes() - charged) / nr;
 	memory->pages = ((double)pages - device_free_bytes(setup)) / nr;
 }
@@ -99,7 +98,7 @@ static void measure_here(const struct setup *setup, uint32_t nr,
  * api_memory_measure - measure the memory of a scheme's pending timers
  * @setup:	the device
  * @nr:		number of timers
- * @result:	names the scheme; @memory is filled in
+ * @result:	@scheme is set; @memory is filled in
  */
 void api_memory_measure(const struct setup *setup, uint32_t nr, struct api_result *result)
 {
@@ -116,7 +115,7 @@ void api_memory_measure(const struct setup *setup, uint32_t nr, struct api_resul
 		err(EXIT_FAILED, "fork");
 	if (!child) {
 		write_file(CGROUP "/cgroup.procs", "0");
-		measure_here(setup, nr, result->scheme, &result->memory);
+		measure_in_cgroup(setup, nr, result->scheme, &result->memory);
 		_exit(write(pipes[1], &result->memory, sizeof(result->memory)) !=
 		      sizeof(result->memory));
 	}
@@ -125,7 +124,7 @@ void api_memory_measure(const struct setup *setup, uint32_t nr, struct api_resul
 	    waitpid(child, &status, 0) != child || status)
 		errx(EXIT_FAILED, "%s: its memory could not be measured", result->scheme->name);
 	close(pipes[0]);
-	settle();
+	wait_settled();
 	if (rmdir(CGROUP))
 		err(EXIT_FAILED, "%s", CGROUP);
 }

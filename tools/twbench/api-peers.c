@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twbench api: what there is beside /dev/twheel: timerfd, POSIX timers, io_uring
+ * twbench api: the alternatives to /dev/twheel: timerfd, POSIX timers, io_uring
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -21,7 +21,7 @@
 
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Files of this program beside those of the timers. */
+/* Files of this program other than those of the timers. */
 #define OTHER_FILES	64
 
 static void raise_limit(int resource, const char *what, uint32_t nr)
@@ -150,7 +150,7 @@ const struct api_scheme api_timerfd_epoll = {
 	.end		= timerfd_end,
 };
 
-/* ---- POSIX timers, with signals that a signalfd takes */
+/* ---- POSIX timers, with their signals read from a signalfd */
 
 static timer_t *timers;
 static uint32_t nr_timers;
@@ -236,7 +236,7 @@ const struct api_scheme api_posix = {
 	.end		= posix_end,
 };
 
-/* ---- timeouts of io_uring */
+/* ---- io_uring timeouts */
 
 static struct io_uring ring;
 
@@ -244,7 +244,7 @@ static void uring_begin(uint32_t nr)
 {
 	struct io_uring_params params = {
 		.flags		= IORING_SETUP_CQSIZE,
-		/* A cancel completes, and so does what it has cancelled. */
+		/* Both a cancel and the timeout that it cancels complete. */
 		.cq_entries	= 2 * API_BATCH,
 	};
 	int ret = io_uring_queue_init_params(API_BATCH, &ring, &params);
@@ -254,7 +254,7 @@ static void uring_begin(uint32_t nr)
 		errx(EXIT_FAILED, "io_uring_setup: %s", strerror(-ret));
 }
 
-/* Takes @nr completions, whose results are to be @expected. */
+/* Reaps @nr completions, whose results must be 0 or @expected. */
 static void uring_reap(unsigned int nr, int expected)
 {
 	struct io_uring_cqe *cqe;
@@ -270,8 +270,8 @@ static void uring_reap(unsigned int nr, int expected)
 		errx(EXIT_FAILED, "io_uring: %u completions instead of %u", seen, nr);
 }
 
-/* Hands in what has been prepared, and waits for @completions. */
-static void uring_do(unsigned int nr, unsigned int completions)
+/* Submits the @nr prepared entries, and waits for @completions. */
+static void uring_submit(unsigned int nr, unsigned int completions)
 {
 	int ret = io_uring_submit_and_wait(&ring, completions);
 
@@ -298,7 +298,7 @@ static void uring_add(const struct api_timer *timer, uint32_t nr)
 		io_uring_prep_timeout(sqe, uring_time(i, timer[i].timeout), 0, 0);
 		io_uring_sqe_set_data64(sqe, timer[i].number);
 	}
-	uring_do(nr, 0);
+	uring_submit(nr, 0);
 }
 
 static void uring_rearm(const struct api_timer *timer, uint32_t nr)
@@ -311,7 +311,7 @@ static void uring_rearm(const struct api_timer *timer, uint32_t nr)
 		io_uring_prep_timeout_update(sqe, uring_time(i, timer[i].timeout),
 					     timer[i].number, 0);
 	}
-	uring_do(nr, nr);
+	uring_submit(nr, nr);
 	uring_reap(nr, 0);
 }
 
@@ -324,13 +324,13 @@ static void uring_cancel(const struct api_timer *timer, uint32_t nr)
 		sqe = io_uring_get_sqe(&ring);
 		io_uring_prep_timeout_remove(sqe, timer[i].number, 0);
 	}
-	uring_do(nr, 2 * nr);
+	uring_submit(nr, 2 * nr);
 	uring_reap(2 * nr, -ECANCELED);
 }
 
 static uint32_t uring_collect(uint32_t nr)
 {
-	uring_do(0, nr);
+	uring_submit(0, nr);
 	uring_reap(nr, -ETIME);
 	return nr;
 }

@@ -19,7 +19,7 @@
 
 #define DEVICE		"/dev/twheel"
 
-/* Any odd number: keys that are all different, and far apart. */
+/* Any odd number will do: it makes keys that are all different, and far apart. */
 #define KEY_FACTOR	0x9e3779b97f4a7c15ULL
 
 #define RING_ENTRIES	32768
@@ -33,11 +33,11 @@ static struct twheel_touch *touch;
 static uint64_t ring_bytes, touch_bytes;
 static struct io_uring uring;
 
-/* What kind of timers these are: the flags of their adds, and the size of an operation. */
+/* The kind of the timers: the flags with which they are added, and the size of an operation. */
 static uint32_t kind;
 static uint32_t op_size;
 
-static void give_up(const char *what, int error)
+static void exit_with_error(const char *what, int error)
 {
 	errx(EXIT_FAILED, "%s: %s: %s%s", DEVICE, what, strerror(error),
 	     error == ENOSPC ? " (raise max_timers of twheel.ko)" : "");
@@ -49,7 +49,7 @@ static void device_begin(uint32_t nr)
 	if (fd < 0)
 		err(EXIT_FAILED, "%s", DEVICE);
 	handles = allocate(nr, sizeof(*handles));
-	/* Of another size. */
+	/* The previous scheme may have used another operation size. */
 	memset(ops, 0, sizeof(ops));
 	kind = 0;
 	op_size = TWHEEL_OP_SIZE_MIN;
@@ -77,7 +77,7 @@ static void submit_ioctl(uint32_t nr)
 	submit.op_size = op_size;
 	ret = ioctl(fd, TWHEEL_IOC_SUBMIT, &submit);
 	if (ret != (int)nr)
-		give_up("submit", ret < 0 ? errno : EINTR);
+		exit_with_error("submit", ret < 0 ? errno : EINTR);
 }
 
 static void submit_uring(uint32_t nr)
@@ -93,9 +93,9 @@ static void submit_uring(uint32_t nr)
 	memcpy(sqe->cmd, &submit, sizeof(submit));
 	ret = io_uring_submit_and_wait(&uring, 1);
 	if (ret != 1 || io_uring_peek_cqe(&uring, &cqe))
-		give_up("io_uring_enter", ret < 0 ? -ret : EAGAIN);
+		exit_with_error("io_uring_enter", ret < 0 ? -ret : EAGAIN);
 	if (cqe->res != (int)nr)
-		give_up("submit", cqe->res < 0 ? -cqe->res : EINTR);
+		exit_with_error("submit", cqe->res < 0 ? -cqe->res : EINTR);
 	io_uring_cqe_seen(&uring, cqe);
 }
 
@@ -107,7 +107,7 @@ static void check_results(uint32_t nr, const char *what)
 
 	for (i = 0; i < nr; i++)
 		if (op_at(i)->result < 0)
-			give_up(what, -op_at(i)->result);
+			exit_with_error(what, -op_at(i)->result);
 }
 
 static void array_add(const struct api_timer *timer, uint32_t nr)
@@ -137,7 +137,7 @@ static void array_add(const struct api_timer *timer, uint32_t nr)
 		handles[timer[i].number] = op_at(i)->handle;
 }
 
-/* Names a timer, and says nothing else. */
+/* Fills in which timer an operation is for, and clears the other fields. */
 static void name_timer(struct twheel_op *op, uint32_t number)
 {
 	bool keyed = kind & TWHEEL_KEYED;
@@ -193,7 +193,7 @@ static uint32_t read_events(uint32_t nr)
 	ssize_t ret = read(fd, events, nr * sizeof(*events));
 
 	if (ret < 0)
-		give_up("read", errno);
+		exit_with_error("read", errno);
 	return ret / sizeof(*events);
 }
 
@@ -203,7 +203,7 @@ static void submit_begin(uint32_t nr)
 	submit_ops = submit_ioctl;
 }
 
-/* What submits arrays and reads events. */
+/* A scheme that submits arrays and reads events. */
 #define ARRAY_SCHEME(_name, _begin)		\
 	{					\
 		.name		= _name,	\
@@ -256,20 +256,20 @@ const struct api_scheme api_uring_cmd = {
 
 /* ---- idle timeouts with a touch array, and the ring of events */
 
-static struct twheel_setup set_up(struct twheel_setup setup)
+static struct twheel_setup setup_ioctl(struct twheel_setup setup)
 {
 	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
-		give_up("setup", errno);
+		exit_with_error("setup", errno);
 	return setup;
 }
 
-static void *map(uint64_t bytes, off_t offset)
+static void *map_region(uint64_t bytes, off_t offset)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
 			    offset);
 
 	if (memory == MAP_FAILED)
-		give_up("mmap", errno);
+		exit_with_error("mmap", errno);
 	return memory;
 }
 
@@ -278,10 +278,10 @@ static void touched_begin(uint32_t nr)
 	submit_begin(nr);
 	kind = TWHEEL_TOUCHED;
 	op_size = sizeof(struct twheel_op);
-	ring_bytes = set_up((struct twheel_setup) { .ring_entries = RING_ENTRIES }).ring_bytes;
-	touch_bytes = set_up((struct twheel_setup) { .touch_words = nr }).touch_bytes;
-	ring = map(ring_bytes, TWHEEL_RING_OFFSET);
-	touch = map(touch_bytes, TWHEEL_TOUCH_OFFSET);
+	ring_bytes = setup_ioctl((struct twheel_setup) { .ring_entries = RING_ENTRIES }).ring_bytes;
+	touch_bytes = setup_ioctl((struct twheel_setup) { .touch_words = nr }).touch_bytes;
+	ring = map_region(ring_bytes, TWHEEL_RING_OFFSET);
+	touch = map_region(touch_bytes, TWHEEL_TOUCH_OFFSET);
 }
 
 static void touched_end(void)
@@ -291,7 +291,7 @@ static void touched_end(void)
 	device_end();
 }
 
-/* Unrolled, so that it is not the loop that is measured. */
+/* Unrolled, so as not to measure the loop. */
 static void touch_words(const struct api_timer *timer, uint32_t nr)
 {
 	struct twheel_touch *const array = touch;
@@ -304,7 +304,7 @@ static void touch_words(const struct api_timer *timer, uint32_t nr)
 				 __ATOMIC_RELAXED);
 }
 
-/* Of each event the two words are read that any program wants. */
+/* Reads two words of each event, those that every program needs. */
 static uint32_t ring_events(uint32_t nr)
 {
 	uint32_t tail = ring->tail, left;
@@ -337,7 +337,7 @@ const struct api_scheme api_touched = {
 	.wheel		= true,
 };
 
-/* ---- a call for each timer */
+/* ---- one call per timer */
 
 static void ioctl_add(const struct api_timer *timer, uint32_t nr)
 {
@@ -348,7 +348,7 @@ static void ioctl_add(const struct api_timer *timer, uint32_t nr)
 		add.time = timer[i].timeout;
 		add.user_data = timer[i].number;
 		if (ioctl(fd, TWHEEL_IOC_TIMER_ADD, &add))
-			give_up("add", errno);
+			exit_with_error("add", errno);
 		handles[timer[i].number] = add.handle;
 	}
 }
@@ -362,7 +362,7 @@ static void ioctl_rearm(const struct api_timer *timer, uint32_t nr)
 		rearm.handle = handles[timer[i].number];
 		rearm.time = timer[i].timeout;
 		if (ioctl(fd, TWHEEL_IOC_TIMER_REARM, &rearm) < 0)
-			give_up("re-arm", errno);
+			exit_with_error("re-arm", errno);
 	}
 }
 
@@ -374,7 +374,7 @@ static void ioctl_cancel(const struct api_timer *timer, uint32_t nr)
 	for (i = 0; i < nr; i++) {
 		cancel.handle = handles[timer[i].number];
 		if (ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel) < 0)
-			give_up("cancel", errno);
+			exit_with_error("cancel", errno);
 	}
 }
 

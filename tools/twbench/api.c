@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twbench api: what timers cost a program, by the interfaces that Linux has
+ * twbench api: the cost of timers to a program, through the interfaces that Linux has
  *
- * Of each scheme all timers are added, and then, in rounds, some of them are re-armed,
- * cancelled and added again, in random order, all others pending. At last some expire.
+ * For each scheme, all timers are added; then, in rounds, some of them are re-armed, cancelled and
+ * added again, in random order, while all others are pending. Finally some expire.
  */
 #include <err.h>
 #include <errno.h>
@@ -15,14 +15,14 @@
 
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Timeouts are this, and up to as much again. */
+/* Timeouts are between this and twice this. */
 #define TIMEOUT		(60 * NSEC_PER_SEC)
 
-/* Timers tried in a round; and those of schemes that look through all of them. */
+/* Timers measured in a round; fewer for schemes that search all timers (@walks). */
 #define SAMPLE		(40 * API_BATCH)
 #define SAMPLE_WALKS	16
 
-/* Timeouts of those that shall expire, and how long it takes until they have. */
+/* The timeout of timers that are to expire, and how long to wait until all have. */
 #define DUE		(NSEC_PER_SEC / 2)
 #define EXPIRY		(NSEC_PER_SEC + DUE)
 
@@ -42,7 +42,7 @@ static const struct api_scheme *const schemes[] = {
 	&api_timerfd, &api_timerfd_epoll, &api_posix, &api_io_uring,
 };
 
-static uint64_t now(void)
+static uint64_t clock_now(void)
 {
 	struct timespec ts;
 
@@ -50,7 +50,7 @@ static uint64_t now(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Knuth's generator; only its upper bits are any good. */
+/* Knuth's MMIX generator; its low bits are not random enough. */
 static uint64_t random_below(uint64_t *random, uint64_t n)
 {
 	*random = *random * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -79,9 +79,9 @@ static void shuffle(struct api_timer *timer, uint32_t nr, uint64_t *random)
 	}
 }
 
-/* Does something to @nr timers. */
-static void in_batches(void (*batch)(const struct api_timer *timer, uint32_t nr),
-		       const struct api_timer *timer, uint32_t nr)
+/* Calls @batch for @nr timers. */
+static void run_in_batches(void (*batch)(const struct api_timer *timer, uint32_t nr),
+			   const struct api_timer *timer, uint32_t nr)
 {
 	uint32_t i;
 
@@ -89,26 +89,26 @@ static void in_batches(void (*batch)(const struct api_timer *timer, uint32_t nr)
 		batch(timer + i, nr - i < API_BATCH ? nr - i : API_BATCH);
 }
 
-/* The same, and measures it. */
-static void run(void (*batch)(const struct api_timer *timer, uint32_t nr),
-		const struct api_timer *timer, uint32_t nr, struct samples *samples)
+/* Calls @batch for @nr timers, and measures it. */
+static void measure_batches(void (*batch)(const struct api_timer *timer, uint32_t nr),
+			    const struct api_timer *timer, uint32_t nr, struct samples *samples)
 {
-	uint64_t begin = now();
+	uint64_t begin = clock_now();
 
-	in_batches(batch, timer, nr);
-	add_sample(samples, (double)(now() - begin) / nr);
+	run_in_batches(batch, timer, nr);
+	add_sample(samples, (double)(clock_now() - begin) / nr);
 }
 
 static void sleep_for(uint64_t ns)
 {
 	struct timespec ts = { .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
 
-	/* The completions of io_uring's timeouts interrupt it. */
+	/* Completions of io_uring timeouts interrupt the sleep. */
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
 }
 
-/* Lets @nr timers expire, and takes their events. */
+/* Lets @nr timers expire, and measures fetching their events. */
 static void run_events(const struct api_scheme *scheme, struct api_timer *timer, uint32_t nr,
 		       struct samples *samples)
 {
@@ -117,16 +117,16 @@ static void run_events(const struct api_scheme *scheme, struct api_timer *timer,
 
 	for (i = 0; i < nr; i++)
 		timer[i].timeout = DUE;
-	in_batches(scheme->cancel, timer, nr);
-	in_batches(scheme->add, timer, nr);
+	run_in_batches(scheme->cancel, timer, nr);
+	run_in_batches(scheme->add, timer, nr);
 	sleep_for(EXPIRY);
-	begin = now();
+	begin = clock_now();
 	for (i = 0; i < nr; i += taken) {
 		taken = scheme->collect(nr - i < API_BATCH ? nr - i : API_BATCH);
 		if (!taken)
 			errx(EXIT_FAILED, "%s: %u of %u timers have expired", scheme->name, i, nr);
 	}
-	add_sample(samples, (double)(now() - begin) / nr);
+	add_sample(samples, (double)(clock_now() - begin) / nr);
 }
 
 static void run_round(const struct api_scheme *scheme, struct api_timer *timer, uint32_t nr,
@@ -136,16 +136,16 @@ static void run_round(const struct api_scheme *scheme, struct api_timer *timer, 
 
 	for (i = 0; i < nr; i++)
 		timer[i].timeout += TIMEOUT / 2;
-	run(scheme->rearm, timer, nr, &time[API_REARM_LATER]);
+	measure_batches(scheme->rearm, timer, nr, &time[API_REARM_LATER]);
 	if (scheme->touch)
-		run(scheme->touch, timer, nr, &time[API_TOUCH]);
+		measure_batches(scheme->touch, timer, nr, &time[API_TOUCH]);
 	for (i = 0; i < nr; i++)
 		timer[i].timeout -= TIMEOUT;
-	run(scheme->rearm, timer, nr, &time[API_REARM_EARLIER]);
+	measure_batches(scheme->rearm, timer, nr, &time[API_REARM_EARLIER]);
 	for (i = 0; i < nr; i++)
 		timer[i].timeout += TIMEOUT / 2;
-	run(scheme->cancel, timer, nr, &time[API_CANCEL]);
-	run(scheme->add, timer, nr, &time[API_ADD]);
+	measure_batches(scheme->cancel, timer, nr, &time[API_CANCEL]);
+	measure_batches(scheme->add, timer, nr, &time[API_ADD]);
 }
 
 static void run_scheme(const struct setup *setup, uint32_t nr, struct api_result *result)
@@ -165,7 +165,7 @@ static void run_scheme(const struct setup *setup, uint32_t nr, struct api_result
 		timer[i].timeout = api_timeout(&random);
 	}
 	scheme->begin(nr);
-	run(scheme->add, timer, nr, &result->time[API_FILL]);
+	measure_batches(scheme->add, timer, nr, &result->time[API_FILL]);
 	for (round = 0; round < rounds; round++) {
 		shuffle(timer, nr, &random);
 		run_round(scheme, timer, sample, result->time);
@@ -182,7 +182,7 @@ static void run_scheme(const struct setup *setup, uint32_t nr, struct api_result
  * api_measure - measure all schemes
  * @setup:	what was chosen
  * @nr:		number of timers
- * @results:	what was measured
+ * @results:	filled in
  */
 void api_measure(const struct setup *setup, uint32_t nr, struct api_results *results)
 {
@@ -221,9 +221,9 @@ static void print_operation(FILE *out, const struct api_results *results, int op
 
 /**
  * api_print - print the tables
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was chosen
- * @results:	what was measured
+ * @results:	the results
  */
 void api_print(FILE *out, const struct setup *setup, const struct api_results *results)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twbench api: what its parts share
+ * twbench api: declarations shared by its files
  */
 #ifndef TWBENCH_API_H
 #define TWBENCH_API_H
@@ -9,19 +9,19 @@
 
 #include "twbench.h"
 
-/* Timers of one call, where a call takes several. */
+/* Number of timers per call, if a call takes several. */
 #define API_BATCH	256
 
 /**
- * enum api_operation - what is measured
- * @API_FILL:		add a timer, the first ones: what memory they need is got
- * @API_ADD:		add a timer, where one has been cancelled
- * @API_REARM_LATER:	move it to later
- * @API_REARM_EARLIER:	move it to earlier
- * @API_TOUCH:		tell of activity, in mapped memory
+ * enum api_operation - the operations that are measured
+ * @API_FILL:		add a timer for the first time, which includes allocating its memory
+ * @API_ADD:		add a timer in place of one that was cancelled
+ * @API_REARM_LATER:	re-arm it to a later time
+ * @API_REARM_EARLIER:	re-arm it to an earlier time
+ * @API_TOUCH:		report activity, through mapped memory
  * @API_CANCEL:		cancel it
- * @API_EVENT:		take the event of its expiry, which is there
- * @API_NR_OPERATIONS:	their number
+ * @API_EVENT:		fetch its expiry event, which is already pending
+ * @API_NR_OPERATIONS:	number of operations
  */
 enum api_operation {
 	API_FILL,
@@ -35,9 +35,9 @@ enum api_operation {
 };
 
 /**
- * struct api_timer - a timer to do something to
- * @timeout:	from now, in nanoseconds
- * @number:	which timer, from 0
+ * struct api_timer - the operand of an operation
+ * @timeout:	relative timeout, in nanoseconds
+ * @number:	the timer's number, from 0
  */
 struct api_timer {
 	uint64_t	timeout;
@@ -45,19 +45,19 @@ struct api_timer {
 };
 
 /**
- * struct api_scheme - a way for a program to have timers
+ * struct api_scheme - an interface through which a program can have timers
  * @name:	its name
- * @begin:	get ready for so many timers
+ * @begin:	prepare for @nr timers
  * @add:	add timers, up to %API_BATCH at once
- * @rearm:	arm them anew
- * @touch:	tell of their activity; or NULL
- * @cancel:	cancel them
- * @collect:	take up to so many events, and return how many; or NULL
- * @end:	give everything back
+ * @rearm:	re-arm timers
+ * @touch:	report activity of timers; or NULL
+ * @cancel:	cancel timers
+ * @collect:	fetch up to @nr events, and return how many; or NULL
+ * @end:	release everything
  * @wheel:	its timers are in the wheels of /dev/twheel
- * @walks:	re-arming and cancelling look through all timers: few are tried
+ * @walks:	re-arming and cancelling search all timers, so only few are measured
  *
- * All but @begin and @end are measured. What fails ends the program.
+ * All but @begin and @end are measured. Errors end the program.
  */
 struct api_scheme {
 	const char	*name;
@@ -73,8 +73,8 @@ struct api_scheme {
 };
 
 /**
- * struct api_memory - what pending timers of a scheme take, in bytes for each
- * @charged:	to the memory cgroup of the program
+ * struct api_memory - memory of a scheme's pending timers, in bytes per timer
+ * @charged:	charged to the memory cgroup of the program
  * @pages:	from the page allocator, charged or not
  */
 struct api_memory {
@@ -83,10 +83,10 @@ struct api_memory {
 };
 
 /**
- * struct api_result - what was measured of a scheme
- * @scheme:	which
- * @time:	of each operation; without samples if the scheme does not have it
- * @memory:	of its pending timers
+ * struct api_result - the results of a scheme
+ * @scheme:	the scheme
+ * @time:	time of each operation; no samples if the scheme does not have the operation
+ * @memory:	memory of its pending timers
  */
 struct api_result {
 	const struct api_scheme	*scheme;
@@ -95,12 +95,12 @@ struct api_result {
 };
 
 /**
- * struct api_results - all that was measured
+ * struct api_results - the results of all schemes
  * @nr_timers:	number of timers
- * @result:	by scheme
+ * @result:	results, by scheme
  * @nr:		number of schemes
- * @settime:	what all times are compared with: timerfd_settime(), of a pending timer
- * @timerfd:	what all memory is compared with: that of a timerfd
+ * @settime:	reference for times: timerfd_settime() of a pending timer
+ * @timerfd:	reference for memory: that of a timerfd
  */
 struct api_results {
 	uint32_t		nr_timers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twbench connections: CPU time, of everything and of the kernel's timers
+ * twbench connections: CPU time of everything, and of the kernel's timers
  */
 #include <err.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "connections.h"
 
-/* Of all CPUs. The kernel tells it in steps of 10 ms. */
+/* The idle time of all CPUs; its resolution is 10 ms. */
 static double idle_ns(void)
 {
 	unsigned long long idle, wait;
@@ -24,7 +24,7 @@ static double idle_ns(void)
 }
 
 /**
- * cpu_use_now - tell the CPU time so far
+ * cpu_use_now - get the CPU time used so far
  * @setup:	the device
  */
 struct cpu_use cpu_use_now(const struct setup *setup)
@@ -48,9 +48,9 @@ struct cpu_use cpu_use_now(const struct setup *setup)
 }
 
 /**
- * cpu_use_since - tell the CPU time since then
+ * cpu_use_since - get the CPU time used since an earlier point
  * @setup:	the device
- * @then:	what cpu_use_now() has told then
+ * @then:	what cpu_use_now() returned then
  */
 struct cpu_use cpu_use_since(const struct setup *setup, const struct cpu_use *then)
 {

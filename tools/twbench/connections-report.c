@@ -10,7 +10,7 @@
 /**
  * connections_find - find the result of a scheme
  * @results:	the results
- * @name:	of the scheme
+ * @name:	the scheme's name
  *
  * Return: the result, or NULL if it was not measured.
  */
@@ -26,7 +26,7 @@ connections_find(const struct connections_results *results, const char *name)
 }
 
 /**
- * connections_went_well - was every silent connection kicked, and no other?
+ * connections_went_well - was every silent connection kicked, and no other one?
  * @results:	the results
  */
 bool connections_went_well(const struct connections_results *results)
@@ -51,7 +51,7 @@ static double per_second(const struct connections_result *result, double ns)
 	return ns * 1e9 / result->cpu.time;
 }
 
-/* Of all the machine's CPU time, what it was more than without timeouts. */
+/* The excess of the machine's CPU time over that without timeouts, per message. */
 static double busy_more(const struct connections_results *results,
 			const struct connections_result *result)
 {
@@ -110,9 +110,9 @@ static void print_rest(FILE *out, const struct connections_results *results)
 
 /**
  * connections_print - print the tables
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was chosen
- * @results:	what was measured
+ * @results:	the results
  */
 void connections_print(FILE *out, const struct setup *setup,
 		       const struct connections_results *results)
@@ -158,9 +158,9 @@ static void json_result(struct json *json, const struct setup *setup,
 
 /**
  * connections_json - write the results as JSON
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was chosen
- * @results:	what was measured
+ * @results:	the results
  */
 void connections_json(FILE *out, const struct setup *setup,
 		      const struct connections_results *results)

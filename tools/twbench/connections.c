@@ -2,14 +2,14 @@
 /*
  * twbench connections: idle timeouts of an echo server's connections, scheme by scheme
  *
- * The server and its load are the examples echo-server and echo-load, each a process. Of
- * each scheme all connections are made, then heartbeats begin, and with these the timeouts.
- * Some connections fall silent, and the load tells what became of them. What the timeouts
- * take of the CPU is measured from when each has been due once, to the end.
+ * The server and its load are the examples echo-server and echo-load, each a process. For each
+ * scheme, all connections are made, and then heartbeats begin, and with them the timeouts. Some
+ * connections fall silent, and the load reports what became of them. The CPU time of the timeouts
+ * is measured from when each has been due once until the end.
  *
- * Nothing is left of it, even if it is killed: the programs are killed with it, and all of them
- * are in a network namespace of their own, which then ends, and the rule with it. There the rule
- * finds no connection of others, either, and the port is free.
+ * Nothing stays behind, even if this is killed: the programs are killed with it. All of them are in
+ * a network namespace of their own, which goes away then, and with it the rule. In this namespace,
+ * moreover, the rule cannot match other programs' connections, and the port is free.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -35,11 +35,11 @@
 #define NSEC_PER_SEC	1000000000ULL
 #define PORT		7777
 
-/* In seconds: what is freed after a grace period is gone by then. */
+/* In seconds. Memory that is freed after a grace period has been freed by then. */
 #define SETTLE		1
 
 static const struct connections_scheme schemes[] = {
-	/* The others are compared with it. */
+	/* The others are compared with this one. */
 	{ .name = "none", .program = "echo-server", .timeouts = "none" },
 	{ .name = "watch", .program = "echo-server", .timeouts = "watch", .wheel = true },
 	{ .name = "rule", .program = "echo-server", .timeouts = "none", .rule = true,
@@ -52,7 +52,7 @@ static const struct connections_scheme schemes[] = {
 };
 
 /**
- * struct program - a program that runs
+ * struct program - a running program
  * @name:	its name
  * @pid:	its process
  * @to:		its standard input
@@ -67,7 +67,7 @@ struct program {
 
 /* ---- the programs */
 
-static void path_of(const char *name, char *path)
+static void get_program_path(const char *name, char *path)
 {
 	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
 	char *slash;
@@ -79,11 +79,11 @@ static void path_of(const char *name, char *path)
 	snprintf(slash, path + PATH_MAX - slash, "examples/%s", name);
 }
 
-static bool exists(const char *name)
+static bool program_exists(const char *name)
 {
 	char path[PATH_MAX];
 
-	path_of(name, path);
+	get_program_path(name, path);
 	return !access(path, X_OK);
 }
 
@@ -95,8 +95,8 @@ static void read_line(struct program *program, char *line, int size)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* Called by a child. Its parent may have ended before it is said that the child is to end, too. */
-static void end_with(pid_t parent)
+/* Called by a child, to be killed when its parent exits; which may have happened before prctl(). */
+static void die_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		err(EXIT_FAILED, "prctl");
@@ -104,13 +104,13 @@ static void end_with(pid_t parent)
 		_exit(EXIT_FAILED);
 }
 
-static void start(struct program *program, const char *name, char *const *arguments)
+static void start_program(struct program *program, const char *name, char *const *arguments)
 {
 	char path[PATH_MAX], line[64];
 	const pid_t self = getpid();
 	int to[2], from[2];
 
-	path_of(name, path);
+	get_program_path(name, path);
 	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
 		err(EXIT_FAILED, "pipe");
 	program->name = name;
@@ -118,10 +118,10 @@ static void start(struct program *program, const char *name, char *const *argume
 	if (program->pid < 0)
 		err(EXIT_FAILED, "fork");
 	if (!program->pid) {
-		end_with(self);
+		die_with_parent(self);
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
-		/* Two megabytes for the first byte that is used would hide the rest. */
+		/* 2 MB for the first byte touched would hide what else is used. */
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 		execv(path, arguments);
 		err(EXIT_FAILED, "%s (make tools builds it)", path);
@@ -137,14 +137,14 @@ static void start(struct program *program, const char *name, char *const *argume
 		errx(EXIT_FAILED, "%s is not ready: %s", name, line);
 }
 
-static void tell(const struct program *program)
+static void send_request(const struct program *program)
 {
 	if (write(program->to, "\n", 1) != 1)
 		err(EXIT_FAILED, "%s", program->name);
 }
 
-/* Returns its exit status. */
-static int end(struct program *program)
+/* Ends a program by closing its input. Returns its exit status. */
+static int end_program(struct program *program)
 {
 	int status;
 
@@ -162,20 +162,20 @@ static void start_server(struct program *server, const struct connections_plan *
 
 	snprintf(timeout, sizeof(timeout), "%f", plan->timeout);
 	snprintf(port, sizeof(port), "%u", PORT);
-	start(server, scheme->program,
+	start_program(server, scheme->program,
 	      (char *[]) { "echo-server", "--control", "--late", (char *)scheme->timeouts,
 			   timeout, port, NULL });
 }
 
-static double warm_up(const struct connections_plan *plan)
+static double warm_up_seconds(const struct connections_plan *plan)
 {
 	return plan->timeout + 2 * plan->heartbeat;
 }
 
-/* Each timeout has been due before the window, and is due in it once or more. */
-static double duration(const struct connections_plan *plan)
+/* Each timeout has been due before the measurement begins, and is due at least once in it. */
+static double total_seconds(const struct connections_plan *plan)
 {
-	return warm_up(plan) + plan->timeout;
+	return warm_up_seconds(plan) + plan->timeout;
 }
 
 static void start_load(struct program *load, const struct connections_plan *plan, bool silent)
@@ -186,15 +186,15 @@ static void start_load(struct program *load, const struct connections_plan *plan
 	snprintf(text[1], sizeof(text[1]), "%f", plan->heartbeat);
 	snprintf(text[2], sizeof(text[2]), "%f", plan->timeout);
 	snprintf(text[3], sizeof(text[3]), "%u", silent ? plan->silent : 0);
-	snprintf(text[4], sizeof(text[4]), "%f", duration(plan));
-	start(load, "echo-load",
+	snprintf(text[4], sizeof(text[4]), "%f", total_seconds(plan));
+	start_program(load, "echo-load",
 	      (char *[]) { "echo-load", "--control", text[0], text[1], text[2], text[3], text[4],
 			   NULL });
 }
 
-/* ---- what they tell */
+/* ---- their reports */
 
-/* What the server has counted, in the order of its line. */
+/* The server's counters, in the order of the line that it prints. */
 struct counts {
 	double	messages;
 	double	arming;
@@ -206,7 +206,7 @@ static struct counts ask_server(struct program *server)
 	struct counts counts;
 	char line[256];
 
-	tell(server);
+	send_request(server);
 	read_line(server, line, sizeof(line));
 	if (sscanf(line, "connections %*u messages %lf kicked %*u arming_ns %lf running_ns %lf",
 		   &counts.messages, &counts.arming, &counts.running) != 3)
@@ -249,7 +249,7 @@ static void read_load(struct program *load, struct connections_result *result)
 
 /* ---- a run */
 
-static const char *why_no_namespace(int error)
+static const char *explain_namespace_error(int error)
 {
 	switch (error) {
 	case EPERM:
@@ -262,14 +262,15 @@ static const char *why_no_namespace(int error)
 	return strerror(error);
 }
 
-/* A network namespace of its own, in which the loopback device is up. */
-static void leave_network(void)
+/* Moves to a new network namespace, and sets its loopback device up. */
+static void enter_network_namespace(void)
 {
 	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	int fd;
 
 	if (unshare(CLONE_NEWNET))
-		errx(EXIT_FAILED, "cannot make a network namespace: %s", why_no_namespace(errno));
+		errx(EXIT_FAILED, "cannot make a network namespace: %s",
+		     explain_namespace_error(errno));
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &loopback))
 		err(EXIT_FAILED, "cannot set the loopback device up");
@@ -315,7 +316,7 @@ static struct timespec clock_now(void)
 	return ts;
 }
 
-static double since(const struct timespec *begin)
+static double seconds_since(const struct timespec *begin)
 {
 	struct timespec ts = clock_now();
 
@@ -324,7 +325,7 @@ static double since(const struct timespec *begin)
 
 static void sleep_until(const struct timespec *begin, double seconds)
 {
-	double left = seconds - since(begin);
+	double left = seconds - seconds_since(begin);
 
 	if (left > 0)
 		usleep(left * 1e6);
@@ -337,10 +338,10 @@ static void measure_cpu(const struct setup *setup, struct program *server,
 	struct counts before, after;
 	struct cpu_use start;
 
-	sleep_until(begin, warm_up(plan));
+	sleep_until(begin, warm_up_seconds(plan));
 	before = ask_server(server);
 	start = cpu_use_now(setup);
-	sleep_until(begin, duration(plan));
+	sleep_until(begin, total_seconds(plan));
 	result->cpu = cpu_use_since(setup, &start);
 	after = ask_server(server);
 	result->messages = after.messages - before.messages;
@@ -362,8 +363,8 @@ static void run_scheme(const struct setup *setup, const struct connections_plan 
 	sleep(SETTLE);
 	free_bytes = device_free_bytes(setup) + (scheme->wheel ? chunk_bytes() : 0);
 	begin = clock_now();
-	tell(&load);
-	/* By then each has had its second message, and is not idle since it was made. */
+	send_request(&load);
+	/* By then each has had its second message, so none has been idle since it was made. */
 	sleep_until(&begin, 1.2 * plan->heartbeat);
 	if (scheme->rule)
 		rule = add_rule(fd, plan);
@@ -371,19 +372,19 @@ static void run_scheme(const struct setup *setup, const struct connections_plan 
 	result->memory = ((double)free_bytes - device_free_bytes(setup)) / plan->nr;
 	measure_cpu(setup, &server, &begin, plan, result);
 	read_load(&load, result);
-	status = end(&load);
+	status = end_program(&load);
 	if (status != (result->false_kicks || result->missed_kicks))
 		errx(EXIT_FAILED, "%s: the load has ended with status %d", scheme->name, status);
 	result->arming = ask_server(&server).arming / plan->nr;
 	if (scheme->rule)
 		remove_rule(fd, rule);
-	if (end(&server))
+	if (end_program(&server))
 		errx(EXIT_FAILED, "%s: the server has failed", scheme->name);
 	close(fd);
 	sleep(SETTLE);
 }
 
-static bool is_wanted(const char *name, const char *list)
+static bool list_contains(const char *name, const char *list)
 {
 	size_t length = strlen(name);
 	const char *word;
@@ -400,10 +401,13 @@ static bool is_chosen(const struct connections_scheme *scheme, const char *list)
 {
 	if (scheme == schemes)
 		return true;
-	return list ? is_wanted(scheme->name, list) : exists(scheme->program);
+	return list ? list_contains(scheme->name, list) : program_exists(scheme->program);
 }
 
-/* The part of the kernel that comes with the load, timeouts or none, is not theirs. */
+/*
+ * Computes the CPU time of the timeouts: kernel time that the load takes even without timeouts is
+ * subtracted.
+ */
 static void set_total(struct connections_result *result, const struct connections_result *none)
 {
 	double more;
@@ -420,9 +424,9 @@ static void set_total(struct connections_result *result, const struct connection
 /**
  * connections_measure - measure all schemes
  * @setup:	what was chosen
- * @plan:	what to do
+ * @plan:	the load
  * @list:	names of schemes, or NULL for all
- * @results:	what was measured
+ * @results:	filled in
  */
 void connections_measure(const struct setup *setup, const struct connections_plan *plan,
 			 char *list, struct connections_results *results)
@@ -431,7 +435,7 @@ void connections_measure(const struct setup *setup, const struct connections_pla
 	size_t i;
 
 	*results = (struct connections_results) { .plan = *plan, .result = result };
-	leave_network();
+	enter_network_namespace();
 	for (i = 0; i < ARRAY_SIZE(schemes); i++) {
 		if (!is_chosen(&schemes[i], list))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twbench connections: what its parts share
+ * twbench connections: declarations shared by its files
  */
 #ifndef TWBENCH_CONNECTIONS_H
 #define TWBENCH_CONNECTIONS_H
@@ -10,11 +10,11 @@
 #include "twbench.h"
 
 /**
- * struct connections_plan - what every scheme is put to
+ * struct connections_plan - the load for every scheme
  * @nr:		number of connections
  * @silent:	how many of these fall silent
- * @heartbeat:	seconds from one message of a connection to the next
- * @timeout:	seconds without one, after which it is to be kicked
+ * @heartbeat:	seconds between messages of a connection
+ * @timeout:	seconds without a message after which a connection must be kicked
  */
 struct connections_plan {
 	uint32_t	nr;
@@ -24,11 +24,11 @@ struct connections_plan {
 };
 
 /**
- * struct connections_scheme - a way to keep the timeouts
- * @name:	its name, in tables
+ * struct connections_scheme - a way to implement the timeouts
+ * @name:	its name in the tables
  * @program:	the server, in the directory of the examples
- * @timeouts:	what the server calls it
- * @rule:	the server has none: a rule is added
+ * @timeouts:	the server's name for it
+ * @rule:	the server has no timeouts: a rule is added instead
  * @wheel:	its timers are in the wheels of /dev/twheel
  */
 struct connections_scheme {
@@ -43,8 +43,8 @@ struct connections_scheme {
  * enum cpu_part - where the kernel spends CPU time on timers
  * @CPU_INTERRUPT:	interrupts of the timer
  * @CPU_SOFTIRQ:	the softirq of hrtimers
- * @CPU_WORKER:		workers' functions of twheel
- * @CPU_NR_PARTS:	their number
+ * @CPU_WORKER:		twheel's work functions
+ * @CPU_NR_PARTS:	number of parts
  */
 enum cpu_part {
 	CPU_INTERRUPT,
@@ -55,9 +55,9 @@ enum cpu_part {
 
 /**
  * struct cpu_use - CPU time, in nanoseconds
- * @time:	by the clock
- * @busy:	of whatever was not idle, on all CPUs
- * @part:	of the parts of the kernel
+ * @time:	wall-clock time
+ * @busy:	time not idle, on all CPUs
+ * @part:	time in the parts of the kernel
  */
 struct cpu_use {
 	double	time;
@@ -66,23 +66,23 @@ struct cpu_use {
 };
 
 /**
- * struct connections_result - what was measured of a scheme
- * @scheme:	which
- * @messages:	messages that the server has answered, while the CPU time was measured
+ * struct connections_result - the results of a scheme
+ * @scheme:	the scheme
+ * @messages:	messages that the server answered while CPU time was measured
  * @server:	CPU time of the scheme's code in the server, in nanoseconds
- * @cpu:	of everything, and of the kernel
- * @cpu_total:	on the scheme's timeouts: @server and what the kernel took more than
- *		without any
- * @arming:	nanoseconds in the server for each connection, to begin and end its timeout
- * @memory:	bytes for each connection; less than 0: not measured
+ * @cpu:	CPU time of everything, and of the kernel
+ * @cpu_total:	CPU time of the scheme's timeouts: @server, and what the kernel took in excess
+ *		of what it takes without timeouts
+ * @arming:	nanoseconds per connection in the server, to begin and end its timeout
+ * @memory:	bytes per connection; less than 0: not measured
  * @silent:	connections that fell silent
- * @kicked:	connections that were kicked when their time was over
- * @false_kicks: connections that were kicked before
- * @missed_kicks: connections that were silent, and not kicked
- * @latest_heartbeat: how late the load's heartbeats were at most, in nanoseconds
- * @late_p50:	lateness of kicks, in nanoseconds: half were not later
- * @late_p99:	99 in 100 were not
- * @late_max:	none was
+ * @kicked:	connections that were kicked after their timeout
+ * @false_kicks: connections that were kicked too early
+ * @missed_kicks: connections that were silent but not kicked
+ * @latest_heartbeat: maximum lateness of the load's heartbeats, in nanoseconds
+ * @late_p50:	lateness of kicks, in nanoseconds: the median
+ * @late_p99:	the 99th percentile
+ * @late_max:	the maximum
  */
 struct connections_result {
 	const struct connections_scheme	*scheme;
@@ -103,9 +103,9 @@ struct connections_result {
 };
 
 /**
- * struct connections_results - all that was measured
- * @plan:	what was done
- * @result:	by scheme, the first without timeouts
+ * struct connections_results - the results of all schemes
+ * @plan:	the load
+ * @result:	results by scheme; the first one is without timeouts
  * @nr:		number of schemes
  */
 struct connections_results {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twbench: talking to /dev/twheel_bench
+ * twbench: the calls of /dev/twheel_bench
  */
 #include <err.h>
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 #define DEVICE		"/dev/twheel_bench"
 
-/* Timers of a self check. */
+/* Number of timers in a self check. */
 #define CHECK_TIMERS	4096
 
 /**
- * device_open - open the device and ask what it has
- * @setup:	@fd, @info and @schemes are filled in, and there is room for @most
+ * device_open - open the device and query its schemes
+ * @setup:	@fd, @info and @schemes are filled in, and @max_timers is allocated
  */
 void device_open(struct setup *setup)
 {
@@ -30,7 +30,7 @@ void device_open(struct setup *setup)
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_INFO, &setup->info))
 		err(EXIT_FAILED, "%s: cannot ask what it has", DEVICE);
 	setup->schemes = allocate(setup->info.nr_schemes, sizeof(*setup->schemes));
-	setup->most = allocate(setup->info.nr_schemes, sizeof(*setup->most));
+	setup->max_timers = allocate(setup->info.nr_schemes, sizeof(*setup->max_timers));
 	for (i = 0; i < setup->info.nr_schemes; i++) {
 		setup->schemes[i].index = i;
 		if (ioctl(setup->fd, TWHEEL_BENCH_IOC_SCHEME, &setup->schemes[i]))
@@ -38,7 +38,7 @@ void device_open(struct setup *setup)
 	}
 }
 
-static const char *why(int error)
+static const char *explain_error(int error)
 {
 	if (error == EBUSY)
 		return "another run is going on";
@@ -49,9 +49,9 @@ static const char *why(int error)
 	return strerror(error);
 }
 
-/* Checks one scheme; what it did is then in @check. */
-static void check_one(const struct setup *setup, uint32_t scheme,
-		      struct twheel_bench_check *check)
+/* Checks one scheme. What it did is returned in @check. */
+static void check_scheme(const struct setup *setup, uint32_t scheme,
+			 struct twheel_bench_check *check)
 {
 	const char *name = setup->schemes[scheme].name;
 
@@ -61,7 +61,7 @@ static void check_one(const struct setup *setup, uint32_t scheme,
 		.nr_timers	= CHECK_TIMERS,
 	};
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_CHECK, check))
-		errx(EXIT_FAILED, "self check of %s: %s", name, why(errno));
+		errx(EXIT_FAILED, "self check of %s: %s", name, explain_error(errno));
 	if (check->early || check->stray || check->missing || check->left ||
 	    check->wrong || check->fired != check->expected)
 		errx(EXIT_FAILED,
@@ -71,9 +71,9 @@ static void check_one(const struct setup *setup, uint32_t scheme,
 }
 
 /**
- * device_check - have the chosen schemes do the same work, and compare
+ * device_check - run the same work with all chosen schemes, and compare; exit if they differ
  * @setup:	what was chosen
- * @out:	where to say that it went well
+ * @out:	the stream to write the outcome to
  */
 void device_check(const struct setup *setup, FILE *out)
 {
@@ -82,9 +82,9 @@ void device_check(const struct setup *setup, FILE *out)
 	uint32_t i;
 
 	for (i = 0; i < setup->info.nr_schemes; i++) {
-		if (!setup->most[i] || !setup->schemes[i].checked)
+		if (!setup->max_timers[i] || !setup->schemes[i].checked)
 			continue;
-		check_one(setup, i, &check);
+		check_scheme(setup, i, &check);
 		if (!nr++)
 			first = check;
 		if (check.ops != first.ops || check.fired != first.fired ||
@@ -116,8 +116,8 @@ static const char *fault_name(uint32_t fault)
 	return "unknown fault";
 }
 
-/* Tells what is wrong with a run, and exits. */
-static void give_up(const struct twheel_bench_run *run, const char *scheme)
+/* Reports what is wrong with a run, and exits. */
+static void exit_with_fault(const struct twheel_bench_run *run, const char *scheme)
 {
 	const char *workload = "?";
 
@@ -136,32 +136,32 @@ static void give_up(const struct twheel_bench_run *run, const char *scheme)
 /**
  * device_run - measure a scheme once
  * @setup:	the device
- * @run:	what to do, and the answer
+ * @run:	the request, and the result
  */
 void device_run(const struct setup *setup, struct twheel_bench_run *run)
 {
 	const char *name = setup->schemes[run->scheme].name;
 
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_RUN, run))
-		errx(EXIT_FAILED, "%s, n = %u: %s", name, run->nr_timers, why(errno));
+		errx(EXIT_FAILED, "%s, n = %u: %s", name, run->nr_timers, explain_error(errno));
 	if (run->fault != TWHEEL_BENCH_OK)
-		give_up(run, name);
+		exit_with_fault(run, name);
 	if (run->cpu != (uint32_t)setup->common.cpu)
 		errx(EXIT_FAILED, "%s ran on CPU %u instead of %d", name, run->cpu,
 		     setup->common.cpu);
 }
 
 /**
- * device_lateness - find out how late a scheme's timers are
+ * device_lateness - measure how late a scheme's timers are
  * @setup:	the device
- * @lateness:	what to do, and the answer
+ * @lateness:	the request, and the result
  */
 void device_lateness(const struct setup *setup, struct twheel_bench_lateness *lateness)
 {
 	const char *name = setup->schemes[lateness->scheme].name;
 
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_LATENESS, lateness))
-		errx(EXIT_FAILED, "lateness of %s: %s", name, why(errno));
+		errx(EXIT_FAILED, "lateness of %s: %s", name, explain_error(errno));
 	if (lateness->early || lateness->fired != lateness->nr_timers)
 		errx(EXIT_FAILED,
 		     "lateness of %s (seed %llu): %llu of %u timers expired, %llu of them early",
@@ -170,19 +170,19 @@ void device_lateness(const struct setup *setup, struct twheel_bench_lateness *la
 }
 
 /**
- * device_memory - find out how much memory a scheme takes
+ * device_memory - measure how much memory a scheme takes
  * @setup:	the device
- * @memory:	what to do, and the answer
+ * @memory:	the request, and the result
  */
 void device_memory(const struct setup *setup, struct twheel_bench_memory *memory)
 {
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_MEMORY, memory))
 		errx(EXIT_FAILED, "memory of %s, n = %u: %s",
-		     setup->schemes[memory->scheme].name, memory->nr_timers, why(errno));
+		     setup->schemes[memory->scheme].name, memory->nr_timers, explain_error(errno));
 }
 
 /**
- * device_free_bytes - ask how much memory the page allocator has left
+ * device_free_bytes - get how much memory the page allocator has left
  * @setup:	the device
  */
 uint64_t device_free_bytes(const struct setup *setup)

@@ -9,7 +9,7 @@
 
 /**
  * lateness_measure - measure how late the timers of each chosen scheme are
- * @setup:	what was chosen; nothing, if no number of timers was
+ * @setup:	what was chosen; if @nr_lateness is 0, nothing is measured
  * @results:	the results are added to these
  */
 void lateness_measure(const struct setup *setup, struct results *results)
@@ -21,7 +21,7 @@ void lateness_measure(const struct setup *setup, struct results *results)
 		return;
 	results->lateness = allocate(setup->info.nr_schemes, sizeof(*lateness));
 	for (i = 0; i < setup->info.nr_schemes; i++) {
-		if (!setup->most[i] || !setup->schemes[i].checked)
+		if (!setup->max_timers[i] || !setup->schemes[i].checked)
 			continue;
 		lateness = &results->lateness[results->nr_lateness++];
 		*lateness = (struct twheel_bench_lateness) {
@@ -35,8 +35,8 @@ void lateness_measure(const struct setup *setup, struct results *results)
 	}
 }
 
-/* Has any scheme timers in this bucket, or in one beyond it in this direction? */
-static bool any(const struct results *results, int bucket, int direction)
+/* Does any scheme have timers in this bucket, or beyond it in this direction? */
+static bool has_timers_from(const struct results *results, int bucket, int direction)
 {
 	size_t i;
 
@@ -57,7 +57,7 @@ static void print_bound(FILE *out, int bucket)
 
 /**
  * lateness_print - print a histogram
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was compared
  * @results:	the results; without any, nothing is printed
  */
@@ -79,7 +79,7 @@ void lateness_print(FILE *out, const struct setup *setup, const struct results *
 		fprintf(out, " %12llu", lateness[i].early);
 	fputc('\n', out);
 	for (bucket = 0; bucket < TWHEEL_BENCH_LATE_BUCKETS; bucket++) {
-		if (!any(results, bucket, -1) || !any(results, bucket, 1))
+		if (!has_timers_from(results, bucket, -1) || !has_timers_from(results, bucket, 1))
 			continue;
 		print_bound(out, bucket);
 		for (i = 0; i < nr; i++)

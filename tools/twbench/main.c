@@ -2,7 +2,7 @@
 /*
  * twbench: compare timer schemes in the kernel
  *
- * The command line, and what comes after what.
+ * The command line, and the sequence of measurements.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 #include "connections.h"
 
 /**
- * struct options - the command line, as it was given
- * @setup:	what needs no device to understand
+ * struct options - the command line
+ * @setup:	the options that can be interpreted without the device
  * @schemes:	names of schemes, or NULL for all
- * @csv:	where to write CSV, or NULL
- * @list:	only tell what there is
- * @api:	compare what programs have for timers
- * @connections: compare ways to keep the idle timeouts of connections
- * @plan:	what to do with these
+ * @csv:	file to write CSV to, or NULL
+ * @list:	only list schemes, workloads and orders
+ * @api:	compare the interfaces through which programs can have timers
+ * @connections: compare ways to implement idle timeouts of connections
+ * @plan:	the load for @connections
  */
 struct options {
 	struct setup	*setup;
@@ -48,7 +48,7 @@ const char *const order_names[2] = {
 
 const char *argp_program_version = "twbench " TWHEEL_VERSION;
 
-/* The position of @word among @names, or exits, telling what there is. */
+/* Returns the position of @word in @names, or exits and lists the valid names. */
 static uint32_t find_name(const char *kind, const char *word, const char *const *names,
 			  uint32_t nr)
 {
@@ -85,7 +85,7 @@ static void parse_workloads(struct setup *setup, char *list)
 {
 	char *word;
 
-	/* It is there to be compared with, whatever the others do. */
+	/* The limit line is always measured, for comparison. */
 	setup->workloads = 1U << TWHEEL_BENCH_RMW;
 	for (word = strtok(list, ","); word; word = strtok(NULL, ","))
 		setup->workloads |= 1U << find_name("workload", word, workload_names,
@@ -165,7 +165,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		opts->list = true;
 		break;
 	case ARGP_KEY_ARG:
-		/* Any other is an error, which the common options tell of. */
+		/* Any other argument is an error, which the common options' parser reports. */
 		if (!strcmp(arg, "api"))
 			opts->api = true;
 		else if (!strcmp(arg, "connections"))
@@ -192,19 +192,19 @@ static void choose_schemes(struct setup *setup, char *list)
 {
 	uint32_t nr = setup->info.nr_schemes, i;
 	const char **names = allocate(nr, sizeof(*names));
-	char *word, *most;
+	char *word, *max;
 
 	for (i = 0; i < nr; i++) {
 		names[i] = setup->schemes[i].name;
-		setup->most[i] = list ? 0 : TWHEEL_BENCH_MAX_TIMERS;
+		setup->max_timers[i] = list ? 0 : TWHEEL_BENCH_MAX_TIMERS;
 	}
 	for (word = list ? strtok(list, ",") : NULL; word; word = strtok(NULL, ",")) {
-		most = strchr(word, ':');
-		if (most)
-			*most++ = 0;
-		setup->most[find_name("scheme", word, names, nr)] = !most ?
+		max = strchr(word, ':');
+		if (max)
+			*max++ = 0;
+		setup->max_timers[find_name("scheme", word, names, nr)] = !max ?
 			TWHEEL_BENCH_MAX_TIMERS :
-			parse_number("number of timers", most, 1, TWHEEL_BENCH_MAX_TIMERS);
+			parse_number("number of timers", max, 1, TWHEEL_BENCH_MAX_TIMERS);
 	}
 	free(names);
 }
@@ -229,7 +229,7 @@ static void measure_all(const struct setup *setup, FILE *out, struct records *re
 	for (i = 0; i < setup->common.nr_sizes; i++) {
 		for (j = 0; j < setup->nr_orders; j++) {
 			first = records->nr;
-			measure(setup, setup->common.sizes[i], setup->orders[j], records);
+			measure_size(setup, setup->common.sizes[i], setup->orders[j], records);
 			table_print(out, setup, records->record + first, records->nr - first);
 		}
 	}
@@ -237,9 +237,9 @@ static void measure_all(const struct setup *setup, FILE *out, struct records *re
 		errx(EXIT_USAGE, "none of the chosen schemes knows the chosen workloads");
 }
 
-static void compare(const struct options *opts, const struct setup *setup)
+static void compare_schemes(const struct options *opts, const struct setup *setup)
 {
-	/* Opened first: it would be a pity to have measured in vain. */
+	/* Before measuring, so as not to measure in vain if a file cannot be opened. */
 	FILE *json = open_report(setup->common.json), *csv = open_report(opts->csv);
 	FILE *out = json == stdout || csv == stdout ? stderr : stdout;
 	struct results results = { 0 };
@@ -247,7 +247,7 @@ static void compare(const struct options *opts, const struct setup *setup)
 	table_header(out, setup);
 	table_objects(out, setup);
 	device_check(setup, out);
-	/* Before larger numbers of timers leave the wheel with more chunks than it needs. */
+	/* Before larger numbers of timers leave more chunks in the wheel than it needs here. */
 	memory_measure(setup, &results);
 	memory_print(out, setup, &results);
 	measure_all(setup, out, &results.records);
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (opts.connections) {
-		/* These are processes, each where it wants to be. */
+		/* Not bound to a CPU: server and load are processes that run where they like. */
 		compare_connections(&opts, &setup);
 		return EXIT_SUCCESS;
 	}
@@ -356,6 +356,6 @@ int main(int argc, char **argv)
 	if (opts.api)
 		compare_api(&opts, &setup);
 	else
-		compare(&opts, &setup);
+		compare_schemes(&opts, &setup);
 	return EXIT_SUCCESS;
 }

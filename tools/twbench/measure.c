@@ -20,11 +20,11 @@ static const struct figure figures[] = {
 };
 
 /**
- * rounds_of - how many rounds to run
- * @setup:	what was asked for
+ * rounds_of - get the number of rounds to run
+ * @setup:	what was chosen
  * @size:	number of timers
  *
- * If nothing was: fewer, if a round takes long.
+ * The default is smaller for more timers, whose rounds take longer.
  */
 unsigned int rounds_of(const struct setup *setup, uint32_t size)
 {
@@ -37,7 +37,7 @@ static uint32_t workloads_of(const struct setup *setup, uint32_t scheme, uint32_
 {
 	uint32_t known = setup->schemes[scheme].workloads;
 
-	return size <= setup->most[scheme] ? known & setup->workloads : 0;
+	return size <= setup->max_timers[scheme] ? known & setup->workloads : 0;
 }
 
 /* Makes the records of a table, by figure and then by scheme. Returns their number. */
@@ -64,9 +64,9 @@ static size_t make_records(const struct setup *setup, uint32_t size, uint32_t or
 	return nr;
 }
 
-/* Enters the results of a run into the records of its scheme. */
-static void take_results(const struct setup *setup, const struct twheel_bench_run *run,
-			 struct record *record, size_t nr)
+/* Adds the results of a run to the records of its scheme. */
+static void add_results(const struct setup *setup, const struct twheel_bench_run *run,
+			struct record *record, size_t nr)
 {
 	const char *scheme = setup->schemes[run->scheme].name;
 	const struct twheel_bench_result *result;
@@ -85,7 +85,7 @@ static void take_results(const struct setup *setup, const struct twheel_bench_ru
 	}
 }
 
-static void one_round(const struct setup *setup, struct record *record, size_t nr,
+static void run_round(const struct setup *setup, struct record *record, size_t nr,
 		      unsigned int round)
 {
 	uint32_t scheme;
@@ -102,11 +102,11 @@ static void one_round(const struct setup *setup, struct record *record, size_t n
 		if (!run.workloads)
 			continue;
 		device_run(setup, &run);
-		take_results(setup, &run, record, nr);
+		add_results(setup, &run, record, nr);
 	}
 }
 
-/* The median of @row as a multiple of that of a scheme's figure; 0 if there is none. */
+/* The median of @row as a multiple of that of a scheme's figure; 0 if that was not measured. */
 static double multiple_of(const struct record *row, const struct record *record, size_t nr,
 			  const char *scheme, const char *figure)
 {
@@ -120,29 +120,29 @@ static double multiple_of(const struct record *row, const struct record *record,
 }
 
 /**
- * measure - measure all that was chosen, for one number of timers
+ * measure_size - measure everything that was chosen, for one number of timers
  * @setup:	what was chosen
  * @size:	number of timers
  * @order:	order of the objects
  * @records:	the results are added to these
  *
- * Every scheme has its turn in each round, so that what changes with time on a
- * busy machine changes for all.
+ * Each round runs every scheme, so that variations over time on a busy machine affect all of them.
  */
-void measure(const struct setup *setup, uint32_t size, uint32_t order, struct records *records)
+void measure_size(const struct setup *setup, uint32_t size, uint32_t order,
+		  struct records *records)
 {
-	size_t most = setup->info.nr_schemes * ARRAY_SIZE(figures), nr, i;
+	size_t max = setup->info.nr_schemes * ARRAY_SIZE(figures), nr, i;
 	unsigned int round;
 	struct record *record;
 
 	records->record = realloc(records->record,
-				  (records->nr + most) * sizeof(*records->record));
+				  (records->nr + max) * sizeof(*records->record));
 	if (!records->record)
 		errx(EXIT_FAILED, "out of memory");
 	record = records->record + records->nr;
 	nr = make_records(setup, size, order, record);
 	for (round = 0; nr && round < rounds_of(setup, size); round++)
-		one_round(setup, record, nr, round);
+		run_round(setup, record, nr, round);
 	for (i = 0; i < nr; i++)
 		summarise(&record[i].time);
 	for (i = 0; i < nr; i++) {
@@ -164,7 +164,7 @@ static bool same_row(const struct record *a, const struct record *b)
  * @last:	one of them
  * @growth:	filled in
  *
- * Return: false if there is one of more timers, or none of fewer.
+ * Return: false if there is a record of more timers, or none of fewer.
  */
 bool growth_of(const struct records *records, const struct record *last,
 	       struct growth *growth)

@@ -2,8 +2,8 @@
 /*
  * twbench: how much memory pending timers take
  *
- * What the page allocator lost, by its own account. The chunks that the wheels had
- * before would be missing from that; debugfs knows them, and they count in full.
+ * That is what the page allocator has lost, by its own account. It does not include the chunks that
+ * the wheels already had; debugfs shows these, and they count in full.
  */
 #include <err.h>
 #include <errno.h>
@@ -20,15 +20,15 @@
 #define DEVICE		"/dev/twheel"
 #define TOTALS		"/sys/kernel/debug/twheel/totals"
 
-/* As large as Documentation/internals.rst says. */
+/* See Documentation/internals.rst. */
 #define CHUNK_BYTES	64
 
-/* Timeouts of timers with a handle, as those of embedded ones. */
+/* Timeouts of timers with a handle, the same as those of embedded ones. */
 #define TIMEOUT_MIN	60000000000ULL
 #define TIMEOUT_SPREAD	60000000000ULL
 
 /**
- * chunk_bytes - ask debugfs how many bytes the chunks take that the wheels have
+ * chunk_bytes - get the size of all chunks in the wheels from debugfs, in bytes
  */
 uint64_t chunk_bytes(void)
 {
@@ -62,7 +62,7 @@ static void measure_embedded(const struct setup *setup, uint32_t scheme, struct 
 		.scheme		= setup->schemes[scheme].name,
 		.in_object	= setup->schemes[scheme].object_size,
 		.elsewhere	= (double)(request.added + before) / setup->nr_memory,
-		.most		= (double)(request.most + before) / setup->nr_memory,
+		.max		= (double)(request.most + before) / setup->nr_memory,
 		.chunks		= wheel ? (double)chunk_bytes() / setup->nr_memory : -1,
 	};
 }
@@ -88,7 +88,7 @@ static void measure_handles(const struct setup *setup, struct memory *memory)
 	if (fd < 0)
 		err(EXIT_FAILED, "%s", DEVICE);
 	for (i = 0; i < setup->nr_memory; i++) {
-		/* Knuth's generator; only its upper bits are any good. */
+		/* Knuth's MMIX generator; its low bits are not random enough. */
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 		add_timer(fd, TIMEOUT_MIN + (random >> 16) % TIMEOUT_SPREAD);
 	}
@@ -97,7 +97,7 @@ static void measure_handles(const struct setup *setup, struct memory *memory)
 		.scheme		= "wheel",
 		.handle		= true,
 		.elsewhere	= ((double)before - after) / setup->nr_memory,
-		.most		= -1,
+		.max		= -1,
 		.chunks		= (double)chunk_bytes() / setup->nr_memory,
 	};
 	close(fd);
@@ -105,7 +105,7 @@ static void measure_handles(const struct setup *setup, struct memory *memory)
 
 /**
  * memory_measure - measure the memory of the timers of each chosen scheme
- * @setup:	what was chosen; nothing, if no number of timers was
+ * @setup:	what was chosen; if @nr_memory is 0, nothing is measured
  * @results:	the results are added to these
  */
 void memory_measure(const struct setup *setup, struct results *results)
@@ -116,16 +116,16 @@ void memory_measure(const struct setup *setup, struct results *results)
 		return;
 	results->memory = allocate(setup->info.nr_schemes + 1, sizeof(*results->memory));
 	for (i = 0; i < setup->info.nr_schemes; i++) {
-		if (setup->most[i] < setup->nr_memory || !setup->schemes[i].checked)
+		if (setup->max_timers[i] < setup->nr_memory || !setup->schemes[i].checked)
 			continue;
-		/* First: re-arming may leave the wheel with more chunks than adding takes. */
+		/* This first: re-arming may leave more chunks in the wheel than adding takes. */
 		if (!strcmp(setup->schemes[i].name, "wheel"))
 			measure_handles(setup, &results->memory[results->nr_memory++]);
 		measure_embedded(setup, i, &results->memory[results->nr_memory++]);
 	}
 }
 
-/* Prints @value unless @there is less than 0. */
+/* Prints @value, or "-" if @there is negative. */
 static void print_if_any(FILE *out, double value, double there)
 {
 	if (there >= 0)
@@ -136,7 +136,7 @@ static void print_if_any(FILE *out, double value, double there)
 
 /**
  * memory_print - print a table
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was compared
  * @results:	the results; without any, nothing is printed
  */
@@ -153,7 +153,7 @@ void memory_print(FILE *out, const struct setup *setup, const struct results *re
 		fprintf(out, "%-12s %-10s %10.1f %10.1f %10.1f", memory->scheme,
 			memory->handle ? "handle" : "embedded", memory->in_object,
 			memory->elsewhere, memory->in_object + memory->elsewhere);
-		print_if_any(out, memory->in_object + memory->most, memory->most);
+		print_if_any(out, memory->in_object + memory->max, memory->max);
 		print_if_any(out, memory->chunks, memory->chunks);
 		fputc('\n', out);
 	}

@@ -2,11 +2,11 @@
 /*
  * twbench: JSON and CSV
  *
- * Both hold the same records; growth, memory and lateness are in the JSON only.
+ * Both contain the same records; growth, memory and lateness are only in the JSON.
  */
 #include "api.h"
 
-/* A ratio that there is not is null. */
+/* A missing ratio is null. */
 static void json_ratio(FILE *out, const char *name, double ratio)
 {
 	if (ratio > 0)
@@ -51,8 +51,8 @@ static void json_memory(FILE *out, const struct setup *setup, const struct memor
 		setup->nr_memory, memory->in_object, memory->elsewhere);
 	if (memory->chunks >= 0)
 		fprintf(out, "\"chunks\": %.3f, ", memory->chunks);
-	if (memory->most >= 0)
-		fprintf(out, "\"sum_rearmed\": %.3f, ", memory->in_object + memory->most);
+	if (memory->max >= 0)
+		fprintf(out, "\"sum_rearmed\": %.3f, ", memory->in_object + memory->max);
 	fprintf(out, "\"sum\": %.3f}", memory->in_object + memory->elsewhere);
 }
 
@@ -102,7 +102,7 @@ static void json_all_growth(FILE *out, const struct records *records)
 	json_end(out);
 }
 
-/* What both reports begin with. */
+/* The beginning of both reports. */
 static void json_head(FILE *out, const struct setup *setup)
 {
 	fputs("{\n  ", out);
@@ -143,9 +143,9 @@ static void json_api_memory(FILE *out, const struct api_results *results,
 
 /**
  * report_api - write the results of twbench api as JSON
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was chosen
- * @results:	what was measured
+ * @results:	the results
  */
 void report_api(FILE *out, const struct setup *setup, const struct api_results *results)
 {
@@ -174,7 +174,7 @@ void report_api(FILE *out, const struct setup *setup, const struct api_results *
 
 /**
  * report_json - write all results as JSON
- * @out:	where to
+ * @out:	the stream to write to
  * @setup:	what was compared
  * @results:	the results
  */
@@ -252,8 +252,8 @@ static void csv_record(FILE *out, const struct setup *setup, const struct record
 }
 
 /**
- * report_csv - write all records as CSV, samples separated by blanks
- * @out:	where to
+ * report_csv - write all records as CSV, with samples separated by spaces
+ * @out:	the stream to write to
  * @setup:	what was compared
  * @records:	the records
  */

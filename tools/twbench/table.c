@@ -7,8 +7,8 @@
 #include "twbench.h"
 
 /**
- * is_exact - is a nanosecond an instruction?
- * @setup:	names the lane
+ * is_exact - is this a machine on which a nanosecond is an instruction?
+ * @setup:	@lane is the kind of machine
  */
 bool is_exact(const struct setup *setup)
 {
@@ -16,8 +16,8 @@ bool is_exact(const struct setup *setup)
 }
 
 /**
- * unit_name - the unit of all figures
- * @setup:	names the lane
+ * unit_name - get the name of the unit of all figures
+ * @setup:	@lane is the kind of machine
  */
 const char *unit_name(const struct setup *setup)
 {
@@ -25,8 +25,8 @@ const char *unit_name(const struct setup *setup)
 }
 
 /**
- * table_header - print what was the same for all tables
- * @out:	where to
+ * table_header - print what all tables have in common
+ * @out:	the stream to write to
  * @setup:	what is compared
  */
 void table_header(FILE *out, const struct setup *setup)
@@ -39,8 +39,8 @@ void table_header(FILE *out, const struct setup *setup)
 }
 
 /**
- * table_objects - print how much of its objects each scheme takes
- * @out:	where to
+ * table_objects - print how much of its object a timer of each scheme takes
+ * @out:	the stream to write to
  * @setup:	what is compared
  */
 void table_objects(FILE *out, const struct setup *setup)
@@ -49,7 +49,7 @@ void table_objects(FILE *out, const struct setup *setup)
 
 	fprintf(out, "objects of %u bytes; of these a timer takes:", setup->info.stride);
 	for (i = 0; i < setup->info.nr_schemes; i++)
-		if (setup->most[i] && setup->schemes[i].checked)
+		if (setup->max_timers[i] && setup->schemes[i].checked)
 			fprintf(out, " %s %u", setup->schemes[i].name,
 				setup->schemes[i].object_size);
 	fputc('\n', out);
@@ -74,8 +74,8 @@ static void print_row(FILE *out, const struct setup *setup, const struct record 
 }
 
 /**
- * table_print - print the table of one number of timers and one order
- * @out:	where to
+ * table_print - print the table for one number of timers and one order
+ * @out:	the stream to write to
  * @setup:	what is compared
  * @record:	its records
  * @nr:		number of records
@@ -104,8 +104,8 @@ void table_print(FILE *out, const struct setup *setup, const struct record *reco
 
 /**
  * table_growth - print what more timers cost
- * @out:	where to
- * @records:	all records; if they are all of one number of timers, nothing is printed
+ * @out:	the stream to write to
+ * @records:	all records; if they are all for one number of timers, nothing is printed
  */
 void table_growth(FILE *out, const struct records *records)
 {

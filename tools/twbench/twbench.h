@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twbench: what its parts share
+ * twbench: declarations shared by its files
  */
 #ifndef TWBENCH_H
 #define TWBENCH_H
@@ -16,16 +16,16 @@
 
 /**
  * struct setup - what is compared, and where
- * @common:	what bench-user is told, too; 0 rounds: as many as rounds_of() says
+ * @common:	what bench-user has as well; if @rounds is 0, rounds_of() decides
  * @fd:		the device
- * @info:	what it says of itself
+ * @info:	its properties
  * @schemes:	all schemes of the device
- * @most:	by scheme, with how many timers to run it at most; 0: not at all
+ * @max_timers:	by scheme, the maximum number of timers to run it with; 0: do not run it
  * @orders:	values of enum twheel_bench_order
- * @nr_orders:	how many of these
- * @workloads:	bits of the workloads that are asked for
- * @nr_memory:	how many timers to measure the memory of; 0: none
- * @nr_lateness: how many timers to measure the lateness of; 0: none
+ * @nr_orders:	number of orders
+ * @workloads:	bits of the chosen workloads
+ * @nr_memory:	number of timers to measure the memory of; 0: do not measure it
+ * @nr_lateness: number of timers to measure the lateness of; 0: do not measure it
  * @lane:	what kind of machine this is, for the records
  * @kernel:	release of the running kernel
  */
@@ -34,7 +34,7 @@ struct setup {
 	int				fd;
 	struct twheel_bench_info	info;
 	struct twheel_bench_scheme	*schemes;
-	uint32_t			*most;
+	uint32_t			*max_timers;
 	uint32_t			orders[2];
 	size_t				nr_orders;
 	uint32_t			workloads;
@@ -45,10 +45,10 @@ struct setup {
 };
 
 /**
- * struct figure - what a workload is measured in
- * @name:	as it is called in tables
+ * struct figure - a quantity that is measured of a workload
+ * @name:	its name in the tables
  * @workload:	one of enum twheel_bench_workload
- * @cpu:	it is the CPU time
+ * @cpu:	it is CPU time
  */
 struct figure {
 	const char	*name;
@@ -57,14 +57,14 @@ struct figure {
 };
 
 /**
- * struct record - a figure of a scheme, measured
+ * struct record - the measured figure of a scheme
  * @scheme:	name of the scheme
  * @figure:	which figure
  * @size:	number of timers
  * @order:	one of enum twheel_bench_order
  * @time:	time per operation
- * @x_timer_list: the median, as a multiple of that of timer_list; 0 if there is none
- * @x_limit:	likewise, of the limit line
+ * @x_timer_list: the median as a multiple of that of timer_list; 0 if there is none
+ * @x_limit:	likewise, as a multiple of that of the limit line
  */
 struct record {
 	const char		*scheme;
@@ -77,8 +77,8 @@ struct record {
 };
 
 /**
- * struct records - all that was measured
- * @record:	in the order of the tables
+ * struct records - the figures measured
+ * @record:	the records, in the order of the tables
  * @nr:		number of records
  */
 struct records {
@@ -89,8 +89,8 @@ struct records {
 /**
  * struct growth - what more timers cost
  * @last:	the record of the largest number of timers
- * @from:	the smallest
- * @ratio:	the largest median of more timers than that, as a multiple of its median
+ * @from:	the smallest number of timers
+ * @ratio:	the largest median with more timers, as a multiple of the median with @from
  */
 struct growth {
 	const struct record	*last;
@@ -99,32 +99,32 @@ struct growth {
 };
 
 /**
- * struct memory - what pending timers take, in bytes for each
+ * struct memory - memory of pending timers, in bytes per timer
  * @scheme:	name of the scheme
- * @handle:	the timers are those of a program, added to /dev/twheel
+ * @handle:	the timers belong to a program, and were added through /dev/twheel
  * @in_object:	in the object of the timer's owner
- * @elsewhere:	from the page allocator, when all have been added
- * @most:	the same at most, when they have been re-armed, too; less than 0 if that
- *		was not measured
- * @chunks:	what debugfs says of @elsewhere for the slots of the wheels, or of @most
- *		if that was measured; less than 0 if it is another scheme
+ * @elsewhere:	from the page allocator, after all timers were added
+ * @max:	the maximum of that, after the timers were re-armed as well; negative if not
+ *		measured
+ * @chunks:	the part of @max, or of @elsewhere if that was not measured, that according to
+ *		debugfs is chunks of the wheels; negative for other schemes
  */
 struct memory {
 	const char	*scheme;
 	bool		handle;
 	double		in_object;
 	double		elsewhere;
-	double		most;
+	double		max;
 	double		chunks;
 };
 
 /**
- * struct results - all that was measured
+ * struct results - all results
  * @records:	figures of speed
  * @memory:	memory
- * @nr_memory:	how many of these
+ * @nr_memory:	number of elements in @memory
  * @lateness:	lateness, by scheme
- * @nr_lateness: how many of these
+ * @nr_lateness: number of elements in @lateness
  */
 struct results {
 	struct records			records;
@@ -147,7 +147,8 @@ uint64_t device_free_bytes(const struct setup *setup);
 
 /* measure.c */
 unsigned int rounds_of(const struct setup *setup, uint32_t size);
-void measure(const struct setup *setup, uint32_t size, uint32_t order, struct records *records);
+void measure_size(const struct setup *setup, uint32_t size, uint32_t order,
+		  struct records *records);
 bool growth_of(const struct records *records, const struct record *last, struct growth *growth);
 
 /* memory.c */
