@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What a user types; `make help` lists it. The modules themselves are built by Kbuild.
+# The targets for users; `make help` lists them. The modules themselves are built by Kbuild.
 
-# The kernel's makefiles, and others here, cannot have them either.
+# The kernel's makefiles, and others here, cannot handle such paths.
 ifneq ($(shell pwd | LC_ALL=C grep '[^A-Za-z0-9_./+@~-]'),)
 $(error a path with a space or a special character, "$(CURDIR)": move the tree to where there is none)
 endif
 
 MAKEFLAGS += --no-print-directory
-# What a shell does by these, all scripts here would do.
+# These would change the behaviour of all scripts here.
 unexport BASH_ENV SHELLOPTS BASHOPTS
 PREFIX ?= /usr/local
 V ?= 0
 export TWHEEL_CACHE ?= $(CURDIR)/build/cache
 
-# The running kernel's build directory, else the newest installed, else a cached one.
+# The build directory of the running kernel, or else the newest installed one, or else a cached one.
 BUILDS := $(shell ls -d /usr/src/linux-headers-*-$(shell dpkg --print-architecture \
 	2> /dev/null) 2> /dev/null | sort -V)
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(lastword $(BUILDS)) $(wildcard $(TWHEEL_CACHE)/kernels/6.12/build))
 
-# Where to install what is for another root, whatever directory make is in.
+# Where to install; DESTDIR is made absolute, because make changes directories.
 DEST = PREFIX=$(PREFIX) DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
-# Called for each directory; they have their own ideas of where below build/ to write.
+# One call for each directory; each writes to its own place below build/.
 LIB = $(MAKE) -C tools/lib $(DEST) O=$(CURDIR)/build/lib
 TWBENCH = $(MAKE) -C tools/twbench O=$(CURDIR)/build
 TWCTL = $(MAKE) -C tools/twctl $(DEST) O=$(CURDIR)/build

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does a timer of the library's expire: not early, and within a second, which any machine has?
+ * Test that a timer of the library expires, not early, and less than a second late: any machine
+ * should manage that.
  */
 #include <err.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 
-Rules for idle TCP connections, which twheel-idle.service loads: those of each file here whose
-name ends in .conf, in the order of their names. A line has the options of 'twctl idle', for
-example
+Rules for idle TCP connections. twheel-idle.service loads those in all files here whose names end
+in .conf, in order of name. Each line consists of options of 'twctl idle', for example
 
-	# Web clients go after a minute without data.
+	# Close web clients after a minute without data.
 	--name web --port 80,443 --timeout 60s
 
-The first rule that matches a connection applies. See twctl(1) for all options, and try
+The first rule that matches a connection applies to it. twctl(1) describes all options. To check
+the files, load them at each boot, and reload them after a change:
 
 	twctl idle load --check /etc/twheel/idle.d
 	systemctl enable --now twheel-idle.service
