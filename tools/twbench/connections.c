@@ -95,7 +95,10 @@ static void read_line(struct program *program, char *line, int size)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* Called by a child, to be killed when its parent exits; which may have happened before prctl(). */
+/*
+ * Called by a child, so that it is killed when its parent exits. The parent may have exited before
+ * prctl().
+ */
 static void die_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -163,8 +166,8 @@ static void start_server(struct program *server, const struct connections_plan *
 	snprintf(timeout, sizeof(timeout), "%f", plan->timeout);
 	snprintf(port, sizeof(port), "%u", PORT);
 	start_program(server, scheme->program,
-	      (char *[]) { "echo-server", "--control", "--late", (char *)scheme->timeouts,
-			   timeout, port, NULL });
+		      (char *[]) { "echo-server", "--control", "--late",
+				   (char *)scheme->timeouts, timeout, port, NULL });
 }
 
 static double warm_up_seconds(const struct connections_plan *plan)
@@ -188,8 +191,8 @@ static void start_load(struct program *load, const struct connections_plan *plan
 	snprintf(text[3], sizeof(text[3]), "%u", silent ? plan->silent : 0);
 	snprintf(text[4], sizeof(text[4]), "%f", total_seconds(plan));
 	start_program(load, "echo-load",
-	      (char *[]) { "echo-load", "--control", text[0], text[1], text[2], text[3], text[4],
-			   NULL });
+		      (char *[]) { "echo-load", "--control", text[0], text[1], text[2], text[3],
+				   text[4], NULL });
 }
 
 /* ---- their reports */

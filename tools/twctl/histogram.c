@@ -21,15 +21,15 @@ static uint64_t bucket_bound(const struct pairs *late, size_t i)
 }
 
 /* Counts all timers, and those in the fullest bucket. */
-static void count_timers(const struct pairs *late, uint64_t *all, uint64_t *most)
+static void count_timers(const struct pairs *late, uint64_t *all, uint64_t *max)
 {
 	size_t i;
 
-	*all = *most = 0;
+	*all = *max = 0;
 	for (i = 0; i < late->nr; i++) {
 		*all += late->pair[i].value;
-		if (late->pair[i].value > *most)
-			*most = late->pair[i].value;
+		if (late->pair[i].value > *max)
+			*max = late->pair[i].value;
 	}
 }
 
@@ -54,9 +54,9 @@ static struct text format_bound(uint64_t ns)
 	return ns == UINT64_MAX ? more : duration_format(ns);
 }
 
-static void print_bar(uint64_t value, uint64_t most)
+static void print_bar(uint64_t value, uint64_t max)
 {
-	int length = (unsigned __int128)value * BAR / most;
+	int length = (unsigned __int128)value * BAR / max;
 
 	while (length--)
 		putchar('#');
@@ -65,10 +65,10 @@ static void print_bar(uint64_t value, uint64_t most)
 
 static void print_histogram(const struct pairs *late)
 {
-	uint64_t all, most, value;
+	uint64_t all, max, value;
 	size_t i;
 
-	count_timers(late, &all, &most);
+	count_timers(late, &all, &max);
 	if (!all) {
 		puts("no timer has expired yet");
 		return;
@@ -78,7 +78,7 @@ static void print_histogram(const struct pairs *late)
 		value = late->pair[i].value;
 		printf("%12s %12" PRIu64 " %8.3f  ", format_bound(bucket_bound(late, i)).s, value,
 		       100.0 * value / all);
-		print_bar(value, most);
+		print_bar(value, max);
 	}
 	for (i = 0; i < ARRAY_SIZE(percentiles); i++)
 		printf("%5.1f %% less than %s\n", percentiles[i] / 10.0,
@@ -96,11 +96,11 @@ static void json_bound(struct json *json, const char *name, uint64_t ns)
 static void json_histogram(const struct pairs *late)
 {
 	struct json json = { .out = stdout };
-	uint64_t all, most;
+	uint64_t all, max;
 	struct text name;
 	size_t i;
 
-	count_timers(late, &all, &most);
+	count_timers(late, &all, &max);
 	json_object(&json, NULL);
 	json_number(&json, "timers", all);
 	json_array(&json, "buckets");

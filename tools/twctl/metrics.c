@@ -124,7 +124,7 @@ static void print_sample(const struct metric *metric, const char *labels, uint64
 	       labels, value);
 }
 
-/* In decimal, so that no nanosecond is lost to rounding. */
+/* Prints nanoseconds as seconds, exactly: with integers, nothing is rounded. */
 static void print_seconds(uint64_t ns)
 {
 	printf("%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);

@@ -74,7 +74,7 @@ void usage(const struct command *command, const char *format, ...)
 }
 
 /**
- * refuse - report why a valid request cannot be fulfilled, and exit
+ * refuse - report why what the options ask for is impossible, and exit
  * @format:	why, and what to do
  */
 void refuse(const char *format, ...)

@@ -201,7 +201,7 @@ static void add_new(struct change *change)
  * Checks that the rules are the old ones in their order plus as many as were added. Returns NULL,
  * or what is wrong.
  */
-static const char *find_disturbance(const struct change *change)
+static const char *check_unchanged(const struct change *change)
 {
 	struct rules rules = { 0 };
 	const char *why;
@@ -263,7 +263,7 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 	sigprocmask(SIG_BLOCK, &every, NULL);
 	rename_old_rules(&change, false);
 	add_new(&change);
-	why = find_disturbance(&change);
+	why = check_unchanged(&change);
 	if (why) {
 		undo_add(&change);
 		errx(EXIT_FAILED, "%s; nothing is loaded, try again", why);

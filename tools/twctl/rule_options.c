@@ -175,8 +175,8 @@ void rule_name_parse(const struct command *command, const char *text, char *name
 }
 
 /* Handles an option that says which connections match. Returns false if it is another one. */
-static bool match_option(const struct command *command, struct twheel_rule *rule, int letter,
-			 const char *value)
+static bool parse_match_option(const struct command *command, struct twheel_rule *rule, int letter,
+			       const char *value)
 {
 	const struct rule_list *list;
 	const struct choice *choice;
@@ -207,8 +207,8 @@ static bool match_option(const struct command *command, struct twheel_rule *rule
 }
 
 /* Handles an option that says when and how to close them. Returns false if it is another one. */
-static bool limit_option(const struct command *command, struct twheel_rule *rule, int letter,
-			 const char *value)
+static bool parse_limit_option(const struct command *command, struct twheel_rule *rule, int letter,
+			       const char *value)
 {
 	switch (letter) {
 	case 't':
@@ -257,8 +257,8 @@ void rule_options_read(struct rule_options *options, int argc, char **argv)
 
 	while ((letter = next_option(command, argc, argv)) >= 0) {
 		options->given |= 1ULL << (letter - 'A');
-		if (match_option(command, rule, letter, optarg) ||
-		    limit_option(command, rule, letter, optarg))
+		if (parse_match_option(command, rule, letter, optarg) ||
+		    parse_limit_option(command, rule, letter, optarg))
 			continue;
 		if (letter == 'a')
 			set_flags(rule, TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT,

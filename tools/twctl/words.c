@@ -32,7 +32,7 @@ static const char *parse_escape(char **in, char *out)
 
 /*
  * Unquotes the word at @from in place, and moves @from past it. Returns NULL, or what is wrong.
- * @quote is the quotation mark that is open, '$' for $', or 0.
+ * The variable quote is the quotation mark that is open, with '$' for $', or 0.
  */
 static const char *unquote(char **from)
 {
