@@ -17,7 +17,7 @@ void table_header(FILE *out, const struct common_setup *setup)
 		(unsigned long long)setup->seed, setup->rounds);
 }
 
-static double mib(size_t bytes)
+static double to_mib(size_t bytes)
 {
 	return bytes / 1048576.;
 }
@@ -36,7 +36,7 @@ void table_print(FILE *out, const struct record *record, size_t nr,
 	size_t i;
 
 	fprintf(out, "\nn = %zu, %.1f MiB of objects, %.1f MiB in large pages\n", record->size,
-		mib(record->size * OBJECT_BYTES), mib(memory->large));
+		to_mib(record->size * OBJECT_BYTES), to_mib(memory->large));
 	fprintf(out, "limit line %.2f ns; storing through a pointer %.1f x that\n",
 		record->limit.median, memory->stores);
 	fprintf(out, "%-16s%-8s%9s%9s%9s%12s%9s%9s\n", "workload", "scheme", "ns", "min", "max",

@@ -106,7 +106,7 @@ static void sample_rules(struct pace *pace, void *data)
 
 static const struct choice choices[] = { CHOICE_JSON, CHOICE_COUNT, { 0 } };
 
-static int run(int argc, char **argv)
+static int run_idle_watch(int argc, char **argv)
 {
 	struct pace pace = pace_options(&idle_watch_command, argc, argv);
 	struct state state = { .fd = device_open() };
@@ -120,5 +120,5 @@ const struct command idle_watch_command = {
 	.operands	= "[SECONDS]",
 	.summary	= "what the rules count, each SECONDS (1)",
 	.choices	= choices,
-	.run		= run,
+	.run		= run_idle_watch,
 };
