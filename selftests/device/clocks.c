@@ -36,10 +36,10 @@ static int set_clock(const FIXTURE_DATA(clocks) * self, __s64 more)
 	struct timespec ts = { .tv_sec = time / SEC, .tv_nsec = time % SEC };
 	int ret;
 
-	punctual_call();
+	punctual_begin_arming();
 	punctual_allow(punctual_tick());
 	ret = clock_settime(CLOCK_REALTIME, &ts) ? -errno : 0;
-	punctual_called();
+	punctual_end_arming();
 	return ret;
 }
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Sourced by the scripts that test twctl, after tap.sh: what a command says.
-# Its output goes to the file $OUT, its errors to $ERR. What is asked for each command takes no
-# process, and the rest as few as it can.
+# Sourced by the scripts that test twctl, after tap.sh: checks what a command prints.
+# A command's output goes to the file $OUT, its errors to $ERR. Checks that are made for every
+# command start no process, and the others as few as they can.
 
-# good COMMAND...: it succeeds and has nothing to complain of.
+# good COMMAND...: it succeeds, and prints no error.
 good() {
 	"$@" > "$OUT" 2> "$ERR" || wrong "$*: status $?: $(cat "$ERR")" || return
 	[ ! -s "$ERR" ] || wrong "$*: $(cat "$ERR")"
 }
 
-# says PATTERN...: is there such a line in the output for each?
+# says PATTERN...: each pattern matches a line of the output.
 says() {
 	awk '
 	BEGIN {
@@ -32,19 +32,19 @@ says() {
 	}' "$OUT" "$@" || wrong "in: $(cat "$OUT")"
 }
 
-# one_line FILE: it is $LINE, and no other.
+# one_line FILE: the file has exactly one line, which is stored in $LINE.
 one_line() {
 	more=
 	{ IFS= read -r LINE && ! IFS= read -r more && [ -z "$more" ]; } < "$1"
 }
 
-# prints TEXT: is this line the output?
+# prints TEXT: the output is this one line.
 prints() {
 	{ one_line "$OUT" && [ "$LINE" = "$1" ]; } || wrong "not '$1', but: $(cat "$OUT")"
 }
 
-# complaint STATUS PATTERN COMMAND...: it fails with this status and one line. The pattern is
-# the shell's; a $ at its end is the end of the line.
+# complaint STATUS PATTERN COMMAND...: it fails with this status and prints one line of error. The
+# pattern is a shell pattern; a $ at its end matches the end of the line.
 complaint() {
 	status=$1
 	pattern=$2
@@ -54,20 +54,21 @@ complaint() {
 	[ $got = "$status" ] || wrong "$*: status $got" || return
 	[ ! -s "$OUT" ] || wrong "$*: printed $(cat "$OUT")" || return
 	one_line "$ERR" || wrong "$*: not one line: $(cat "$ERR")" || return
-	# shellcheck disable=SC2254 # it is a pattern
+	# shellcheck disable=SC2254 # a pattern on purpose
 	case $LINE\$ in
 	"twctl: "*$pattern*) ;;
 	*) wrong "$*: $LINE" ;;
 	esac
 }
 
-# json COMMAND...: prints JSON
+# json COMMAND...: with --json, it prints valid JSON.
 json() {
 	good "$@" --json || return
 	(set -- "$OUT" && . ../lib/json.sh) > "$ERR" || wrong "$*: $(cat "$ERR") in $(cat "$OUT")"
 }
 
-# has NAME VALUE...: the members of these names; the last of each, if there are several.
+# has NAME VALUE...: the JSON members NAME have these values. If a name occurs more than once in a
+# line, its last one counts.
 has() {
 	awk '
 	BEGIN {
@@ -91,12 +92,12 @@ has() {
 	}' "$OUT" "$@" || wrong "in: $(cat "$OUT")"
 }
 
-# same WHAT A B
+# same WHAT A B: A and B are equal.
 same() {
 	[ "$2" = "$3" ] || wrong "$1: '$2', not '$3'"
 }
 
-# lines NUMBER: so many are in the output.
+# lines NUMBER: the output has this many lines.
 lines() {
 	nr_lines=0
 	while read -r _; do

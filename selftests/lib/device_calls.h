@@ -2,8 +2,8 @@
 /*
  * The calls of /dev/twheel as functions, for the selftests.
  *
- * A call returns what ioctl() returned, or -errno. The structures are poisoned before each call
- * and checked after it: -EPROTO says that the kernel wrote where it must not.
+ * Each returns what ioctl() returned, or -errno. Structures are poisoned before the call and
+ * checked after it: -EPROTO means that the kernel wrote where it must not.
  */
 #ifndef _DEVICE_CALLS_H
 #define _DEVICE_CALLS_H
@@ -24,7 +24,7 @@
 
 #define DEVICE		"/dev/twheel"
 #define ABS		TWHEEL_TIME_ABS
-/* What a query says of a watch. */
+/* The flags that a query reports for a watch. */
 #define WATCH_FLAGS	(TWHEEL_WATCHED | TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT | \
 			 TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 
@@ -32,7 +32,7 @@ static inline int wh_open(int flags)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
 
-	/* Not when it counts, as it takes some milliseconds. */
+	/* Now, not while a test measures time: it takes some milliseconds. */
 	if (fd >= 0)
 		punctual_tick();
 	return fd < 0 ? -errno : fd;
@@ -45,12 +45,12 @@ static inline int wh_ioctl(int fd, unsigned int cmd, void *arg)
 	int ret;
 
 	if (arms)
-		punctual_call();
+		punctual_begin_arming();
 	ret = ioctl(fd, cmd, arg);
 	if (ret < 0)
 		ret = -errno;
 	if (arms)
-		punctual_called();
+		punctual_end_arming();
 	return ret;
 }
 
@@ -60,7 +60,7 @@ static inline int wh_info(int fd, struct twheel_info *info)
 	return wh_ioctl(fd, TWHEEL_IOC_INFO, info);
 }
 
-/* Adds any timer: its handle is written, and that only if there is no error. */
+/* Adds any kind of timer. Only the handle may be written, and only on success. */
 static inline int wh_add_timer(int fd, struct twheel_timer_add *add)
 {
 	struct twheel_timer_add copy;
@@ -77,7 +77,7 @@ static inline int wh_add_timer(int fd, struct twheel_timer_add *add)
 	return memcmp(&copy, add, sizeof(copy)) ? -EPROTO : ret;
 }
 
-/* Adds a timer with no more than a deadline. @handle is not written on an error. */
+/* Adds a timer with just a deadline. @handle is not written on an error. */
 static inline int wh_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64 *handle)
 {
 	struct twheel_timer_add add = {
@@ -93,7 +93,7 @@ static inline int wh_add(int fd, __u64 time, __u32 flags, __u64 user_data, __u64
 	return ret;
 }
 
-/* Adds a timer with a key, or makes that of the key this one. Returns the verdict. */
+/* Adds a timer with a key, or sets the key's timer to these values. Returns the verdict. */
 static inline int wh_set(int fd, __u64 key, __u64 time, __u32 flags, __u64 user_data,
 			 __u64 *handle)
 {
@@ -131,7 +131,7 @@ static inline int wh_cancel_key(int fd, __u64 key)
 	return wh_cancel_flags(fd, key, TWHEEL_BY_KEY);
 }
 
-/* Re-arms in any way: nothing is written. */
+/* Any kind of re-arm. The kernel must not write anything. */
 static inline int wh_rearm_timer(int fd, const struct twheel_timer_rearm *rearm)
 {
 	struct twheel_timer_rearm copy = *rearm;
@@ -200,7 +200,7 @@ static inline int wh_query_key(int fd, __u64 key, struct twheel_timer_query *que
 	return wh_query_flags(fd, key, TWHEEL_BY_KEY, query);
 }
 
-/* Does @nr_ops operations, one each @op_size bytes. */
+/* Submits @nr_ops operations, @op_size bytes apart. */
 static inline int wh_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size, __u16 flags)
 {
 	const struct twheel_submit submit = {
@@ -215,7 +215,7 @@ static inline int wh_submit(int fd, const void *ops, __u32 nr_ops, __u16 op_size
 	return memcmp(&copy, &submit, sizeof(copy)) ? -EPROTO : ret;
 }
 
-/* Drains into @records, or without a word; of the structure, the cursor is written. */
+/* Drains into @records. Only the cursor of the structure may be written. */
 static inline int wh_drain(int fd, void *records, __u32 nr_records, __u16 record_size,
 			   __u64 *cursor)
 {
@@ -239,7 +239,7 @@ static inline int wh_stats(int fd, struct twheel_context_stats *stats)
 	return wh_ioctl(fd, TWHEEL_IOC_STATS, stats);
 }
 
-/* Makes a ring or a touch array. What is only read must stay as it was. */
+/* Creates a ring or a touch array. The kernel must not write to fields that it only reads. */
 static inline int wh_setup(int fd, __u32 ring_entries, __u32 touch_words,
 			   struct twheel_setup *setup)
 {

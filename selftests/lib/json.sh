@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is each line of the input JSON? Strictly: RFC 8259, and no name twice in an object. Prints
-# what is wrong. Guests have nothing that could tell; tools/twctl/check.sh compares this with
-# what can.
+# Checks that each line of the input is valid JSON: strictly RFC 8259, and no name twice in an
+# object. Prints what is wrong. Guests have no JSON parser; tools/twctl/check.sh compares this one
+# with real ones.
 
 exec awk '
-# What is left of the line is in rest, and in the pieces from next_piece on: awk would copy
-# a long line for each word of it. A string of more than so many bytes is not understood.
+# The remainder of the line is in rest, followed by the pieces from next_piece on: awk would copy
+# a long line for each token of it. A string of more than 500 bytes is not recognised.
 function skip(n) {
 	rest = substr(rest, n + 1)
 	while (length(rest) < 500 && next_piece <= pieces)
 		rest = rest "," piece[next_piece++]
 }
 
-# A look at the first byte is cheaper than a pattern.
+# Checking the first byte is cheaper than matching a pattern.
 function blanks() {
 	if (index(" \t\r\n", substr(rest, 1, 1)) && match(rest, /^[ \t\r\n]+/))
 		skip(RLENGTH)
@@ -35,15 +35,15 @@ function take(text) {
 	return 1
 }
 
-# What the last match() found is word.
+# Stores what the last match() found in word, and skips it.
 function matched() {
 	word = substr(rest, 1, RLENGTH)
 	skip(RLENGTH)
 	return 1
 }
 
-# Most strings are plain, and a pattern that does not change is compiled but once. mawk has no
-# repetitions in braces.
+# Most strings are plain, and a constant pattern is compiled only once. mawk does not support
+# repetition counts in braces.
 function string() {
 	blanks()
 	if (match(rest, /^"[0-9A-Za-z_ .-]*"/) ||

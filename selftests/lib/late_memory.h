@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that is not there until a test lets it be: who reads or writes it in the kernel sleeps
- * for so long.
+ * Memory that is missing until a test provides it: until then, a task that accesses it in the
+ * kernel sleeps in the page fault.
  */
 #ifndef _TWHEEL_LATE_MEMORY_H
 #define _TWHEEL_LATE_MEMORY_H
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Memory whose first page is not there until it is asked for. Returns the userfaultfd, or -1. */
+/* Maps memory that is missing until let_memory_be(). Returns the userfaultfd, or -1. */
 static inline int late_memory(char **memory, size_t size)
 {
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -36,7 +36,7 @@ static inline int late_memory(char **memory, size_t size)
 	return uffd;
 }
 
-/* Waits until somebody sleeps for the memory. Returns whether somebody does. */
+/* Waits until a task sleeps in a fault on the memory. Returns whether one does. */
 static inline bool memory_wanted(int uffd)
 {
 	struct uffd_msg message;
@@ -44,7 +44,7 @@ static inline bool memory_wanted(int uffd)
 	return read(uffd, &message, sizeof(message)) == sizeof(message);
 }
 
-/* Lets the memory be there, with zeros. Returns whether it is. */
+/* Provides the memory, filled with zeros. Returns whether that worked. */
 static inline bool let_memory_be(int uffd, char *memory, size_t size)
 {
 	struct uffdio_zeropage zero = { .range = { .start = (uintptr_t)memory, .len = size } };
@@ -52,7 +52,7 @@ static inline bool let_memory_be(int uffd, char *memory, size_t size)
 	return !ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
 }
 
-/* Has it never be there: who sleeps for it gets EFAULT. Returns whether it will not be. */
+/* Makes the memory inaccessible: tasks that wait for it get EFAULT. Returns whether that worked. */
 static inline bool let_memory_go(int uffd, char *memory, size_t size)
 {
 	struct uffdio_range range = { .start = (uintptr_t)memory, .len = size };
@@ -61,10 +61,10 @@ static inline bool let_memory_go(int uffd, char *memory, size_t size)
 }
 
 /**
- * struct sender - a thread that is at work with a socket until memory is there
+ * struct sender - a thread that owns a socket until memory is provided
  * @sock:	the socket
- * @memory:	what it sends a byte of
- * @sent:	what send() has returned
+ * @memory:	the memory that it sends a byte of
+ * @sent:	the return value of send()
  */
 struct sender {
 	int sock;

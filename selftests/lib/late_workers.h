@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's workers, held up: each CPU has a process with a real-time priority, and the test
- * has a higher one. What is left to ordinary tasks is what the scheduler keeps for them, some
+ * Delays the kernel's workers: each CPU is kept busy by a process with real-time priority, and the
+ * test has a higher one. Ordinary tasks get only what the scheduler reserves for them, some
  * hundredths of each second.
  */
 #ifndef _TWHEEL_LATE_WORKERS_H
@@ -19,7 +19,7 @@ struct late_workers {
 	int n;
 };
 
-static inline bool be_real_time(int priority)
+static inline bool set_real_time(int priority)
 {
 	const struct sched_param param = { .sched_priority = priority };
 
@@ -32,32 +32,32 @@ static inline pid_t keep_cpu(int cpu)
 
 	if (pid)
 		return pid;
-	/* Should the test not come to an end, this does. */
+	/* If the test dies, so does this process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* On PREEMPT_RT, who calls timers up has the same priority. */
-	if (!pin(cpu) && be_real_time(1))
+	/* On PREEMPT_RT, the threads that expire timers have the same priority. */
+	if (!pin(cpu) && set_real_time(1))
 		for (;;)
 			sched_yield();
 	_exit(1);
 }
 
-/* Begins to hold them up. Returns whether that works. */
+/* Starts to delay the workers. Returns whether that worked. */
 static inline bool hold_workers(struct late_workers *late)
 {
 	int cpu[ARRAY_SIZE(late->pid)], i;
-	bool all = be_real_time(2);
+	bool all = set_real_time(2);
 
 	late->n = cpus(cpu, ARRAY_SIZE(cpu));
 	for (i = 0; i < late->n; i++) {
 		late->pid[i] = keep_cpu(cpu[i]);
 		all &= late->pid[i] > 0;
 	}
-	/* For them to begin. */
+	/* Until they have started. */
 	sleep_ns(20 * MSEC);
 	return all;
 }
 
-/* Ends that. */
+/* Stops delaying the workers. Returns whether that worked. */
 static inline bool let_workers_be(struct late_workers *late)
 {
 	bool all = true;
@@ -66,7 +66,7 @@ static inline bool let_workers_be(struct late_workers *late)
 	for (i = 0; i < late->n; i++)
 		all &= !kill(late->pid[i], SIGKILL) &&
 		       waitpid(late->pid[i], NULL, 0) == late->pid[i];
-	return be_real_time(0) && all;
+	return set_real_time(0) && all;
 }
 
 #endif /* _TWHEEL_LATE_WORKERS_H */

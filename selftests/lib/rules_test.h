@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers of the selftests of rules for idle connections: the calls, connections, and the
+ * Helpers for the selftests of rules for idle connections: the calls, connections, and the
  * fixture.
  *
- * Each test has a network namespace of its own. Connections are over its loopback, so both
+ * Each test has a network namespace of its own. Connections go over its loopback device, so both
  * ends are in it: what is local to the server is remote to the client.
  *
- * No test fails because the machine is slow: what has to be open is closed late at most, and
- * what has to be closed is waited for.
+ * No test fails because the machine is slow: what must be open can only be closed late, and tests
+ * wait for what must be closed.
  */
 #ifndef _TWHEEL_RULES_TEST_H
 #define _TWHEEL_RULES_TEST_H
@@ -24,7 +24,7 @@
 #define ABORT	TWHEEL_WATCH_ABORT
 #define DRY	TWHEEL_RULE_DRY_RUN
 
-/* Seconds for a test, on a slow machine: to remove a rule takes grace periods of RCU. */
+/* Seconds for a test, on a slow machine: removing a rule takes RCU grace periods. */
 #define TIMEOUT	300
 
 /* Somebody else's uid. */
@@ -32,21 +32,21 @@
 
 /* ---- the calls */
 
-/* Do two rules ask for the same, and have the same limits? What is 0 in @asked is as it may be. */
-static inline bool is_same_rule(const struct twheel_rule *asked, const struct twheel_rule *told)
+/* Does a rule read back as it was added? If @asked leaves a field 0, the kernel may choose it. */
+static inline bool is_same_rule(const struct twheel_rule *asked, const struct twheel_rule *got)
 {
-	return asked->flags == told->flags && (!asked->rate || asked->rate == told->rate) &&
-	       asked->local_port == told->local_port && asked->remote_port == told->remote_port &&
-	       asked->uid == told->uid && asked->pid == told->pid &&
-	       asked->cgroup == told->cgroup && asked->idle == told->idle &&
-	       asked->lifetime == told->lifetime && asked->spread == told->spread &&
-	       (!asked->stalled || asked->stalled == told->stalled) &&
-	       !memcmp(asked->name, told->name, sizeof(told->name)) &&
-	       asked->matches == told->matches && asked->nr_matches == told->nr_matches &&
-	       asked->before == told->before;
+	return asked->flags == got->flags && (!asked->rate || asked->rate == got->rate) &&
+	       asked->local_port == got->local_port && asked->remote_port == got->remote_port &&
+	       asked->uid == got->uid && asked->pid == got->pid &&
+	       asked->cgroup == got->cgroup && asked->idle == got->idle &&
+	       asked->lifetime == got->lifetime && asked->spread == got->spread &&
+	       (!asked->stalled || asked->stalled == got->stalled) &&
+	       !memcmp(asked->name, got->name, sizeof(got->name)) &&
+	       asked->matches == got->matches && asked->nr_matches == got->nr_matches &&
+	       asked->before == got->before;
 }
 
-/* Adds a rule, and is told of it as it is. On an error nothing is written. */
+/* Adds a rule, and checks that it is returned as it is. On an error, nothing may be written. */
 static inline int add(int fd, struct twheel_rule *rule)
 {
 	struct twheel_rule asked;
@@ -84,7 +84,7 @@ static inline int remove_rule(int fd, __u32 id)
 	return wh_ioctl(fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 }
 
-/* Asks for the rule after @id, but not for its lists. Nothing is written on an error. */
+/* Gets the rule after @id, without its lists. On an error, nothing may be written. */
 static inline int next(int fd, __u32 id, struct twheel_rule *rule)
 {
 	struct twheel_rule copy;
@@ -99,7 +99,7 @@ static inline int next(int fd, __u32 id, struct twheel_rule *rule)
 	return ret && memcmp(&copy, rule, sizeof(copy)) ? -EPROTO : ret;
 }
 
-/* What there is to know of a rule. Without one, all is POISON. */
+/* Returns the rule @id; all POISON if there is none. */
 static inline struct twheel_rule look(int fd, __u32 id)
 {
 	struct twheel_rule rule;
@@ -109,7 +109,7 @@ static inline struct twheel_rule look(int fd, __u32 id)
 	return rule;
 }
 
-/* Waits until a count of a rule has a value. Returns whether that came true. */
+/* Waits until a count of a rule has a value. Returns false if it times out. */
 #define wait_for(_fd, _id, _count, _value)				\
 	wait_for_count(_fd, _id, offsetof(struct twheel_rule, _count), _value)
 
@@ -144,7 +144,7 @@ static inline int list(int fd, __u32 id, void *records, __u32 nr, __u16 size, __
 
 /**
  * struct pair - a connection
- * @client:	the end that has connected
+ * @client:	the end that connected
  * @server:	the end that was accepted
  */
 struct pair {
@@ -172,7 +172,7 @@ static inline socklen_t address(int family, bool is_mapped, __u16 port, struct s
 static inline int serve(int family, bool is_mapped, __u16 port)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-	/* A connection that is reset before its last ACK has come is never there to be accepted. */
+	/* A connection that is reset before the last ACK of its handshake can never be accepted. */
 	const struct timeval patience = { .tv_sec = GUARD_MS / 1000 };
 	struct sockaddr_in6 in6;
 	socklen_t len = address(family, is_mapped, port, &in6);
@@ -202,7 +202,7 @@ static inline int reach(int family, bool is_mapped, __u16 port)
 	return connect(fd, (void *)&in6, len) ? -errno : fd;
 }
 
-/* Connects to what listens at @listener. Returns whether that worked. */
+/* Makes a connection through @listener. Returns whether that worked. */
 static inline bool connect_pair(int listener, struct pair *pair)
 {
 	pair->client = reach(AF_INET, false, local_port(listener));
@@ -222,25 +222,25 @@ static inline bool is_open(const struct pair *pair)
 	       tcp_info(pair->server).tcpi_state == TCP_ESTABLISHED;
 }
 
-/* Waits until a connection is no more. Returns the error that its end has, or -ETIME. */
+/* Waits until a connection is closed. Returns the error of this end's socket, or -ETIME. */
 static inline int error_of(int fd)
 {
 	return wait_tcp_state(fd, TCP_CLOSE) ? socket_error(fd) : -ETIME;
 }
 
-/* Is a connection reset by its server's end? */
+/* Has the server's end reset the connection? Waits for it. */
 static inline bool is_reset(int client)
 {
 	return error_of(client) == ECONNRESET;
 }
 
-/* Sockets of this namespace that are open, or that somebody has a reference to. */
+/* Sockets of this namespace that are open, or that are still referenced. */
 static inline __u64 nr_sockets(void)
 {
 	return file_scan("/proc/self/net/sockstat", "sockets: used %llu");
 }
 
-/* Waits until there are @n: who closes one does not wait for it. Returns whether that came true. */
+/* Waits until there are @n: close() does not wait for that. Returns false if it times out. */
 static inline bool wait_sockets(__u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -253,14 +253,14 @@ static inline bool wait_sockets(__u64 n)
 
 /* ---- processes */
 
-/* Runs a function in a child. Its result is what it is to be told of. */
+/* Runs a function in a child. What it has to report is its exit status. */
 static inline pid_t spawn(void (*function)(void *arg), void *arg)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	/* Should the test not come to an end, this does. */
+	/* If the test dies, so does this process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	function(arg);
 	_exit(0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the twheel selftests ask of the system: clocks, files, CPUs, and random numbers.
+ * What the twheel selftests use of the system: clocks, files, CPUs, and random numbers.
  */
 #ifndef _SYSTEM_TEST_H
 #define _SYSTEM_TEST_H
@@ -28,7 +28,7 @@
 
 #define POISON		0xa5a5a5a5a5a5a5a5ULL
 
-/* Hang guard: nothing that works takes that long, however slow the machine. */
+/* Hang guard: nothing that works takes this long, however slow the machine. */
 #define GUARD_MS	25000
 
 static inline __u64 clock_ns(clockid_t clock)
@@ -53,8 +53,8 @@ static inline void sleep_ns(__u64 ns)
 }
 
 /*
- * Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. A thread
- * begins with its random_thread().
+ * Random numbers: xorshift64*. The seed is printed; TWHEEL_SEED replays one. Each thread calls
+ * random_thread() first.
  */
 static __thread __u64 random_state;
 
@@ -71,7 +71,7 @@ static inline __u64 random_below(__u64 n)
 	return random_u64() % n;
 }
 
-/* 1 to 2^@bits - 1, every order of magnitude alike. */
+/* 1 to 2^@bits - 1, with every order of magnitude equally likely. */
 static inline __u64 random_magnitude(unsigned int bits)
 {
 	unsigned int shift = random_below(bits);
@@ -89,7 +89,7 @@ static inline __u64 random_seed(void)
 	return random_state;
 }
 
-/* Has a thread draw numbers of its own, that follow from the seed of the test. */
+/* Gives a thread random numbers of its own, derived from the test's seed. */
 static inline void random_thread(__u64 seed, unsigned int number)
 {
 	random_state = seed ^ (number + 1) * 0x9e3779b97f4a7c15ULL;
@@ -97,7 +97,7 @@ static inline void random_thread(__u64 seed, unsigned int number)
 		random_state = 1;
 }
 
-/* How many timers are very many: TWHEEL_MANY, for a slow kernel. */
+/* How many timers count as very many: TWHEEL_MANY lowers it for a slow kernel. */
 static inline unsigned int very_many(void)
 {
 	const char *many = getenv("TWHEEL_MANY");
@@ -105,7 +105,7 @@ static inline unsigned int very_many(void)
 	return many ? strtoul(many, NULL, 0) : 100000;
 }
 
-/* The number that a file begins with, after what @format says; or POISON. */
+/* The number at the start of a file, as @format finds it; or POISON. */
 static inline __u64 file_scan(const char *path, const char *format)
 {
 	__u64 number = POISON;
@@ -135,14 +135,14 @@ static inline int file_write(const char *path, __u64 number)
 	return fclose(file) ? -errno : 0;
 }
 
-/* A number of debugfs's totals, or POISON. */
+/* A counter of twheel/totals in debugfs, or POISON. */
 static inline __u64 total(const char *key)
 {
 	__u64 number, found = POISON;
 	char name[64];
 	FILE *file;
 
-	/* Harmless if it is mounted. */
+	/* Harmless if it is already mounted. */
 	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
 	file = fopen(DEBUGFS "/twheel/totals", "r");
 	if (!file)
@@ -154,7 +154,7 @@ static inline __u64 total(const char *key)
 	return found;
 }
 
-/* A number of a CPU in debugfs's list of them, or POISON. */
+/* A CPU's number in column @key of twheel/cpus in debugfs, or POISON. */
 static inline __u64 cpu_number(int cpu, const char *key)
 {
 	int column = -1, i, number;
@@ -162,7 +162,7 @@ static inline __u64 cpu_number(int cpu, const char *key)
 	__u64 found = POISON;
 	FILE *file;
 
-	/* Harmless if it is mounted. */
+	/* Harmless if it is already mounted. */
 	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
 	file = fopen(DEBUGFS "/twheel/cpus", "r");
 	if (!file)
@@ -180,7 +180,7 @@ static inline __u64 cpu_number(int cpu, const char *key)
 	return found;
 }
 
-/* Waits until a total has a value. Returns whether that came true. */
+/* Waits until a counter of totals has a value. Returns false if it times out. */
 static inline bool wait_total(const char *key, __u64 value)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -208,7 +208,7 @@ static inline bool text_write(const char *path, const char *text)
 	return written;
 }
 
-/* Is the guest's time the number of its instructions? Then nothing is late but by its own doing. */
+/* Is the guest's time its number of instructions? Then only the guest itself can cause delays. */
 static inline bool simulated(void)
 {
 	const char *set = getenv("TWHEEL_SIMULATED");
@@ -230,15 +230,15 @@ static inline int pin(int cpu)
 	return pin_process(0, cpu);
 }
 
-/* The CPUs that this process may run on. Returns how many. */
-static inline int cpus(int *list, int most)
+/* Lists the CPUs that this process may run on. Returns how many there are, up to @max. */
+static inline int cpus(int *list, int max)
 {
 	cpu_set_t set;
 	int cpu, n = 0;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return 0;
-	for (cpu = 0; cpu < CPU_SETSIZE && n < most; cpu++)
+	for (cpu = 0; cpu < CPU_SETSIZE && n < max; cpu++)
 		if (CPU_ISSET(cpu, &set))
 			list[n++] = cpu;
 	return n;

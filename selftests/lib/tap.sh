@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Sourced by the scripts of this directory: TAP, and the module. A process takes a tenth of a
-# second on a slow kernel: what is asked often is asked with what the shell has built in.
+# Sourced by the shell tests: TAP, and the module. A process takes a tenth of a second on a slow
+# kernel: what is needed often uses only shell builtins.
 
 tap_number=0
 tap_failed=0
@@ -14,7 +14,7 @@ tap_plan() {
 	echo "1..$1"
 }
 
-# A test: tap NAME COMMAND... passes if the command does.
+# tap NAME COMMAND...: a test, which passes if the command succeeds.
 tap() {
 	tap_name=$1
 	shift
@@ -27,7 +27,7 @@ tap() {
 	fi
 }
 
-# tap_skip NAME REASON
+# tap_skip NAME REASON: a test that is skipped.
 tap_skip() {
 	tap_number=$((tap_number + 1))
 	echo "ok $tap_number $1 # SKIP $2"
@@ -38,7 +38,7 @@ tap_end() {
 	[ "$tap_failed" = 0 ]
 }
 
-# Says why a test fails, and is false.
+# wrong TEXT...: prints why a test fails, and returns false.
 wrong() {
 	echo "# $*"
 	return 1
@@ -52,8 +52,8 @@ try_unload() {
 	rmmod twheel 2> /dev/null
 }
 
-# A network namespace goes some time after its programs, and takes its rules along: until then they
-# keep the module.
+# A network namespace is removed, with its rules, some time after its last process has exited. Until
+# then the rules hold a reference to the module.
 unload() {
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		read -r users 2> /dev/null < /sys/module/twheel/refcnt || break
@@ -70,7 +70,7 @@ is_loaded() {
 	return 1
 }
 
-# Is all of the module there, or all of it gone?
+# All of the module is there (is_there), or all of it is gone (is_gone).
 is_there() {
 	is_loaded || wrong "not in /proc/modules" || return
 	[ -c /dev/twheel ] || wrong "no /dev/twheel" || return
@@ -87,7 +87,7 @@ is_gone() {
 	[ ! -e /sys/class/misc/twheel ] || wrong "the device is left" || return
 }
 
-# A number of debugfs's totals.
+# total NAME: prints a counter of twheel/totals in debugfs.
 total() {
 	while IFS=': ' read -r key value; do
 		[ "$key" != "$1" ] || echo "$value"
@@ -98,13 +98,13 @@ parameter() {
 	read -r value < "/sys/module/twheel/parameters/$1" && echo "$value"
 }
 
-# held COMMAND...: starts what says "holding" when it holds something, and does until it is
-# killed. $HOLDER is the process.
+# held COMMAND...: starts a command that prints "holding" once it holds a resource, and holds it
+# until it is killed. $HOLDER is its process.
 held() {
 	[ -p "$HOLDING" ] || mkfifo "$HOLDING"
 	"$@" > "$HOLDING" &
 	HOLDER=$!
-	# Ends with the line, or with the process.
+	# Returns when the line is read, or the process exits.
 	read -r line < "$HOLDING" && [ "$line" = holding ]
 }
 

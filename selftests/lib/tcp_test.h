@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers of the selftests of TCP connections, watched by timers or under rules.
+ * Helpers for the selftests of TCP connections, watched by timers or subject to rules.
  */
 #ifndef _TWHEEL_TCP_TEST_H
 #define _TWHEEL_TCP_TEST_H
@@ -13,7 +13,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* Has the process a network of its own, with nothing but "lo". */
+/* Moves the process to a new network namespace, which has only "lo". */
 static inline int network(void)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -30,22 +30,22 @@ static inline int network(void)
 }
 
 /*
- * What the kernel takes for the time at least: should the CPU that keeps it be held up, then
- * jiffies stand still, and so does this clock.
+ * A lower bound of what the kernel believes the time to be: if the CPU that updates jiffies is
+ * delayed, jiffies stand still, and so does this clock.
  */
 static inline __u64 coarse_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* A number of debugfs's watch, or POISON. */
+/* A counter of twheel/watch in debugfs, or POISON. */
 static inline __u64 watch_count(const char *kind_key)
 {
 	__u64 number, found = POISON;
 	char name[64];
 	FILE *file;
 
-	/* Harmless if it is mounted. */
+	/* Harmless if it is already mounted. */
 	(void)!mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
 	file = fopen(DEBUGFS "/twheel/watch", "r");
 	if (!file)
@@ -57,7 +57,7 @@ static inline __u64 watch_count(const char *kind_key)
 	return found;
 }
 
-/* Sends a byte, and sees it arrive. */
+/* Sends a byte and receives it at the other end. */
 static inline bool say(int from, int to)
 {
 	char byte = 'x';
@@ -65,7 +65,7 @@ static inline bool say(int from, int to)
 	return send(from, &byte, 1, MSG_NOSIGNAL) == 1 && recv(to, &byte, 1, 0) == 1;
 }
 
-/* Waits for something to read, or for the end. Returns what recv() does, or -errno. */
+/* Waits for a byte, or for the end of the connection. Returns what recv() returned, or -errno. */
 static inline int hear(int sock)
 {
 	struct pollfd pollfd = { .fd = sock, .events = POLLIN };
@@ -87,7 +87,7 @@ static inline struct tcp_info tcp_info(int sock)
 	return info;
 }
 
-/* The error that a socket has, which is then forgotten. */
+/* The error of a socket, which this clears. */
 static inline int socket_error(int sock)
 {
 	socklen_t length = sizeof(int);
@@ -97,7 +97,7 @@ static inline int socket_error(int sock)
 	return error;
 }
 
-/* Waits until a socket is in a state. Returns whether that came true. */
+/* Waits until a socket is in a state. Returns false if it times out. */
 static inline bool wait_tcp_state(int sock, int state)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;

@@ -42,7 +42,7 @@ static inline int wh_state(int fd, __u64 handle)
 	return ret ? ret : (int)query.state;
 }
 
-/* Was an event not late, where that is known? Says by how much it was. */
+/* Was an event punctual, as far as that can be checked? If not, prints how late it was. */
 static inline bool wh_punctual(const struct twheel_event *event)
 {
 	__u64 late = punctual_late_any(event);
@@ -72,7 +72,7 @@ static inline int wh_read(int fd, struct twheel_event *events, int n)
 	return n;
 }
 
-/* Waits for an event. Returns whether one came within the guard. */
+/* Waits for an event. Returns false if it times out. */
 static inline bool wh_wait(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -80,7 +80,7 @@ static inline bool wh_wait(int fd)
 	return poll(&pollfd, 1, GUARD_MS) == 1 && pollfd.revents == POLLIN;
 }
 
-/* An epoll instance that waits for a file's @events; or -1. */
+/* Creates an epoll instance that waits for @events of @fd. Returns it, or -1. */
 static inline int wh_epoll(int fd, __u32 events)
 {
 	struct epoll_event event = { .events = events };
@@ -115,7 +115,7 @@ static inline __u64 wh_nr_events(int fd)
 	return wh_info(fd, &info) ? POISON : info.nr_events;
 }
 
-/* Waits until @n events are there to read. Returns whether that came true. */
+/* Waits until @n events can be read. Returns false if it times out. */
 static inline bool wh_wait_events(int fd, __u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -128,7 +128,7 @@ static inline bool wh_wait_events(int fd, __u64 n)
 	return true;
 }
 
-/* The first fault of an event of a deadline that was just read, or NULL. */
+/* What is wrong with an event that was just read, of a timer with just a deadline; or NULL. */
 static inline const char *wh_event_fault(const struct twheel_event *event)
 {
 	if (event->fired < event->deadline)
@@ -155,8 +155,8 @@ static inline const char *wh_event_fault(const struct twheel_event *event)
 } while (0)
 
 /*
- * What a program can see of a context with a pending and an expired timer, to show
- * that a refused call has changed nothing.
+ * What a program can see of a context with a pending and an expired timer: used to check that a
+ * rejected call has changed nothing.
  */
 struct wh_view {
 	struct twheel_info		info;
@@ -173,14 +173,14 @@ static inline int wh_look(int fd, __u64 pending, __u64 expired, struct wh_view *
 		ret = wh_query(fd, pending, &view->pending);
 	if (!ret)
 		ret = wh_query(fd, expired, &view->expired);
-	/* This one runs. */
+	/* Counts down by itself. */
 	view->pending.remaining = 0;
 	return ret;
 }
 
 /*
- * Suspends as far as @level for some seconds: "core" is all but the last step, "processors"
- * ends before the clocks are stopped. Returns whether the kernel can.
+ * Suspends as far as @level for some seconds: "core" is everything but the last step, "processors"
+ * stops before the clocks are suspended. Returns false if the kernel cannot.
  */
 static inline bool suspend(const char *level, unsigned int seconds)
 {
@@ -202,7 +202,7 @@ static inline int set_cpu_online(int cpu, int online)
 	return ret;
 }
 
-/* What of a ring or a touch array can be mapped though it must not be, or NULL. */
+/* Describes a mapping of a ring or touch array that must fail with EINVAL and does not; or NULL. */
 static inline const char *wh_map_fault(int fd, size_t bytes, __u64 offset)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers of the selftests of watched connections: connections, and timers that watch them.
+ * Helpers for the selftests of watched connections: connections, and timers that watch them.
  */
 #ifndef _TWHEEL_WATCH_TEST_H
 #define _TWHEEL_WATCH_TEST_H
@@ -11,7 +11,7 @@
 
 #define USER_DATA	0x1234
 
-/* The address of @family that is this machine. Returns its length. */
+/* Stores the loopback address of @family. Returns its length. */
 static inline socklen_t loopback(int family, struct sockaddr_storage *address)
 {
 	struct sockaddr_in6 *in6 = (void *)address;
@@ -28,7 +28,7 @@ static inline socklen_t loopback(int family, struct sockaddr_storage *address)
 	return sizeof(*in);
 }
 
-/* A socket that listens, and its address. Returns it, or -errno. */
+/* Opens a listening socket and stores its address. Returns the socket, or -errno. */
 static inline int listener(int family, struct sockaddr_storage *address, socklen_t *length)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -44,7 +44,7 @@ static inline int listener(int family, struct sockaddr_storage *address, socklen
 	return fd;
 }
 
-/* Makes connections. Each ends without a trace when it is closed. */
+/* Makes connections. Closing either end resets them, so that none is left in TIME_WAIT. */
 static inline int connections(int family, int (*pair)[2], int n)
 {
 	struct linger linger = { .l_onoff = 1 };
@@ -78,7 +78,7 @@ static inline int connection(int family, int *here, int *there)
 	return ret;
 }
 
-/* What says that a timer watches a socket, in both ways to add it. */
+/* The fields of a timer that watches a socket, for an add and for an operation of a submit. */
 #define WATCHES(sock_, idle_, flags_)				\
 	.time		= TWHEEL_TIME_NONE,			\
 	.user_data	= USER_DATA,				\
@@ -87,7 +87,7 @@ static inline int connection(int family, int *here, int *there)
 	.idle		= (idle_),				\
 	.touch		= (sock_)
 
-/* A timer that watches @sock, to be added. */
+/* The argument that adds a timer that watches @sock. */
 static inline struct twheel_timer_add watch_add(int sock, __u64 idle, __u32 flags)
 {
 	return (struct twheel_timer_add) {
@@ -104,15 +104,15 @@ static inline __u64 jiffy_ns(void)
 }
 
 /*
- * How long after an activity its idle timeout begins, at most: a jiffy, and what the kernel may be
- * mistaken by about when jiffies begin, as it learns that by looking.
+ * How long after an activity its idle timeout starts, at most: a jiffy, plus the error of the
+ * kernel's idea of when jiffies start, which it learns by observation.
  */
 static inline __u64 begins_within(void)
 {
 	return jiffy_ns() + jiffy_ns() / 4;
 }
 
-/* Lets the process have as many file descriptors as it takes. */
+/* Raises the limit of open files to what the tests need. */
 static inline int many_files(void)
 {
 	const struct rlimit limit = { .rlim_cur = 65536, .rlim_max = 65536 };
@@ -130,7 +130,7 @@ static inline int watch(int fd, int sock, __u64 idle, __u32 flags, __u64 *handle
 	return ret;
 }
 
-/* Waits until a context has @n timers. Returns whether that came true. */
+/* Waits until a context has @n timers. Returns false if it times out. */
 static inline bool wait_timers(int fd, __u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -143,7 +143,7 @@ static inline bool wait_timers(int fd, __u64 n)
 	return true;
 }
 
-/* Waits until all timers that are left have expired. Returns whether that came true. */
+/* Waits until all remaining timers have expired. Returns false if it times out. */
 static inline bool wait_for_last(int fd)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -157,17 +157,17 @@ static inline bool wait_for_last(int fd)
 	return false;
 }
 
-/* Where the worker's looks are noted, of all CPUs; and more of them than a test has it take. */
+/* Records the worker's checks of sockets, on all CPUs; and more of them than a test causes. */
 #define LOOKS_TRACE	"/sys/kernel/tracing/instances/looks/"
 #define MOST_LOOKS	100
 
-/* Looks at a socket that is busy which come a jiffy after the one before. */
+/* How many checks of a busy socket come a jiffy after the previous one. */
 #define SOON_AGAIN	8
 
-/* Begins to note them, or ends that. Returns whether that worked. */
-static inline bool note_looks(bool on)
+/* Starts or stops to record them. Returns whether that worked. */
+static inline bool trace_looks(bool on)
 {
-	/* Harmless if it is mounted. */
+	/* Harmless if it is already mounted. */
 	(void)!mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 	if (on && mkdir(LOOKS_TRACE, 0700))
 		return false;
@@ -176,7 +176,10 @@ static inline bool note_looks(bool on)
 	return on || !rmdir(LOOKS_TRACE);
 }
 
-/* For so long, when sockets are found busy. Returns how often, up to MOST_LOOKS; or -1. */
+/*
+ * Records for @ns at which times the worker finds sockets busy. Returns how often, up to
+ * MOST_LOOKS; or -1.
+ */
 static inline int busy_looks(__u64 ns, __u64 *time)
 {
 	const char *now;
@@ -184,7 +187,7 @@ static inline int busy_looks(__u64 ns, __u64 *time)
 	FILE *file;
 	int n = 0;
 
-	if (!note_looks(true))
+	if (!trace_looks(true))
 		return -1;
 	sleep_ns(ns);
 	file = fopen(LOOKS_TRACE "trace", "r");
@@ -195,17 +198,17 @@ static inline int busy_looks(__u64 ns, __u64 *time)
 	}
 	if (file)
 		fclose(file);
-	return note_looks(false) ? n : -1;
+	return trace_looks(false) ? n : -1;
 }
 
 /*
- * Was a socket that was busy all the time looked at a jiffy later, eight times, and then ever
- * later, up to a second? What was wrong about it, or NULL. By how much a look may be late is known
- * in some guests only: by a tick, and what it takes to get to it.
+ * Was a socket that was busy all the time checked again a jiffy later, eight times, and then at
+ * growing intervals of up to a second? Returns what is wrong, or NULL. How late a check may be is
+ * known only in some guests: by a tick, and by the time it takes to get to it.
  */
 static inline const char *looks_fault(const __u64 *time, int n)
 {
-	const __u64 slack = punctual_tick() + PUNCTUAL_LEAST;
+	const __u64 slack = punctual_tick() + PUNCTUAL_MIN;
 	__u64 gap = 0, last;
 	int i;
 
@@ -226,8 +229,8 @@ static inline const char *looks_fault(const __u64 *time, int n)
 	return n > SOON_AGAIN + 1 || !punctual_tick() ? NULL : "too rarely";
 }
 
-/* Waits for the one event that there is to be, and checks it. */
-static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 reason)
+/* Waits for the one event that must come, and checks it. Returns what is wrong with it, or NULL. */
+static inline const char *expiry_fault(int fd, __u64 handle, __u64 not_before, __u32 reason)
 {
 	struct twheel_event event[2];
 
@@ -249,12 +252,12 @@ static inline const char *expiry(int fd, __u64 handle, __u64 not_before, __u32 r
 }
 
 #define EXPECT_EXPIRY(handle, not_before, reason) do {			\
-	const char *__fault = expiry(self->fd, handle, not_before, reason); \
+	const char *__fault = expiry_fault(self->fd, handle, not_before, reason); \
 									\
 	EXPECT_EQ(NULL, __fault) TH_LOG("%s", __fault);			\
 } while (0)
 
-/* The timer is gone, and there was no event. */
+/* The timer is gone, without an event. */
 #define EXPECT_ENDED(handle) do {					\
 	struct twheel_context_stats __stats;				\
 									\
