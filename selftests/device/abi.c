@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The interface as bytes: structures of all sizes, every bit of flags and reserved fields, bad
- * memory on the way in and on the way out, and 32-bit callers. Whatever is refused has its
- * errno, and changes nothing. Numbers are for values.c.
+ * The interface at the level of bytes: structures of all sizes, every bit of flags and reserved
+ * fields, bad memory for arguments and results, and 32-bit callers. Every rejected call returns the
+ * right errno and changes nothing. Values of fields are tested in values.c.
  */
 #include <setjmp.h>
 
@@ -80,7 +80,7 @@ FIXTURE_VARIANT_ADD(abi, setup)
 FIXTURE_SETUP(abi)
 {
 	ASSERT_EQ(0, sample_open(&self->sample));
-	/* Two pages, and a hole behind them. */
+	/* Two pages, followed by a hole. */
 	self->memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->memory);
@@ -93,15 +93,15 @@ FIXTURE_TEARDOWN(abi)
 	EXPECT_EQ(0, close(self->sample.fd));
 }
 
-/* Takes back what a good call has done. */
-static int undo(struct sample *sample, unsigned int cmd, const union argument *argument)
+/* Undoes what a successful call has done. */
+static int undo_call(struct sample *sample, unsigned int cmd, const union argument *argument)
 {
 	if (cmd == TWHEEL_IOC_TIMER_ADD)
 		return wh_cancel(sample->fd, argument->add.handle);
 	return 0;
 }
 
-/* Takes back what good() has done for a call that was refused. */
+/* Undoes what good() has done for a call that was rejected. */
 static int undo_good(struct sample *sample, unsigned int cmd,
 		     const union argument *argument)
 {
@@ -110,7 +110,7 @@ static int undo_good(struct sample *sample, unsigned int cmd,
 	return 0;
 }
 
-static unsigned int resized(unsigned int cmd, unsigned int size)
+static unsigned int resize_cmd(unsigned int cmd, unsigned int size)
 {
 	return (cmd & ~(_IOC_SIZEMASK << _IOC_SIZESHIFT)) | size << _IOC_SIZESHIFT;
 }
@@ -125,42 +125,42 @@ TEST_F(abi, sizes)
 	};
 	size_t i;
 
-	/* Shorter than it ever was. */
+	/* Shorter than the first version. */
 	ASSERT_EQ(0, good(&self->sample, variant->cmd, &argument));
 	for (size = 0; size < variant->first; size++)
-		expect_error(_metadata, &self->sample, resized(variant->cmd, size),
+		expect_error(_metadata, &self->sample, resize_cmd(variant->cmd, size),
 			     &argument, EINVAL);
 
-	/* Longer, with something in the tail. */
+	/* Longer, with a nonzero tail. */
 	for (i = 1; i < ARRAY_SIZE(longer); i++) {
 		size = longer[i];
 		argument.bytes[size - 1] = 1;
-		expect_error(_metadata, &self->sample, resized(variant->cmd, size),
+		expect_error(_metadata, &self->sample, resize_cmd(variant->cmd, size),
 			     &argument, E2BIG);
 		argument.bytes[size - 1] = 0;
 		argument.bytes[known] = 0x80;
-		expect_error(_metadata, &self->sample, resized(variant->cmd, size),
+		expect_error(_metadata, &self->sample, resize_cmd(variant->cmd, size),
 			     &argument, E2BIG);
 		argument.bytes[known] = 0;
 	}
 	ASSERT_EQ(0, undo_good(&self->sample, variant->cmd, &argument));
 	expect_unchanged(_metadata, &self->sample);
 
-	/* As long as it ever was, and longer with nothing in the tail. */
+	/* As long as the first version or longer, with a zero tail. */
 	for (i = variant->first; i < known + ARRAY_SIZE(longer); i++) {
 		size = i < known ? i : longer[i - known];
 		shared = size < known ? size : known;
 		ASSERT_EQ(0, good(&self->sample, variant->cmd, &argument));
-		/* What lies behind is not the kernel's business. */
+		/* The kernel must not access what follows. */
 		memset(argument.bytes + size, 0xa5, sizeof(argument) - size);
 		copy = argument;
-		EXPECT_EQ(0, wh_ioctl(self->sample.fd, resized(variant->cmd, size), &argument))
+		EXPECT_EQ(0, wh_ioctl(self->sample.fd, resize_cmd(variant->cmd, size), &argument))
 			TH_LOG("size %u", size);
 		EXPECT_EQ(0, memcmp(argument.bytes + shared, copy.bytes + shared,
 				    sizeof(argument) - shared));
 		if (!(variant->cmd & IOC_OUT))
 			EXPECT_EQ(0, memcmp(&argument, &copy, sizeof(copy)));
-		EXPECT_EQ(0, undo(&self->sample, variant->cmd, &argument));
+		EXPECT_EQ(0, undo_call(&self->sample, variant->cmd, &argument));
 	}
 	expect_unchanged(_metadata, &self->sample);
 }
@@ -193,7 +193,7 @@ TEST_F(abi, other_numbers)
 	expect_unchanged(_metadata, &self->sample);
 }
 
-/* Calls with the argument at @at, which is bad memory. */
+/* Calls with an argument at @at, which is bad memory. */
 static void expect_fault(struct __test_metadata *_metadata, FIXTURE_DATA(abi) * self,
 			 unsigned int cmd, void *at)
 {
@@ -222,19 +222,19 @@ TEST_F(abi, bad_pointers)
 	expect_fault(_metadata, self, cmd, hole - size + 1);
 	memcpy(hole - 1, &argument, 1);
 	expect_fault(_metadata, self, cmd, hole - 1);
-	/* A tail that is not there. */
+	/* The tail is missing. */
 	memcpy(hole - size, &argument, size);
-	expect_fault(_metadata, self, resized(cmd, size + 8), hole - size);
+	expect_fault(_metadata, self, resize_cmd(cmd, size + 8), hole - size);
 
 	memcpy(self->memory, &argument, size);
 	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_NONE));
 	expect_fault(_metadata, self, cmd, self->memory);
 	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_READ | PROT_WRITE));
 
-	/* And at the very end of the mapping all is well. */
+	/* At the very end of the mapping, the call succeeds. */
 	EXPECT_EQ(0, wh_ioctl(self->sample.fd, cmd, hole - size));
 	memcpy(&argument, hole - size, size);
-	EXPECT_EQ(0, undo(&self->sample, cmd, &argument));
+	EXPECT_EQ(0, undo_call(&self->sample, cmd, &argument));
 	EXPECT_EQ(pending, total("pending"));
 }
 
@@ -246,7 +246,7 @@ TEST_F(abi, memory_that_cannot_be_written)
 	static union argument argument;
 	unsigned int i;
 
-	/* Often enough that what leaks at each call would show. */
+	/* Often enough that a leak per call would show. */
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, good(&self->sample, cmd, &argument));
 		memcpy(border, &argument, size);
@@ -254,14 +254,14 @@ TEST_F(abi, memory_that_cannot_be_written)
 		if (cmd & IOC_OUT) {
 			expect_fault(_metadata, self, cmd, border);
 		} else {
-			/* There is nothing to write. */
+			/* The kernel has nothing to write. */
 			EXPECT_EQ(0, wh_ioctl(self->sample.fd, cmd, border));
 			expect_unchanged(_metadata, &self->sample);
 		}
 		EXPECT_EQ(0, memcmp(border, &argument, size));
 		ASSERT_EQ(0, mprotect(border, PAGE, PROT_READ | PROT_WRITE));
 	}
-	/* Only the last field of the answer meets the border. */
+	/* Only the last field of the result crosses the border. */
 	if (cmd & IOC_OUT) {
 		ASSERT_EQ(0, good(&self->sample, cmd, &argument));
 		memcpy(border - size + 4, &argument, size);
@@ -272,7 +272,7 @@ TEST_F(abi, memory_that_cannot_be_written)
 	EXPECT_EQ(pending, total("pending"));
 }
 
-/* Each bit of a 32-bit field, one at a time. */
+/* Sets each unknown bit of a 32-bit field, one at a time. */
 static void sweep_bits(struct __test_metadata *_metadata, struct sample *sample,
 		       unsigned int cmd, const union argument *valid, size_t offset,
 		       __u32 known, int error)
@@ -299,7 +299,7 @@ TEST_F(abi, flags_and_reserved_fields)
 	ASSERT_EQ(0, good(&self->sample, variant->cmd, &argument));
 	switch (variant->cmd) {
 	case TWHEEL_IOC_INFO:
-		/* All of it is ignored on the way in. */
+		/* The kernel ignores its contents. */
 		memset(&argument.info, 0xff, sizeof(argument.info));
 		EXPECT_EQ(0, wh_ioctl(self->sample.fd, variant->cmd, &argument));
 		EXPECT_EQ(0, memcmp(&argument.info, &self->sample.before.info,
@@ -463,7 +463,7 @@ TEST_F(abi_once, from_a_32_bit_program)
 	EXPECT_EQ(0x1122334455667788, low->argument.query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, low->argument.query.state);
 
-	/* An array, the address of which has 32 bits. */
+	/* An array at a 32-bit address. */
 	memset(low, 0, sizeof(*low));
 	low->array.submit.ops = (uintptr_t)low->array.ops;
 	low->array.submit.nr_ops = 2;

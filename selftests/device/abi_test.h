@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests of arguments share: good ones, and bad ones that change nothing.
+ * Shared by the tests of arguments: valid ones, and invalid ones that must change nothing.
  */
 #ifndef _TWHEEL_ABI_TEST_H
 #define _TWHEEL_ABI_TEST_H
@@ -9,7 +9,7 @@
 
 #define IOC_SIZE_MAX	((1 << _IOC_SIZEBITS) - 1)
 
-/* The first sizes of what has grown: they must always do. */
+/* The first sizes of structures that have grown since: they must always be accepted. */
 #define ADD_SIZE_FIRST		32
 #define REARM_SIZE_FIRST	24
 #define QUERY_SIZE_FIRST	40
@@ -32,8 +32,8 @@ union argument {
  * struct sample - a context with two timers
  * @fd:		the device
  * @pending:	handle of a timer that is pending
- * @expired:	handle of one that has expired
- * @before:	what they looked like at first
+ * @expired:	handle of a timer that has expired
+ * @before:	their state at the start
  */
 struct sample {
 	int		fd;
@@ -42,7 +42,7 @@ struct sample {
 	struct wh_view	before;
 };
 
-/* Makes a sample. Returns 0 or an errno. */
+/* Makes a sample. Returns 0 or -errno. */
 static inline int sample_open(struct sample *sample)
 {
 	int ret;
@@ -68,8 +68,8 @@ static inline void expect_unchanged(struct __test_metadata *_metadata, struct sa
 }
 
 /*
- * Fills in a good argument, for a call that returns 0; for a cancel that is a new
- * timer. An array of operations is empty, and there is nothing to drain.
+ * Fills in a valid argument, for a call that returns 0. A cancel gets a new timer. The array of
+ * operations is empty, and there is nothing to drain.
  */
 static inline int good(struct sample *sample, unsigned int cmd, union argument *argument)
 {
@@ -84,7 +84,7 @@ static inline int good(struct sample *sample, unsigned int cmd, union argument *
 		return wh_add(sample->fd, HOUR, 0, 400, &argument->cancel.handle);
 	case TWHEEL_IOC_TIMER_REARM:
 		argument->rearm.handle = sample->pending;
-		/* As it is, so that nothing changes if it is accepted. */
+		/* Its current deadline, so that nothing changes if the call is accepted. */
 		argument->rearm.time = sample->before.pending.deadline;
 		argument->rearm.flags = ABS;
 		return 0;
@@ -97,7 +97,7 @@ static inline int good(struct sample *sample, unsigned int cmd, union argument *
 	case TWHEEL_IOC_DRAIN:
 		argument->drain.nr_records = 1;
 		argument->drain.record_size = sizeof(struct twheel_timer_query);
-		/* It goes on behind all timers. */
+		/* A cursor beyond all timers. */
 		argument->drain.cursor = 1ULL << 62;
 		return 0;
 	default:

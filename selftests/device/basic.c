@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Add, expire, read, cancel, re-arm, query: what each call returns and what it
- * leaves behind.
+ * Add, expire, read, cancel, re-arm, query: what each call returns, and the state that it leaves.
  */
 #include "twheel_test.h"
 
@@ -36,7 +35,7 @@ static bool is_empty(int fd)
 	       wh_read(fd, &event, 1) == -EAGAIN;
 }
 
-/* Adds a timer that has expired when this returns. */
+/* Adds a timer and waits until it has expired. */
 static int add_expired(int fd, __u64 user_data, __u64 *handle)
 {
 	__u64 before = wh_nr_events(fd);
@@ -151,7 +150,7 @@ TEST_F(basic, query_tells_all)
 	EXPECT_EQ(77, query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, query.state);
 
-	/* It only looks. */
+	/* A query changes nothing. */
 	EXPECT_EQ(2, wh_nr_timers(self->fd));
 	EXPECT_EQ(1, wh_nr_events(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
@@ -172,7 +171,7 @@ TEST_F(basic, cancel_of_a_pending_timer)
 	EXPECT_EQ(true, is_empty(self->fd));
 	EXPECT_EQ(-ENOENT, wh_state(self->fd, handle));
 
-	/* No event comes of it: one armed for later is the first. */
+	/* It causes no event: the first event is that of a timer armed for later. */
 	ASSERT_EQ(0, wh_add(self->fd, 600 * MSEC, 0, 2, &witness));
 	ASSERT_EQ(true, wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
@@ -194,7 +193,7 @@ TEST_F(basic, cancel_takes_an_unread_event_back)
 	EXPECT_EQ(2, wh_nr_events(self->fd));
 	EXPECT_EQ(-ENOENT, wh_state(self->fd, second));
 
-	/* What was taken back leaves no gap in the numbers. */
+	/* A revoked event leaves no gap in the sequence numbers. */
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(first, event.handle);
 	EXPECT_EQ(0, event.seq);
@@ -203,7 +202,7 @@ TEST_F(basic, cancel_takes_an_unread_event_back)
 	EXPECT_EQ(1, event.seq);
 	EXPECT_EQ(true, is_empty(self->fd));
 
-	/* Taking the only one back leaves nothing to poll for. */
+	/* If the only event is revoked, poll() reports nothing. */
 	ASSERT_EQ(0, add_expired(self->fd, 4, &first));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, first));
 	EXPECT_EQ(true, is_empty(self->fd));
@@ -218,7 +217,7 @@ TEST_F(basic, rearm_later)
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 	ASSERT_EQ(0, wh_add(self->fd, deadline - 200 * MSEC, ABS, 8, &witness));
-	/* The witness stands between the old deadline and the new one. */
+	/* The witness is due between the old deadline and the new one. */
 	ASSERT_EQ(true, wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
@@ -283,7 +282,7 @@ TEST_F(basic, rearm_takes_an_unread_event_back)
 	EXPECT_EQ(0, event.seq);
 	EXPECT_EQ(true, is_empty(self->fd));
 
-	/* And again, so that it stays with us: expired, armed, cancelled. */
+	/* Once more, without an event at the end: expired, re-armed, cancelled. */
 	ASSERT_EQ(0, add_expired(self->fd, 6, &handle));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, handle, HOUR, 0));
 	EXPECT_EQ(0, wh_nr_events(self->fd));
@@ -314,7 +313,7 @@ TEST_F(basic, the_largest_times)
 	ASSERT_EQ(0, wh_add(self->fd, TWHEEL_TIME_MAX, ABS, 1, &absolute));
 	ASSERT_EQ(0, wh_query(self->fd, absolute, &query));
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
-	/* A relative time that ends after the maximum ends there. */
+	/* A relative time that would end after the maximum is capped. */
 	ASSERT_EQ(0, wh_add(self->fd, TWHEEL_TIME_MAX, 0, 2, &relative));
 	ASSERT_EQ(0, wh_query(self->fd, relative, &query));
 	EXPECT_EQ(TWHEEL_TIME_MAX, query.deadline);
@@ -356,7 +355,7 @@ TEST_F(basic, long_and_short_timers_together)
 		ASSERT_EQ(0, wh_query(self->fd, far[i], &query));
 		EXPECT_EQ(deadline[i], query.deadline);
 		EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
-		/* And each of them can still be brought near. */
+		/* Each of them can still be re-armed to expire soon. */
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, far[i], MSEC, 0));
 		ASSERT_EQ(true, wh_wait(self->fd));
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whatever a program makes the kernel hold its memory cgroup is charged for: contexts, users, the
- * table of keys, rules. What timers take, and what is shared with programs, is in memory.c.
+ * All kernel memory that a program causes to be allocated is charged to its memory cgroup:
+ * contexts, users, the table of keys, rules. For timers, and for memory shared with programs, see
+ * memory.c.
  */
 #include "memory_test.h"
 #include "rules_test.h"
@@ -9,10 +10,10 @@
 
 #define CONTEXTS	1000
 #define USERS		500
-/* As many as there may be in a network namespace, but for some. */
+/* A few less than a network namespace may have. */
 #define RULES		200
 
-/* Somebody who opens the device, and those that come after him. */
+/* The uid of the first user who opens the device; the others follow. */
 #define UID		10000
 
 FIXTURE(charged)
@@ -49,14 +50,14 @@ FIXTURE_TEARDOWN(charged)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
-/* Is the group charged for @least bytes more than @before? */
+/* Checks that the group is charged for at least @least bytes more than @before. */
 static void expect_grown(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
 			 __u64 before, __u64 least)
 {
 	const __s64 grown = wait_uncharged(self->group) - before;
 
 	printf("# charged for %lld bytes more, at least %llu are due\n", grown, least);
-	/* Some are charged before they are needed, and are not counted at once. */
+	/* Some pages are charged in advance, and charges are not counted at once. */
 	EXPECT_LE((__s64)(least - least / 4), grown);
 }
 
@@ -67,7 +68,7 @@ TEST_F_TIMEOUT(charged, contexts, 120)
 	__u64 before;
 	int i;
 
-	/* Files, and descriptors for them, are charged whatever they are of. */
+	/* Files and their descriptors are charged anyway, whatever they refer to. */
 	for (i = 0; i < CONTEXTS; i++) {
 		fd[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		ASSERT_LE(0, fd[i]);
@@ -85,13 +86,13 @@ TEST_F_TIMEOUT(charged, contexts, 120)
 		ASSERT_EQ(0, close(fd[i]));
 }
 
-/* Opens contexts, of so many users by turns. */
+/* Opens contexts, as @users users in turn. */
 static void open_as(struct __test_metadata *_metadata, int *fd, int users)
 {
 	int i;
 
 	for (i = 0; i < USERS; i++) {
-		/* The privileges remain. */
+		/* The capabilities are kept. */
 		ASSERT_EQ(0, setresuid(UID + i % users, 0, 0));
 		fd[i] = wh_open(0);
 		ASSERT_LE(0, fd[i]);
@@ -105,19 +106,19 @@ TEST_F_TIMEOUT(charged, users, 120)
 	__u64 before;
 	int i;
 
-	/* The same, credentials included, but for the users. */
+	/* The same, including credentials, with a single user. */
 	open_as(_metadata, fd, 2);
 	before = wait_uncharged(self->group);
 	for (i = 0; i < USERS; i++)
 		ASSERT_EQ(0, close(fd[i]));
 	open_as(_metadata, fd, USERS);
-	/* Each has a work that is delayed, at the least. */
+	/* Each has at least a delayed work. */
 	expect_grown(_metadata, self, before, USERS * 88);
 	for (i = 0; i < USERS; i++)
 		ASSERT_EQ(0, close(fd[i]));
 }
 
-/* Adds timers that have room for a key, and have one or not. */
+/* Adds timers that have room for a key, with or without one. */
 static void add_timers(struct __test_metadata *_metadata, int fd, unsigned int n, __u32 flags)
 {
 	struct twheel_timer_add add = {
@@ -135,14 +136,14 @@ static void add_timers(struct __test_metadata *_metadata, int fd, unsigned int n
 	}
 }
 
-/* The memory of the timers is there already: what they cost more is the table. */
+/* The memory of the timers has been allocated before: only the table is new. */
 TEST_F_TIMEOUT(charged, keys, 120)
 {
 	const unsigned int n = very_many();
 	__u64 before, chunks, cursor = 0;
 	int list[8];
 
-	/* Another wheel would have to get its own. */
+	/* The wheel of another CPU would need chunks of its own. */
 	ASSERT_LT(0, cpus(list, ARRAY_SIZE(list)));
 	ASSERT_EQ(0, pin(list[0]));
 	add_timers(_metadata, self->fd, n, 0);
@@ -155,7 +156,7 @@ TEST_F_TIMEOUT(charged, keys, 120)
 	expect_grown(_metadata, self, before, n * sizeof(void *));
 }
 
-/* Adds rules like this one, of which each takes so many bytes at the least. */
+/* Adds rules like this one, each of which takes at least @bytes. */
 static void add_rules(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
 		      struct twheel_rule *rule, __u64 bytes)
 {
@@ -175,7 +176,7 @@ TEST_F_TIMEOUT(charged, rules, TIMEOUT)
 		.idle	= HOUR,
 	};
 
-	/* What it counts. */
+	/* Its counters. */
 	add_rules(_metadata, self, &rule, 9 * sizeof(__u64) + sizeof(rule.late));
 }
 
@@ -198,7 +199,7 @@ TEST_F_TIMEOUT(charged, lists_of_rules, TIMEOUT)
 	add_rules(_metadata, self, &rule, sizeof(matches));
 }
 
-/* A bit for each port. */
+/* Such a rule has a bit for each port. */
 TEST_F_TIMEOUT(charged, rules_for_a_process, TIMEOUT)
 {
 	struct twheel_rule rule = {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chunks of the wheels: as many as there are timers, on each CPU, and back with the
- * kernel when they are not needed any more.
+ * The chunks of the wheels: each CPU has as many as its timers need, and returns them to the kernel
+ * when they are no longer needed.
  */
 #include "twheel_test.h"
 
-/* What a CPU may keep. */
+/* Free chunks that a CPU may keep. */
 #define KEPT		448
 
-/* So many timers to a chunk. */
+/* Timers per chunk. */
 #define CELLS		6
 
 FIXTURE(chunks)
@@ -21,7 +21,7 @@ FIXTURE(chunks)
 	__u64 before;
 };
 
-/* What is held when all has been given back that was left by others; or POISON. */
+/* The number of chunks once those left by previous tests have been returned; or POISON. */
 static __u64 least_chunks(void)
 {
 	__u64 chunks = total("chunks"), last, end = now_ns() + 10 * SEC;
@@ -55,7 +55,7 @@ FIXTURE_TEARDOWN(chunks)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Arms timers on each CPU, and looks whether that takes chunks. */
+/* Arms timers on each CPU, and checks that this takes chunks. */
 static void arm_all(struct __test_metadata *_metadata, FIXTURE_DATA(chunks) * self)
 {
 	unsigned int i, sum = self->n * self->per_cpu;
@@ -66,11 +66,11 @@ static void arm_all(struct __test_metadata *_metadata, FIXTURE_DATA(chunks) * se
 		ASSERT_EQ(0, wh_add(self->fd, HOUR + i, 0, i, &self->handles[i]));
 	}
 	ASSERT_LE(sum / CELLS, total("chunks"));
-	/* Otherwise there is nothing to be seen here. */
+	/* Otherwise this test proves nothing. */
 	ASSERT_LT(self->before + 2ULL * KEPT * self->n, total("chunks"));
 }
 
-/* Cancels them: every other one on its CPU, the others on the next. */
+/* Cancels them: every other one on its own CPU, the others on the next CPU. */
 static void cancel_all(struct __test_metadata *_metadata, FIXTURE_DATA(chunks) * self)
 {
 	unsigned int i, other, cpu, sum = self->n * self->per_cpu;
@@ -90,7 +90,7 @@ static bool are_back(FIXTURE_DATA(chunks) * self)
 	return total("chunks") <= self->before + (__u64)KEPT * self->n;
 }
 
-/* The context stays open: it is enough that its timers are gone. */
+/* The context stays open: its timers being gone is enough. */
 TEST_F_TIMEOUT(chunks, come_back, 120)
 {
 	__u64 end;
@@ -107,7 +107,7 @@ TEST_F_TIMEOUT(chunks, come_back, 120)
 	}
 }
 
-/* When memory is short, at once: what comes back by itself takes at least 4 s. */
+/* Under memory pressure, chunks are returned at once; otherwise this takes at least 4 s. */
 TEST_F_TIMEOUT(chunks, come_back_under_pressure, 120)
 {
 	__u64 end;
@@ -123,7 +123,7 @@ TEST_F_TIMEOUT(chunks, come_back_under_pressure, 120)
 					       self->before);
 }
 
-/* With timers in them, chunks stay, and their timers are as good as before. */
+/* Chunks with timers stay, and their timers still work. */
 TEST_F_TIMEOUT(chunks, in_use_stay, 120)
 {
 	unsigned int i, sum = self->n * self->per_cpu;

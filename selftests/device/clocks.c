@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clocks: CLOCK_REALTIME while it is set, CLOCK_BOOTTIME across a suspend.
+ * Clocks: CLOCK_REALTIME when it is set, CLOCK_BOOTTIME across a suspend.
  *
- * Sets the clock of the system, and suspends it as far as the kernel does for a test of
- * suspending: all but the last step, so that the clocks are stopped and wake up later.
+ * Sets the system's clock, and suspends the system as far as the kernel's suspend test does: all
+ * but the last step, so that the clocks are suspended and resume later.
  */
 #include "twheel_test.h"
 
@@ -27,8 +27,8 @@ FIXTURE_SETUP(clocks)
 }
 
 /*
- * Sets CLOCK_REALTIME to what it would show, and so much more. A worker moves the timers, and the
- * next tick may have come before it has.
+ * Sets CLOCK_REALTIME to what it would show by itself, plus @more. A worker moves the timers, and
+ * the next tick may come before it is done.
  */
 static int set_clock(const FIXTURE_DATA(clocks) * self, __s64 more)
 {
@@ -101,12 +101,12 @@ TEST_F(clocks, each_counts_on_its_own)
 		EXPECT_GE(deadline - before, query.remaining);
 		EXPECT_LE(deadline - after, query.remaining);
 
-		/* A re-arm is on the clock that the timer has. */
+		/* A re-arm uses the timer's clock. */
 		deadline = clock_ns(clocks[i]) + 10 * MSEC;
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, deadline, ABS));
 		expect_event(_metadata, self->fd, clocks[i], handle, deadline);
 
-		/* In the past of that clock. */
+		/* In the past, on that clock. */
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], 1, ABS, i, &handle));
 		expect_event(_metadata, self->fd, clocks[i], handle, 1);
 	}
@@ -134,7 +134,7 @@ TEST_F(clocks, set_forward)
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
-/* What was armed before a clock went back waits until it has come there again. */
+/* After a clock is set back, a timer waits until the clock reaches its deadline again. */
 TEST_F(clocks, set_back)
 {
 	__u64 handle, witness, deadline = clock_ns(CLOCK_REALTIME) + 100 * MSEC;
@@ -150,12 +150,12 @@ TEST_F(clocks, set_back)
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 	EXPECT_EQ(deadline, query.deadline);
 	EXPECT_LT(HOUR - SEC, query.remaining);
-	/* Near, but not there. */
+	/* Close to the deadline, but before it. */
 	ASSERT_EQ(0, set_clock(self, deadline - self->offset - now_ns() - 50 * MSEC));
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, handle, deadline);
 }
 
-/* Back and forth: the timer is due at its time, whatever was in between. */
+/* Set back and forth: the timer expires at its time, whatever happened in between. */
 TEST_F_TIMEOUT(clocks, set_again_and_again, 60)
 {
 	__u64 handle, deadline = clock_ns(CLOCK_REALTIME) + 10 * HOUR;
@@ -198,7 +198,7 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 			EXPECT_GE(HOUR, query.remaining);
 		}
 	}
-	/* They come when they would have come. */
+	/* They expire when they would have expired anyway. */
 	for (i = 0; i < 3; i++) {
 		monotonic[i] = now_ns() + 150 * MSEC;
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], 150 * MSEC, 0, i, &near[i]));
@@ -211,7 +211,7 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 		EXPECT_EQ(near[event.user_data], event.handle);
 		EXPECT_LE(monotonic[event.user_data], now_ns());
 	}
-	/* Absolute ones on the other clocks, likewise. */
+	/* So do absolute ones on the other clocks. */
 	for (i = 1; i < 3; i++) {
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], clock_ns(clocks[i]) + HOUR, ABS, i,
 				    &near[i]));
@@ -222,13 +222,16 @@ TEST_F(clocks, relative_times_and_other_clocks_do_not_care)
 	}
 }
 
-/* What a time means is told by the call that gives it. */
+/* Each call says whether its time is absolute or relative, whatever the previous one said. */
 TEST_F(clocks, rearmed_otherwise_than_added)
 {
 	struct twheel_timer_query query;
 	__u64 handle, deadline;
 
-	/* Added with a point in time, armed anew with a distance: that does not jump. */
+	/*
+	 * Added with an absolute time, re-armed with a relative one: setting the clock does not
+	 * matter.
+	 */
 	deadline = clock_ns(CLOCK_REALTIME) + HOUR;
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_REALTIME, deadline, ABS, 1, &handle));
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, 2 * HOUR, 0));
@@ -250,7 +253,9 @@ TEST_F(clocks, rearmed_otherwise_than_added)
 	expect_event(_metadata, self->fd, CLOCK_REALTIME, handle, deadline);
 }
 
-/* Exactly those expire that the clock has passed, be they many; the others can be cancelled. */
+/*
+ * Exactly the timers that the clock has passed expire, however many; the others can be cancelled.
+ */
 TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 {
 	enum { N = 4000 };
@@ -259,7 +264,7 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 	bool read[N] = { };
 	int list[64], cpu = cpus(list, 64), i, n;
 
-	/* All are armed anew by and by. */
+	/* The worker re-arms all of them, step by step. */
 	punctual_allow(100 * MSEC);
 	for (i = 0; i < N; i++) {
 		if (!(i % 100))
@@ -285,7 +290,7 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 	for (i = 0; i < N; i++) {
 		if (read[i])
 			continue;
-		/* It may have come due since. */
+		/* It may have expired since. */
 		n = wh_cancel(self->fd, handles[i]);
 		ASSERT_LE(TWHEEL_WAS_PENDING, n);
 		ASSERT_GE(TWHEEL_WAS_EXPIRED, n);
@@ -295,7 +300,7 @@ TEST_F_TIMEOUT(clocks, many_when_the_clock_is_set, 60)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* A clock that goes on by several periods has missed these, and they are counted. */
+/* If the clock is set forward by several periods, these are missed, and counted. */
 TEST_F(clocks, a_period_when_the_clock_is_set)
 {
 	struct twheel_timer_add add = {
@@ -316,7 +321,7 @@ TEST_F(clocks, a_period_when_the_clock_is_set)
 	EXPECT_EQ(first + add.period, event.deadline);
 	EXPECT_LE(HOUR / add.period - 2, event.overruns);
 	EXPECT_GE(clock_ns(CLOCK_REALTIME), event.deadline + event.overruns * add.period);
-	/* The next one is in the phase of the first, on this clock. */
+	/* The next period is in phase with the first, on this clock. */
 	ASSERT_EQ(0, set_clock(self, HOUR + 20 * SEC));
 	first = event.deadline + (event.overruns + 1) * add.period;
 	ASSERT_EQ(true, wh_wait(self->fd));
@@ -336,8 +341,8 @@ static void add_many(struct __test_metadata *_metadata, int fd, unsigned int n)
 }
 
 /*
- * Contexts that come and go, with what has to do with clocks, have nobody else's timers armed
- * anew: no clock has been set.
+ * Contexts that use clocks are opened and closed. This must not re-arm the timers of others: no
+ * clock has been set.
  */
 TEST_F(clocks, others_do_not_move_them)
 {
@@ -347,7 +352,7 @@ TEST_F(clocks, others_do_not_move_them)
 	int fd, i;
 
 	add_many(_metadata, self->fd, N);
-	/* What is left of tests before. */
+	/* Until the work of previous tests is done. */
 	sleep_ns(100 * MSEC);
 	before = total("rearms");
 	for (i = 0; i < ROUNDS; i++) {
@@ -366,7 +371,7 @@ TEST_F(clocks, others_do_not_move_them)
 	EXPECT_LE(N, total("rearms") - before);
 }
 
-/* While very many timers of one context are armed anew, another one is closed. */
+/* Closes a context while very many timers of another one are being re-armed. */
 TEST_F_TIMEOUT(clocks, a_close_waits_for_nobody_else, 90)
 {
 	const unsigned int n = 2 * very_many();
@@ -390,14 +395,14 @@ TEST_F_TIMEOUT(clocks, a_close_waits_for_nobody_else, 90)
 		       n);
 		if (after - before < n)
 			break;
-		/* On a machine that is held up the others may be through by then. */
+		/* On a slow machine, all of them may have been re-armed by then. */
 		while (total("rearms") - before < n)
 			sleep_ns(MSEC);
 	}
 	EXPECT_GT(5, round);
 }
 
-/* Set while timers are added and cancelled, by another thread. */
+/* A thread that sets the clock while another one adds and cancels timers. */
 static void *set_for_a_while(void *arg)
 {
 	FIXTURE_DATA(clocks) * self = arg;
@@ -428,7 +433,7 @@ TEST_F_TIMEOUT(clocks, set_while_they_are_used, 60)
 			sched_yield();
 		ret = wh_cancel(self->fd, handle);
 		read = wh_read(self->fd, &event, 1);
-		/* It is either read or cancelled. */
+		/* Each is either read or cancelled. */
 		ASSERT_EQ(-EAGAIN, read);
 		ASSERT_LE(0, ret);
 		calls++;
@@ -456,12 +461,12 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 		ASSERT_EQ(0, add_on(self->fd, clocks[i], deadlines[i], ABS, i, &handles[i]));
 	}
 	ASSERT_EQ(0, add_on(self->fd, CLOCK_BOOTTIME, HOUR, 0, 9, &relative));
-	/* A simulated processor takes minutes to spin for long. */
+	/* A simulated CPU would spin for minutes. */
 	ASSERT_EQ(true, suspend("core", simulated() ? 3 : 5));
 	woken = now_ns();
 	slept = clock_ns(CLOCK_BOOTTIME) - woken - slept;
 	printf("# asleep for %llu ms, and busy for %llu\n", slept / MSEC, (woken - begin) / MSEC);
-	/* The clock that counts a sleep has whole seconds. */
+	/* The clock that measures the suspend counts whole seconds. */
 	ASSERT_LE(SEC, slept);
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(true, wh_wait(self->fd));
@@ -472,7 +477,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 		EXPECT_EQ(deadlines[event.user_data], event.deadline);
 		EXPECT_LE(event.deadline, event.fired);
 	}
-	/* Unless the machine is very slow, those come first which have not slept. */
+	/* Unless the machine is very slow, timers on the clocks that kept counting expire first. */
 	if (now_ns() < begin + SEC) {
 		EXPECT_EQ(2, i);
 		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[2]));
@@ -485,7 +490,7 @@ TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
 		EXPECT_EQ(handles[2], event.handle);
 		EXPECT_EVENT_OK(&event);
 	}
-	/* The clock of the system has gone on by itself. */
+	/* The system's clock has advanced by itself. */
 	self->offset += slept;
 }
 

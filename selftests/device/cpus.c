@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers between CPUs: armed on one, moved and cancelled from another, and all CPUs
- * at one context at a time, with an account at the end.
+ * Timers across CPUs: armed on one, moved and cancelled from another; and all CPUs using one
+ * context at the same time, with every timer accounted for at the end.
  */
 #include "twheel_test.h"
 
@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(cpus)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Reads the one event that must come, and compares it. */
+/* Reads the one event that must come, and checks it. */
 static void expect_event(struct __test_metadata *_metadata, int fd, __u64 handle,
 			 __u64 deadline, __u64 user_data)
 {
@@ -50,14 +50,14 @@ TEST_F_TIMEOUT(cpus, from_one_to_another, 90)
 
 	for (a = 0; a < self->n; a++) {
 		for (b = 0; b < self->n; b++) {
-			/* Cancelled from there. */
+			/* Cancelled from the other CPU. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
 			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
 			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 			EXPECT_EQ(0, wh_nr_timers(self->fd));
 
-			/* Moved to earlier from there. */
+			/* Moved to an earlier time from the other CPU. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
 			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 2, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
@@ -66,16 +66,19 @@ TEST_F_TIMEOUT(cpus, from_one_to_another, 90)
 				  wh_rearm(self->fd, handle, deadline, ABS));
 			expect_event(_metadata, self->fd, handle, deadline, 2);
 
-			/* Moved to later from there. */
+			/* Moved to a later time from the other CPU. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
 			deadline = now_ns() + 10 * MSEC;
 			ASSERT_EQ(0, wh_add(self->fd, deadline - 5 * MSEC, ABS, 3, &handle));
 			ASSERT_EQ(0, pin(self->cpu[b]));
-			/* Too late on a slow machine; then it is taken back. */
+			/*
+			 * On a slow machine, it may have expired; then the re-arm revokes its
+			 * event.
+			 */
 			ASSERT_LE(0, wh_rearm(self->fd, handle, deadline, ABS));
 			expect_event(_metadata, self->fd, handle, deadline, 3);
 
-			/* Taken back there after it has expired here, armed anew. */
+			/* Expired here, its event revoked by a re-arm from the other CPU. */
 			ASSERT_EQ(0, pin(self->cpu[a]));
 			ASSERT_EQ(0, wh_add(self->fd, 0, 0, 4, &handle));
 			ASSERT_EQ(true, wh_wait_events(self->fd, 1));
@@ -88,7 +91,7 @@ TEST_F_TIMEOUT(cpus, from_one_to_another, 90)
 	}
 }
 
-/* Each CPU's wheel does its own timers. */
+/* Each CPU's wheel expires its own timers. */
 TEST_F_TIMEOUT(cpus, timers_of_all, 90)
 {
 	enum { PER_CPU = 500 };
@@ -123,11 +126,10 @@ TEST_F_TIMEOUT(cpus, timers_of_all, 90)
 }
 
 /*
- * The account. Every timer that is added has a record, named by its user data; it
- * ends in exactly one of an event that is read, a cancel of it while it was pending
- * and one that took its event back. Threads exchange timers through slots, so that
- * most calls come from another CPU than the one before, and many meet a timer that
- * another thread has just ended.
+ * The account. Every timer that is added has a record, identified by its user data. It ends in
+ * exactly one of three ways: its event is read, it is cancelled while pending, or it is cancelled
+ * and its event revoked. Threads exchange timers through slots, so most calls come from another CPU
+ * than the previous one, and many find a timer that another thread has just ended.
  */
 #define RECORDS		400000
 #define SLOTS		256
@@ -162,7 +164,7 @@ struct hammer {
 	__u64		random;
 };
 
-static void count(__u64 *counter)
+static void count_one(__u64 *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
@@ -170,7 +172,7 @@ static void count(__u64 *counter)
 static void end_record(struct account *account, unsigned int id)
 {
 	if (__atomic_fetch_add(&account->records[id].ended, 1, __ATOMIC_RELAXED))
-		count(&account->faults);
+		count_one(&account->faults);
 }
 
 static __u64 hammer_random(struct hammer *hammer, __u64 below)
@@ -190,11 +192,11 @@ static void hammer_add(struct hammer *hammer, unsigned int slot)
 		return;
 	record->least = now_ns() + distance;
 	if (wh_add(account->fd, distance, 0, id, &record->handle)) {
-		count(&account->faults);
+		count_one(&account->faults);
 		return;
 	}
-	count(&account->added);
-	/* What was in the slot will fire. */
+	count_one(&account->added);
+	/* The slot's previous timer will expire. */
 	__atomic_store_n(&account->slots[slot], id, __ATOMIC_RELEASE);
 }
 
@@ -202,17 +204,17 @@ static void hammer_rearm(struct account *account, unsigned int id, __u64 distanc
 {
 	switch (wh_rearm(account->fd, account->records[id].handle, distance, 0)) {
 	case TWHEEL_WAS_PENDING:
-		count(&account->rearmed_pending);
+		count_one(&account->rearmed_pending);
 		break;
 	case TWHEEL_WAS_EXPIRED:
-		count(&account->rearmed_expired);
+		count_one(&account->rearmed_expired);
 		break;
 	case -EALREADY:
 	case -ENOENT:
-		count(&account->stale);
+		count_one(&account->stale);
 		break;
 	default:
-		count(&account->faults);
+		count_one(&account->faults);
 	}
 }
 
@@ -220,19 +222,19 @@ static void hammer_cancel(struct account *account, unsigned int id)
 {
 	switch (wh_cancel(account->fd, account->records[id].handle)) {
 	case TWHEEL_WAS_PENDING:
-		count(&account->cancelled_pending);
+		count_one(&account->cancelled_pending);
 		end_record(account, id);
 		break;
 	case TWHEEL_WAS_EXPIRED:
-		count(&account->cancelled_expired);
+		count_one(&account->cancelled_expired);
 		end_record(account, id);
 		break;
 	case -EALREADY:
 	case -ENOENT:
-		count(&account->stale);
+		count_one(&account->stale);
 		break;
 	default:
-		count(&account->faults);
+		count_one(&account->faults);
 	}
 }
 
@@ -243,14 +245,14 @@ static void hammer_read(struct account *account)
 
 	for (i = 0; i < n; i++) {
 		if (wh_event_fault(&events[i]) || events[i].user_data >= RECORDS) {
-			count(&account->faults);
+			count_one(&account->faults);
 			continue;
 		}
-		count(&account->events);
+		count_one(&account->events);
 		end_record(account, events[i].user_data);
 	}
 	if (n < 0 && n != -EAGAIN)
-		count(&account->faults);
+		count_one(&account->faults);
 }
 
 static void *hammer_thread(void *arg)
@@ -260,7 +262,7 @@ static void *hammer_thread(void *arg)
 	unsigned int slot, id;
 
 	if (pin(hammer->cpu))
-		count(&account->faults);
+		count_one(&account->faults);
 	while (!__atomic_load_n(&account->stop, __ATOMIC_RELAXED)) {
 		slot = hammer_random(hammer, SLOTS);
 		id = __atomic_load_n(&account->slots[slot], __ATOMIC_ACQUIRE);
@@ -283,7 +285,7 @@ static void *hammer_thread(void *arg)
 	return NULL;
 }
 
-/* Has two threads on each CPU do @work for so long. */
+/* Runs @work in two threads on each CPU, for @ns. */
 static void run_hammers(struct __test_metadata *_metadata, FIXTURE_DATA(cpus) * self,
 			struct account *account, void *(*work)(void *), __u64 ns)
 {
@@ -310,7 +312,7 @@ static void *rearm_thread(void *arg)
 	struct account *account = hammer->account;
 
 	if (pin(hammer->cpu))
-		count(&account->faults);
+		count_one(&account->faults);
 	while (!__atomic_load_n(&account->stop, __ATOMIC_RELAXED))
 		hammer_rearm(account, account->slots[0], hammer_random(hammer, 2 * MSEC));
 	return NULL;
@@ -329,7 +331,7 @@ TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 	adds = total("adds");
 	ends = total("expiries") + total("cancels") + total("pending");
 	run_hammers(_metadata, self, &account, hammer_thread, 2 * SEC);
-	/* All that is left fires soon. */
+	/* All remaining timers expire soon. */
 	while (wh_nr_timers(self->fd)) {
 		ASSERT_GT(end, now_ns()) TH_LOG("%llu timers never fire",
 						wh_nr_timers(self->fd));
@@ -348,13 +350,13 @@ TEST_F_TIMEOUT(cpus, account_of_a_hammered_context, 90)
 				 account.events);
 	for (id = 1; id < account.next && id < RECORDS; id++)
 		ASSERT_EQ(1, account.records[id].ended) TH_LOG("timer %u", id);
-	/* The wheels' own account: what was armed has expired, or was cancelled. */
+	/* The wheels' own account: every timer that was armed has expired or was cancelled. */
 	EXPECT_EQ(total("adds") - adds,
 		  total("expiries") + total("cancels") + total("pending") - ends);
 	free(account.records);
 }
 
-/* One timer, all CPUs: it is moved about while it fires, and fires in the end. */
+/* One timer, all CPUs: it is re-armed while it expires, and finally expires. */
 TEST_F_TIMEOUT(cpus, one_timer_from_all, 90)
 {
 	static struct account account;

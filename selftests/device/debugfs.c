@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The numbers in debugfs are those of what was done, and the files agree with each
- * other. What an idle wheel does is in idle.c.
+ * The counters in debugfs match what was done, and the files agree with each other. For what an
+ * idle wheel does, see idle.c.
  */
 #include "twheel_test.h"
 
@@ -21,7 +21,7 @@ struct numbers {
 	__u64 ticks;
 };
 
-static void look(struct numbers *numbers)
+static void read_numbers(struct numbers *numbers)
 {
 	numbers->pending = total("pending");
 	numbers->adds = total("adds");
@@ -45,7 +45,7 @@ FIXTURE_SETUP(debugfs)
 	ASSERT_GE(self->fd, 0);
 	self->n = cpus(self->cpu, 64);
 	ASSERT_LT(0, self->n);
-	look(&self->before);
+	read_numbers(&self->before);
 }
 
 FIXTURE_TEARDOWN(debugfs)
@@ -53,14 +53,14 @@ FIXTURE_TEARDOWN(debugfs)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Has exactly this happened since the test began? */
+/* Checks that exactly this has happened since the test began. */
 static void expect_since(struct __test_metadata *_metadata, FIXTURE_DATA(debugfs) * self,
 			 __u64 pending, __u64 adds, __u64 cancels, __u64 rearms,
 			 __u64 expiries)
 {
 	struct numbers now;
 
-	look(&now);
+	read_numbers(&now);
 	EXPECT_EQ(pending, now.pending - self->before.pending);
 	EXPECT_EQ(adds, now.adds - self->before.adds);
 	EXPECT_EQ(cancels, now.cancels - self->before.cancels);
@@ -109,7 +109,7 @@ TEST_F(debugfs, counts_of_what_was_done)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR + i, 0, i, &handles[i]));
 	}
 	expect_since(_metadata, self, N, N, 0, 0, 0);
-	/* To later and to earlier, from another CPU than before. */
+	/* Moved to later and to earlier times, from another CPU than before. */
 	for (i = 0; i < 300; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  wh_rearm(self->fd, handles[i], i & 1 ? 2 * HOUR : HOUR / 2, 0));
@@ -121,19 +121,19 @@ TEST_F(debugfs, counts_of_what_was_done)
 		ASSERT_EQ(0, wh_add(self->fd, i * 20 * USEC, 0, i, NULL));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 200));
 	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
-	/* What is refused counts for nothing. */
+	/* Calls that are rejected are not counted. */
 	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, handles[0]));
 	EXPECT_EQ(-EINVAL, wh_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
 	expect_since(_metadata, self, N - 400, N + 200, 400, 300, 200);
-	/* Close is a cancel of the rest. */
+	/* Closing the context cancels the rest. */
 	ASSERT_EQ(0, close(self->fd));
 	expect_since(_metadata, self, 0, N + 200, N, 300, 200);
 	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 }
 
-/* A line of "cpus" as numbers; returns how many there are. */
-static int split(char *line, __u64 *numbers, int most)
+/* Parses a line of "cpus". Returns how many numbers there are, or -1. */
+static int parse_numbers(char *line, __u64 *numbers, int max)
 {
 	char *word, *end, *rest = line;
 	int n = 0;
@@ -141,7 +141,7 @@ static int split(char *line, __u64 *numbers, int most)
 	while ((word = strsep(&rest, "\n "))) {
 		if (!*word)
 			continue;
-		if (n == most)
+		if (n == max)
 			return -1;
 		numbers[n++] = strtoull(word, &end, 10);
 		if (*end)
@@ -176,7 +176,7 @@ TEST_F(debugfs, cpus_add_up_to_totals)
 	ASSERT_LT(0, columns);
 	EXPECT_STREQ("cpu", names[0]);
 	while (fgets(line, sizeof(line), file)) {
-		ASSERT_EQ(columns, split(line, numbers, 32)) TH_LOG("%s", line);
+		ASSERT_EQ(columns, parse_numbers(line, numbers, 32)) TH_LOG("%s", line);
 		for (i = 1; i < columns; i++)
 			sum[i] += numbers[i];
 		lines++;
@@ -194,7 +194,7 @@ TEST_F(debugfs, cpus_add_up_to_totals)
 	EXPECT_EQ(KEYS, found);
 }
 
-/* Each of the timers has a tick; the others only bring them down the levels. */
+/* Each timer expires in a tick of its own; in the other ticks they only cascade. */
 TEST_F(debugfs, ticks_in_which_nothing_expires)
 {
 	enum { N = 20 };
@@ -209,7 +209,7 @@ TEST_F(debugfs, ticks_in_which_nothing_expires)
 	empty = total("empty_ticks") - empty;
 	printf("# ticks: %llu, empty: %llu\n", ticks, empty);
 	EXPECT_LT(0, empty);
-	/* A guest that is held up has several expire in one. */
+	/* In a guest that is delayed, several may expire in one tick. */
 	EXPECT_LE(simulated() ? N : 1, ticks - empty);
 	EXPECT_GE(N, ticks - empty);
 }
@@ -255,8 +255,8 @@ struct level {
 };
 
 /*
- * Reads the lines of "levels" with timers; returns how many, or -1. A line without is of
- * slots that other CPUs have emptied, which the owner has not noticed yet.
+ * Reads the lines of "levels" that have timers. Returns how many there are, or -1. A line without
+ * timers is of slots that other CPUs have emptied, which the owner has not noticed yet.
  */
 static int read_levels(struct level *levels, int most)
 {
@@ -270,7 +270,7 @@ static int read_levels(struct level *levels, int most)
 	    !strcmp(line, "cpu level slots chunks timers more\n"))
 		n = 0;
 	while (n >= 0 && n < most && fgets(line, sizeof(line), file)) {
-		if (split(line, &levels[n].cpu, 6) != 6)
+		if (parse_numbers(line, &levels[n].cpu, 6) != 6)
 			n = -1;
 		else if (levels[n].timers)
 			n++;
@@ -279,11 +279,11 @@ static int read_levels(struct level *levels, int most)
 	return n;
 }
 
-/* All CPUs' timers are seen, from one of them, and each level for what it is. */
+/* The timers of all CPUs are shown, whichever CPU reads the file, each on its level. */
 TEST_F(debugfs, levels_of_all_cpus)
 {
 	enum { N = 120, MOST = 64 * 9 };
-	/* On four levels, and the first on the next one if that moves on meanwhile. */
+	/* On four levels; if time advances meanwhile, the first may be on the next level. */
 	const __u64 times[] = { 20 * SEC, 24 * HOUR, 1000 * HOUR, 100000 * HOUR };
 	struct level levels[MOST], sum = { };
 	unsigned long seen = 0;
@@ -317,7 +317,7 @@ TEST_F(debugfs, levels_of_all_cpus)
 	ASSERT_GE(self->fd, 0);
 }
 
-/* A slot of very many timers is not walked to its end. */
+/* A slot with very many timers is not walked to its end. */
 TEST_F_TIMEOUT(debugfs, a_long_slot, 120)
 {
 	enum { N = 6 * 4096 + 600 };
@@ -351,7 +351,7 @@ TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
 	ASSERT_NE(NULL, file);
 	while (fscanf(file, "%63[^:]: %llu\n", name, &count) == 2) {
 		bound = strtoull(name, &end, 10);
-		/* The last may have no bound. */
+		/* The last line may have no upper bound. */
 		if (*end)
 			bound = strcmp(name, "inf") ? 0 : ~0ULL;
 		else
@@ -365,7 +365,7 @@ TEST_F(debugfs, lateness_is_a_histogram_of_all_expiries)
 	EXPECT_EQ(expiries, sum);
 }
 
-/* Adds to @below[i] how many timers came less than 2^i ns after their deadline. */
+/* Adds to @below[i] how many timers expired less than 2^i ns after their deadline. */
 static bool add_lateness(__s64 *below, int sign)
 {
 	FILE *file = fopen(DEBUGFS "/twheel/lateness", "r");
@@ -379,7 +379,7 @@ static bool add_lateness(__s64 *below, int sign)
 	return file && !fclose(file);
 }
 
-/* Of @n events, how many are of timers that came less than @bound ns after their deadline? */
+/* How many of @n events are of timers that expired less than @bound ns after their deadline? */
 static __s64 earlier_than(const struct twheel_event *events, int n, __u64 bound)
 {
 	__s64 earlier = 0;
@@ -391,8 +391,8 @@ static __s64 earlier_than(const struct twheel_event *events, int n, __u64 bound)
 }
 
 /*
- * Timers of one moment, just at a tick, are late by what those before them take. The histogram has
- * the time at which a portion of them was begun.
+ * Of timers with the same deadline, exactly at a tick, each is late by the time that the previous
+ * ones take. The histogram uses the time at which a batch of them was started.
  */
 TEST_F(debugfs, lateness_is_what_events_tell)
 {
@@ -404,7 +404,7 @@ TEST_F(debugfs, lateness_is_what_events_tell)
 	__s64 below[64] = { };
 	int i;
 
-	/* They are as late as they may be. */
+	/* These timers may be late. */
 	punctual_off();
 	ASSERT_EQ(true, add_lateness(below, -1));
 	for (i = 0; i < N; i++)
@@ -416,14 +416,14 @@ TEST_F(debugfs, lateness_is_what_events_tell)
 	       (events[N - 1].fired - deadline) / USEC);
 	for (i = 0; i < 63; i++) {
 		ASSERT_LE(earlier_than(events, N, 1ULL << i), below[i]) TH_LOG("2^%d", i);
-		/* Elsewhere a portion may take any time. */
+		/* Elsewhere a batch may take any time. */
 		if (known)
 			ASSERT_GE(earlier_than(events, N, (1ULL << i) + portion), below[i])
 				TH_LOG("2^%d", i);
 	}
 }
 
-/* A burst is worked off in portions of what the module was told. */
+/* A burst is processed in batches, as the module's parameter says. */
 TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
 {
 	enum { N = 20000 };
@@ -438,9 +438,9 @@ TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
 	ticks = total("ticks");
 	ASSERT_EQ(true, wh_wait_events(self->fd, N));
 	EXPECT_EQ(N, total("expiries") - self->before.expiries);
-	/* What is looked at is whole chunks of six. */
+	/* The module examines whole chunks of six cells. */
 	budget = (budget + 5) / 6 * 6;
-	/* If the adding took longer than that, some went before. */
+	/* If adding took longer than a second, some expired meanwhile. */
 	if (now_ns() > deadline && ticks == self->before.ticks)
 		EXPECT_LE(N / budget, total("ticks") - ticks);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Drain: every timer is handed back once, as it was, and what could not be handed back
- * is still there. And what a context counts of all this.
+ * Drain: every timer is returned once, as it was, and timers that could not be returned are still
+ * there. Also the statistics of a context.
  */
 #include <sys/wait.h>
 
@@ -27,7 +27,9 @@ FIXTURE_TEARDOWN(drain)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Adds timers of all kinds, the first @expired of them expired. Records what they are. */
+/*
+ * Adds timers of all kinds, and waits until the first @expired have expired. Records their state.
+ */
 static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_t expired,
 		      struct twheel_timer_query *records)
 {
@@ -37,7 +39,7 @@ static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_
 
 	for (i = 0; i < n; i++) {
 		memset(&add, 0, sizeof(add));
-		/* With a lifetime, 0 would be no deadline. */
+		/* With a lifetime, 0 would mean no deadline. */
 		add.time = i < expired ? 1 : HOUR + i;
 		add.user_data = i;
 		add.clock = i % 7 == 1 ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
@@ -57,7 +59,7 @@ static void add_mixed(struct __test_metadata *_metadata, int fd, size_t n, size_
 		ASSERT_EQ(0, wh_query(fd, records[i].handle, &records[i]));
 }
 
-/* Is this what a query told, but for the time that has passed? */
+/* Is this what a query returned, except for the time that has passed? */
 static bool same_record(const struct twheel_timer_query *before, struct twheel_timer_query now)
 {
 	if (now.remaining > before->remaining)
@@ -89,7 +91,7 @@ TEST_F(drain, as_a_query_would_have_told)
 				ASSERT_EQ(true, same_record(&before[records[i].user_data],
 							    records[i]))
 					TH_LOG("timer %llu", records[i].user_data);
-				/* Never twice. */
+				/* Never returned twice. */
 				before[records[i].user_data].handle = 0;
 			}
 			EXPECT_EQ(N - seen - n, wh_nr_timers(self->fd));
@@ -121,7 +123,7 @@ TEST_F(drain, without_a_word)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	for (i = 0; i < N; i++)
 		EXPECT_EQ(-ENOENT, wh_state(self->fd, before[i].handle));
-	/* It begins anew from 0; an empty context is drained at once. */
+	/* Starts again from 0; draining an empty context does nothing. */
 	cursor = 0;
 	EXPECT_EQ(0, wh_drain(self->fd, NULL, 10, RECORD, &cursor));
 	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, NULL));
@@ -129,7 +131,7 @@ TEST_F(drain, without_a_word)
 	EXPECT_EQ(1, wh_drain(self->fd, NULL, 10, RECORD, &cursor));
 }
 
-/* A program may know less of a record than the kernel, or more. */
+/* A program's records may be shorter than the kernel's, or longer. */
 TEST_F(drain, records_of_other_sizes)
 {
 	enum { N = 50, LONGER = 120 };
@@ -156,14 +158,14 @@ TEST_F(drain, records_of_other_sizes)
 			EXPECT_EQ(true, same_record(&before[record.user_data], record))
 				TH_LOG("size %zu timer %llu", size, record.user_data);
 		}
-		/* Behind the last record nothing is written. */
+		/* Nothing is written after the last record. */
 		for (i = N * size; i < sizeof(bytes); i++)
 			ASSERT_EQ(0xa5, bytes[i]);
 		EXPECT_EQ(0, wh_drain(self->fd, bytes, N, size, &cursor));
 	}
 }
 
-/* Memory that ends midway: what was not handed back has not been cancelled. */
+/* Memory that ends midway: timers that were not returned have not been cancelled. */
 TEST_F(drain, bad_memory_loses_nothing)
 {
 	enum { N = 200 };
@@ -193,7 +195,10 @@ TEST_F(drain, bad_memory_loses_nothing)
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_NONE));
 		n = wh_drain(self->fd, records, 100, RECORD, &cursor);
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
-		/* It may give back fewer than fit, but none that it does not give back. */
+		/*
+		 * It may return fewer records than fit, but must not cancel a timer that it does
+		 * not return.
+		 */
 		if (n == -EFAULT)
 			n = 0;
 		ASSERT_LE(0, n);
@@ -237,13 +242,13 @@ TEST_F(drain, any_cursor)
 }
 
 /**
- * struct company - threads at one context
+ * struct company - threads that use one context
  * @fd:		the context
- * @stop:	they shall end
+ * @stop:	the threads must exit
  * @added:	timers added
  * @read:	events read
  * @drained:	timers drained
- * @faults:	what must not be
+ * @faults:	violations
  */
 struct company {
 	int	fd;
@@ -254,12 +259,12 @@ struct company {
 	__u64	faults;
 };
 
-static void count(__u64 *number, __u64 by)
+static void add_count(__u64 *number, __u64 by)
 {
 	__atomic_fetch_add(number, by, __ATOMIC_RELAXED);
 }
 
-static void *adder(void *arg)
+static void *run_adder(void *arg)
 {
 	struct company *company = arg;
 	unsigned int i;
@@ -267,14 +272,14 @@ static void *adder(void *arg)
 	random_thread(now_ns(), 1);
 	for (i = 0; !__atomic_load_n(&company->stop, __ATOMIC_RELAXED); i++) {
 		if (wh_add(company->fd, i & 1 ? HOUR : random_below(3 * MSEC), 0, 1, NULL))
-			count(&company->faults, 1);
+			add_count(&company->faults, 1);
 		else
-			count(&company->added, 1);
+			add_count(&company->added, 1);
 	}
 	return NULL;
 }
 
-static void *reader(void *arg)
+static void *run_reader(void *arg)
 {
 	struct company *company = arg;
 	struct twheel_event events[16];
@@ -283,14 +288,14 @@ static void *reader(void *arg)
 	while (!__atomic_load_n(&company->stop, __ATOMIC_RELAXED)) {
 		n = wh_read(company->fd, events, 16);
 		if (n > 0)
-			count(&company->read, n);
+			add_count(&company->read, n);
 		else if (n != -EAGAIN)
-			count(&company->faults, 1);
+			add_count(&company->faults, 1);
 	}
 	return NULL;
 }
 
-static void *drainer(void *arg)
+static void *run_drainer(void *arg)
 {
 	struct company *company = arg;
 	struct twheel_timer_query records[40];
@@ -300,21 +305,23 @@ static void *drainer(void *arg)
 	while (!__atomic_load_n(&company->stop, __ATOMIC_RELAXED)) {
 		n = wh_drain(company->fd, records, 1 + company->drained % 40, RECORD, &cursor);
 		if (n < 0)
-			count(&company->faults, 1);
+			add_count(&company->faults, 1);
 		if (n <= 0)
 			cursor = 0;
 		for (i = 0; i < n; i++)
-			/* It is the drainer's now. */
+			/* The drainer has removed it. */
 			if (wh_cancel(company->fd, records[i].handle) != -ENOENT)
-				count(&company->faults, 1);
-		count(&company->drained, n > 0 ? n : 0);
+				add_count(&company->faults, 1);
+		add_count(&company->drained, n > 0 ? n : 0);
 	}
 	return NULL;
 }
 
-static void *(*const bodies[])(void *) = { adder, reader, drainer, adder, drainer };
+static void *(*const bodies[])(void *) = {
+	run_adder, run_reader, run_drainer, run_adder, run_drainer,
+};
 
-/* Each timer that was added is read, or drained, or still there: once. */
+/* Each timer that was added is read, or drained, or still there: exactly one of them. */
 TEST_F_TIMEOUT(drain, while_others_add_and_read, 60)
 {
 	struct company company = { .fd = self->fd };
@@ -340,7 +347,7 @@ TEST_F_TIMEOUT(drain, while_others_add_and_read, 60)
 	EXPECT_EQ(company.read, stats.delivered);
 }
 
-/* One that is just being read is drained as well. */
+/* A timer whose event is being read is drained as well. */
 TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
 {
 	enum { N = 50, ROUNDS = 100 };
@@ -352,9 +359,9 @@ TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
 	__u64 cursor;
 	int i, n;
 
-	/* The periods are far shorter than a tick. */
+	/* The periods are much shorter than a tick. */
 	punctual_off();
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reader, &company));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_reader, &company));
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < N; i++)
 			ASSERT_EQ(0, wh_add_timer(self->fd, &add));
@@ -377,7 +384,7 @@ TEST_F_TIMEOUT(drain, periodic_timers_while_they_are_read, 60)
 	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
-/* What the context has counted, and what it has, agree with what was done. */
+/* The context's counters, and its timers, agree with what was done. */
 TEST_F(drain, stats)
 {
 	struct twheel_context_stats stats, zero = { };
@@ -395,7 +402,7 @@ TEST_F(drain, stats)
 	EXPECT_EQ(10, stats.adds);
 	EXPECT_EQ(10, stats.nr_timers);
 	EXPECT_LE(bytes + 10 * 64, stats.bytes);
-	/* Refused: not counted. */
+	/* Rejected calls are not counted. */
 	EXPECT_EQ(-EINVAL, wh_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 0, NULL));
 	EXPECT_EQ(-EINVAL, wh_rearm(self->fd, handles[0], TWHEEL_TIME_MAX + 1, 0));
 	EXPECT_EQ(-ENOENT, wh_cancel(self->fd, 0));
@@ -436,7 +443,7 @@ TEST_F(drain, bytes)
 	for (i = 0; i < 10000; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, wh_stats(self->fd, &full));
-	/* At most 64 bytes each, and what is left of the last block. */
+	/* 40 to 96 bytes each, plus what is left of the last block. */
 	EXPECT_LE(10000 * 40, full.bytes - before.bytes);
 	EXPECT_GE(10000 * 96 + 64 * 1024, full.bytes - before.bytes);
 	ASSERT_EQ(10000, wh_drain(self->fd, NULL, 10000, RECORD, &cursor));
@@ -452,7 +459,10 @@ TEST_F(drain, bytes)
 	EXPECT_LE(again.bytes + 10000 * 64, full.bytes);
 }
 
-/* A long one of a process that is killed ends where it is: the timers after that are there. */
+/*
+ * If a process is killed during a long drain, the drain stops: the remaining timers are still
+ * there.
+ */
 TEST_F_TIMEOUT(drain, can_be_killed, 90)
 {
 	const unsigned int n = very_many();

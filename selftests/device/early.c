@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No timer fires before its deadline, and each fires exactly once: at random
- * distances, while they are moved about, and where a wheel cascades. In simulated time
- * none is a tick late, either; elsewhere that depends on the machine, and is printed.
+ * No timer fires before its deadline, and each fires exactly once: at random distances, while
+ * timers are re-armed, and where a wheel cascades. In simulated time, none is late by a tick
+ * either; elsewhere lateness depends on the machine, and is only printed.
  */
 #include "twheel_test.h"
 
 #define BATCH 256
 
 /**
- * struct lateness - what the events of a test were late by, in nanoseconds
- * @max:	the latest
- * @sum:	of all
+ * struct lateness - how late the events of a test were, in nanoseconds
+ * @max:	the maximum
+ * @sum:	the sum over all events
  * @n:		number of events
  */
 struct lateness {
@@ -20,7 +20,7 @@ struct lateness {
 	__u64	n;
 };
 
-static void late(struct lateness *lateness, const struct twheel_event *event)
+static void record_lateness(struct lateness *lateness, const struct twheel_event *event)
 {
 	__u64 ns = event->fired - event->deadline;
 
@@ -40,10 +40,10 @@ static void print_lateness(const struct lateness *lateness)
 }
 
 /**
- * struct model - what the test knows of a timer
+ * struct model - what the test knows about a timer
  * @handle:	its handle
- * @least:	its deadline, or the earliest it can be
- * @most:	the latest it can be
+ * @least:	its deadline, or the earliest that it can be
+ * @most:	the latest that its deadline can be
  * @armed:	when it was armed, at the latest
  * @events:	how many events were read since it was armed
  */
@@ -110,7 +110,7 @@ static int model_add(int fd, __u32 flags, __u64 distance, __u64 id, struct model
 	return ret;
 }
 
-/* Adds a timer that is due at @deadline; directly, or brought there from afar. */
+/* Adds a timer that is due at @deadline, directly or by re-arming it from elsewhere. */
 static int model_add_at(int fd, bool directly, __u64 deadline, __u64 id, struct model *model)
 {
 	int ret;
@@ -143,7 +143,7 @@ static int model_rearm(int fd, __u32 flags, __u64 distance, struct model *model)
 	return ret;
 }
 
-/* Reads what is there and compares it with the model. */
+/* Reads all available events and compares them with the model. */
 static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 		 struct model *models, size_t n)
 {
@@ -164,7 +164,7 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 			ASSERT_EQ(0, model->events++);
 			ASSERT_EQ(self->seq++, event->seq);
 			EXPECT_PUNCTUAL(event, model->armed);
-			late(&self->lateness, event);
+			record_lateness(&self->lateness, event);
 		}
 		sum += count;
 	}
@@ -185,7 +185,7 @@ static void drain_all(struct __test_metadata *_metadata, FIXTURE_DATA(early) * s
 			TH_LOG("%zu of %zu timers never fired", left, n);
 		left -= drain(_metadata, self, models, n);
 	}
-	/* Nothing comes twice. */
+	/* No event comes twice. */
 	sleep_ns(3 * self->tick);
 	EXPECT_EQ(0, drain(_metadata, self, models, n));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(early, random_distances, 90)
 	size_t i;
 
 	for (i = 0; i < N; i++) {
-		/* Small ones are rare if each distance is as likely as another. */
+		/* With a uniform distribution, short distances would be rare. */
 		distance = i & 1 ? random_below(3 * SEC) : random_magnitude(31);
 		ASSERT_EQ(0, model_add(self->fd, variant->flags, distance, i, &models[i]));
 		if (!(i & 63))
@@ -209,8 +209,8 @@ TEST_F_TIMEOUT(early, random_distances, 90)
 }
 
 /*
- * Timers are moved to earlier and later at random while they fire. A timer that
- * was not read can always be moved, one that was read never.
+ * Timers are re-armed to random earlier and later times while they fire. A timer whose event was
+ * not read can always be re-armed, one whose event was read never.
  */
 TEST_F_TIMEOUT(early, rearm_storm, 90)
 {
@@ -230,7 +230,7 @@ TEST_F_TIMEOUT(early, rearm_storm, 90)
 		model = &models[i];
 		if (model->events) {
 			ret = wh_rearm(self->fd, model->handle, 0, 0);
-			/* Its memory may have had many other lives since. */
+			/* Its memory may have been reused many times since. */
 			ASSERT_EQ(true, ret == -EALREADY || ret == -ENOENT);
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, random_magnitude(29),
 					       i, model));
@@ -249,8 +249,8 @@ TEST_F_TIMEOUT(early, rearm_storm, 90)
 }
 
 /*
- * Deadlines on, and one tick and one nanosecond around, the ticks where the digits
- * of the tick number roll over, from whichever level they come.
+ * Deadlines at the ticks where digits of the tick number roll over, and a tick or a nanosecond
+ * before and after, on whichever level the timers start.
  */
 TEST_F_TIMEOUT(early, cascade_boundaries, 90)
 {
@@ -268,7 +268,7 @@ TEST_F_TIMEOUT(early, cascade_boundaries, 90)
 	for (level = 1; level <= 8; level++) {
 		width = tick << 6 * level;
 		now = now_ns();
-		/* The first one that can be reached in time is enough for the top. */
+		/* On the top level, the first rollover that can be reached in time is enough. */
 		first = (now / width + 1) * width;
 		if (first - now > 5 * SEC)
 			break;
@@ -287,7 +287,7 @@ TEST_F_TIMEOUT(early, cascade_boundaries, 90)
 	drain_all(_metadata, self, models, n);
 }
 
-/* A timer that comes later must not hide one that is added after it. */
+/* A timer with a later deadline must not hide one that is added after it. */
 TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 {
 	static struct model models[2];
@@ -297,7 +297,7 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 
 	for (level = 0; level < 7; level++) {
 		for (i = 0; i < 8; i++) {
-			/* Never so near that a slow machine could get there first. */
+			/* Never so soon that it could expire first on a slow machine. */
 			distance = 30 * SEC + (self->tick << 6 * level) * (1 + random_below(64));
 			ASSERT_EQ(0, model_add(self->fd, variant->flags, distance, 0, &models[0]));
 			distance = random_below(self->tick * 8);
@@ -309,8 +309,11 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_LE(models[1].least, event.deadline);
 			ASSERT_GT(models[0].least, event.fired);
 			EXPECT_PUNCTUAL(&event, models[1].armed);
-			late(&self->lateness, &event);
-			/* The later one has been looked at meanwhile; bring it forward. */
+			record_lateness(&self->lateness, &event);
+			/*
+			 * The wheel has examined the later one meanwhile; move it to an earlier
+			 * time.
+			 */
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
 				  model_rearm(self->fd, variant->flags,
 					      random_below(self->tick * 4), &models[0]));
@@ -320,13 +323,13 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(models[0].handle, event.handle);
 			ASSERT_LE(models[0].least, event.deadline);
 			EXPECT_PUNCTUAL(&event, models[0].armed);
-			late(&self->lateness, &event);
+			record_lateness(&self->lateness, &event);
 		}
 	}
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* Moved tick by tick in front of the cursor, a timer must not fire until it rests. */
+/* A timer that is always re-armed to a few ticks ahead must not fire until this stops. */
 TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 {
 	__u64 end = now_ns() + 300 * MSEC;
@@ -339,7 +342,7 @@ TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 	while (now_ns() < end) {
 		ret = model_rearm(self->fd, variant->flags, 3 * self->tick, &model);
 		ASSERT_GE(ret, 0);
-		/* The machine may have stood still for that long. */
+		/* The machine may have been stalled for that long. */
 		fired += ret == TWHEEL_WAS_EXPIRED;
 	}
 	printf("# taken back %u times\n", fired);

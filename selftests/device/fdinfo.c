@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /proc/PID/fdinfo/FD: what anybody who may look at the process can see of a context.
+ * /proc/PID/fdinfo/FD: what a context shows to anybody who may inspect the process.
  */
 #include <sys/time.h>
 
@@ -9,9 +9,9 @@
 #define MOST_SHOWN	1024
 
 /**
- * struct shown - the file as it was read
+ * struct shown - the contents of the file
  * @text:	all of it
- * @lines:	the lines that begin with "twheel-timer:", in their order
+ * @lines:	the lines that start with "twheel-timer:", in order
  * @n:		their number
  */
 struct shown {
@@ -40,7 +40,7 @@ FIXTURE_TEARDOWN(fdinfo)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-static int show(FIXTURE_DATA(fdinfo) * self)
+static int read_fdinfo(FIXTURE_DATA(fdinfo) * self)
 {
 	struct shown *shown = self->shown;
 	size_t size = 0;
@@ -63,15 +63,15 @@ static int show(FIXTURE_DATA(fdinfo) * self)
 	return ret < 0 ? -errno : 0;
 }
 
-/* The number in a line, or POISON. */
-static __u64 number(FIXTURE_DATA(fdinfo) * self, const char *key)
+/* The number in the line of @key, or POISON. */
+static __u64 fdinfo_number(FIXTURE_DATA(fdinfo) * self, const char *key)
 {
 	__u64 number = POISON;
 	char line[64], *found;
 
 	snprintf(line, sizeof(line), "\n%s:\t", key);
 	found = strstr(self->shown->text, line);
-	/* It must be there once. */
+	/* There must be exactly one such line. */
 	if (!found || strstr(found + 1, line))
 		return POISON;
 	return sscanf(found + strlen(line), "%llu", &number) == 1 ? number : POISON;
@@ -83,12 +83,12 @@ TEST_F(fdinfo, numbers)
 	struct twheel_setup setup = { .max_timers = 77 };
 	int i;
 
-	ASSERT_EQ(0, show(self));
-	EXPECT_EQ(0, number(self, "twheel-timers"));
-	EXPECT_EQ(file_number(PARAMETERS "max_timers"), number(self, "twheel-max-timers"));
-	EXPECT_EQ(0, number(self, "twheel-events"));
-	EXPECT_EQ(0, number(self, "twheel-ring"));
-	EXPECT_EQ(0, number(self, "twheel-touch"));
+	ASSERT_EQ(0, read_fdinfo(self));
+	EXPECT_EQ(0, fdinfo_number(self, "twheel-timers"));
+	EXPECT_EQ(file_number(PARAMETERS "max_timers"), fdinfo_number(self, "twheel-max-timers"));
+	EXPECT_EQ(0, fdinfo_number(self, "twheel-events"));
+	EXPECT_EQ(0, fdinfo_number(self, "twheel-ring"));
+	EXPECT_EQ(0, fdinfo_number(self, "twheel-touch"));
 	EXPECT_EQ(0, self->shown->n);
 
 	for (i = 0; i < 5; i++)
@@ -96,16 +96,16 @@ TEST_F(fdinfo, numbers)
 	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
 	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
-	ASSERT_EQ(0, show(self));
-	EXPECT_EQ(5, number(self, "twheel-timers"));
-	EXPECT_EQ(77, number(self, "twheel-max-timers"));
-	EXPECT_EQ(2, number(self, "twheel-events"));
-	EXPECT_EQ(stats.bytes, number(self, "twheel-bytes"));
+	ASSERT_EQ(0, read_fdinfo(self));
+	EXPECT_EQ(5, fdinfo_number(self, "twheel-timers"));
+	EXPECT_EQ(77, fdinfo_number(self, "twheel-max-timers"));
+	EXPECT_EQ(2, fdinfo_number(self, "twheel-events"));
+	EXPECT_EQ(stats.bytes, fdinfo_number(self, "twheel-bytes"));
 	EXPECT_EQ(5, self->shown->n);
 }
 
-/* The line of a timer, without the time that is left, or NULL. */
-static const char *line_of(FIXTURE_DATA(fdinfo) * self, __u64 handle)
+/* The line of a timer, without the remaining time; or NULL. */
+static const char *timer_line(FIXTURE_DATA(fdinfo) * self, __u64 handle)
 {
 	char begin[64];
 	size_t i;
@@ -117,7 +117,7 @@ static const char *line_of(FIXTURE_DATA(fdinfo) * self, __u64 handle)
 	return NULL;
 }
 
-/* Is the line that of which the query tells, to the letter? */
+/* Checks that the line is exactly what the query implies. */
 static void expect_line(struct __test_metadata *_metadata, FIXTURE_DATA(fdinfo) * self,
 			__u64 handle)
 {
@@ -127,9 +127,9 @@ static void expect_line(struct __test_metadata *_metadata, FIXTURE_DATA(fdinfo) 
 	__u64 left;
 
 	ASSERT_EQ(0, wh_query(self->fd, handle, &before));
-	ASSERT_EQ(0, show(self));
+	ASSERT_EQ(0, read_fdinfo(self));
 	ASSERT_EQ(0, wh_query(self->fd, handle, &after));
-	line = line_of(self, handle);
+	line = timer_line(self, handle);
 	ASSERT_NE(NULL, line) TH_LOG("handle %llx", handle);
 	remaining = strstr(line, "remaining:");
 	ASSERT_NE(NULL, remaining);
@@ -169,8 +169,8 @@ TEST_F(fdinfo, timers)
 	for (i = 0; i < ARRAY_SIZE(adds); i++)
 		expect_line(_metadata, self, adds[i].handle);
 	EXPECT_EQ(ARRAY_SIZE(adds), self->shown->n);
-	EXPECT_EQ(POISON, number(self, "twheel-timers-not-shown"));
-	/* It only looks. */
+	EXPECT_EQ(POISON, fdinfo_number(self, "twheel-timers-not-shown"));
+	/* Reading the file changes nothing. */
 	EXPECT_EQ(ARRAY_SIZE(adds), wh_nr_timers(self->fd));
 	EXPECT_EQ(2, wh_nr_events(self->fd));
 }
@@ -181,15 +181,15 @@ TEST_F_TIMEOUT(fdinfo, very_many, 60)
 
 	for (i = 0; i < MOST_SHOWN; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
-	ASSERT_EQ(0, show(self));
+	ASSERT_EQ(0, read_fdinfo(self));
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
-	EXPECT_EQ(POISON, number(self, "twheel-timers-not-shown"));
+	EXPECT_EQ(POISON, fdinfo_number(self, "twheel-timers-not-shown"));
 	for (i = 0; i < 3000; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
-	ASSERT_EQ(0, show(self));
+	ASSERT_EQ(0, read_fdinfo(self));
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
-	EXPECT_EQ(3000, number(self, "twheel-timers-not-shown"));
-	EXPECT_EQ(MOST_SHOWN + 3000, number(self, "twheel-timers"));
+	EXPECT_EQ(3000, fdinfo_number(self, "twheel-timers-not-shown"));
+	EXPECT_EQ(MOST_SHOWN + 3000, fdinfo_number(self, "twheel-timers"));
 }
 
 static volatile sig_atomic_t signals;
@@ -200,10 +200,13 @@ static void on_alarm(int signal)
 	signals++;
 }
 
-/* Who looks can be interrupted, and so be killed: what was not come to is told of as a number. */
+/*
+ * A signal interrupts reading, so a reader can be killed. The file then says how many timers it
+ * left out.
+ */
 TEST_F_TIMEOUT(fdinfo, ends_short_at_a_signal, 60)
 {
-	/* To show so many takes longer than that. */
+	/* Showing all timers takes longer than this. */
 	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { };
 	const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 	__u64 left;
@@ -213,15 +216,15 @@ TEST_F_TIMEOUT(fdinfo, ends_short_at_a_signal, 60)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
-	ASSERT_EQ(0, show(self));
+	ASSERT_EQ(0, read_fdinfo(self));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
 	EXPECT_LT(0, signals);
-	left = number(self, "twheel-timers-not-shown");
+	left = fdinfo_number(self, "twheel-timers-not-shown");
 	ASSERT_NE(POISON, left);
 	EXPECT_GT(MOST_SHOWN, self->shown->n);
 	EXPECT_EQ(MOST_SHOWN, self->shown->n + left);
-	/* Without, all are shown. */
-	ASSERT_EQ(0, show(self));
+	/* Without signals, all are shown. */
+	ASSERT_EQ(0, read_fdinfo(self));
 	EXPECT_EQ(MOST_SHOWN, self->shown->n);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A server as there are many: an epoll loop, a timeout for each connection, a
- * re-arm at each message. Who falls silent is found out, and nobody else.
+ * A typical server: an epoll loop, a timeout for each connection, a re-arm for each message.
+ * Exactly the connections that fall silent time out.
  */
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,10 +13,10 @@
 #define ROUNDS		8
 
 /**
- * struct connection - what the server knows of a connection
- * @handle:	its timer; 0 when it has timed out
- * @least:	its deadline, or up to a moment before
- * @most:	its deadline, or up to a moment after
+ * struct connection - what the server knows about a connection
+ * @handle:	its timer; 0 if it has timed out
+ * @least:	a lower bound of its deadline
+ * @most:	an upper bound of its deadline
  * @messages:	messages received
  */
 struct connection {
@@ -35,14 +35,14 @@ FIXTURE(heartbeat)
 	struct connection *connections;
 };
 
-/* The silence of a connection begins after so many messages. */
+/* How many messages a connection sends before it falls silent. */
 static unsigned int messages_of(unsigned int connection)
 {
 	return connection % 10 ? ROUNDS : 1 + connection / 10 % (ROUNDS - 1);
 }
 
-/* All clients: a message is the connection's number. */
-static void clients(int socket)
+/* Plays all clients: a message is the connection's number. */
+static void run_clients(int socket)
 {
 	unsigned int round, i;
 
@@ -75,9 +75,9 @@ FIXTURE_SETUP(heartbeat)
 	self->clients = fork();
 	ASSERT_GE(self->clients, 0);
 	if (!self->clients) {
-		/* When the server ends, whatever the reason, so do they. */
+		/* When the server exits, for whatever reason, so do the clients. */
 		close(sockets[0]);
-		clients(sockets[1]);
+		run_clients(sockets[1]);
 	}
 	ASSERT_EQ(0, close(sockets[1]));
 }
@@ -94,8 +94,8 @@ FIXTURE_TEARDOWN(heartbeat)
 	free(self->connections);
 }
 
-/* A message: the connection is alive. Returns false when the clients have gone. */
-static bool heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self)
+/* Handles a message: the connection is alive. Returns false if the clients have exited. */
+static bool handle_heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self)
 {
 	struct connection *connection;
 	unsigned int number;
@@ -115,15 +115,17 @@ static bool heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat)
 	return true;
 }
 
-/* Timeouts: of connections that have not been heard of for that long. */
-static unsigned int timeouts(struct __test_metadata *_metadata, FIXTURE_DATA(heartbeat) * self,
-			     bool beaten)
+/* Handles timeouts of silent connections. Returns how many there were. */
+static unsigned int handle_timeouts(struct __test_metadata *_metadata,
+				    FIXTURE_DATA(heartbeat) * self, bool beaten)
 {
 	struct connection *connection;
 	struct twheel_event events[16];
 	int i, n = wh_read(self->fd, events, ARRAY_SIZE(events));
 
-	/* The only one may have been taken back by a heartbeat that epoll told of, too. */
+	/*
+	 * The only event may have been revoked by a heartbeat that the same epoll_wait() reported.
+	 */
 	if (n == -EAGAIN && beaten)
 		return 0;
 	ASSERT_LT(0, n);
@@ -151,10 +153,10 @@ TEST_F_TIMEOUT(heartbeat, epoll_server, 60)
 		ASSERT_LT(0, n);
 		for (k = 0; k < n; k++) {
 			if (events[k].data.fd == self->fd) {
-				timed_out += timeouts(_metadata, self, k > 0);
+				timed_out += handle_timeouts(_metadata, self, k > 0);
 				continue;
 			}
-			connected = heartbeat(_metadata, self);
+			connected = handle_heartbeat(_metadata, self);
 			if (!connected)
 				ASSERT_EQ(0, epoll_ctl(self->epoll, EPOLL_CTL_DEL, self->server,
 						       NULL));
@@ -165,7 +167,10 @@ TEST_F_TIMEOUT(heartbeat, epoll_server, 60)
 		EXPECT_EQ(messages_of(i), self->connections[i].messages);
 		expected++;
 	}
-	/* More only if the machine stood still for so long that they were silent. */
+	/*
+	 * There are more only if the machine was stalled for so long that connections seemed
+	 * silent.
+	 */
 	EXPECT_LE(expected, timed_out);
 	printf("# %u connections, %u timeouts\n", expected, timed_out);
 }

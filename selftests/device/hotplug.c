@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A CPU goes away while its timers are armed, and comes back: none is lost, none is
- * early, and all can still be moved and cancelled. If it goes for a suspend, they stay on
+ * A CPU goes offline while its timers are armed, and comes back: no timer is lost, none is early,
+ * and all can still be moved and cancelled. If it goes offline for a suspend, its timers stay on
  * its wheel.
  */
 #include "twheel_test.h"
@@ -49,15 +49,15 @@ FIXTURE_TEARDOWN(hotplug)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-static void arm(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self, unsigned int i,
-		__u64 distance)
+static void arm_timer(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
+		      unsigned int i, __u64 distance)
 {
 	self->seen[i] = 0;
 	self->deadlines[i] = now_ns() + distance;
 	ASSERT_EQ(0, wh_add(self->fd, self->deadlines[i], ABS, i, &self->handles[i]));
 }
 
-/* Arms all timers from one CPU, and goes back to the first one. */
+/* Arms all timers from one CPU, and moves back to the first CPU. */
 static void arm_on(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self, int cpu,
 		   __u64 spread)
 {
@@ -65,13 +65,13 @@ static void arm_on(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * se
 
 	ASSERT_EQ(0, pin(cpu));
 	for (i = 0; i < N; i++)
-		arm(_metadata, self, i, random_below(spread));
+		arm_timer(_metadata, self, i, random_below(spread));
 	ASSERT_EQ(0, pin(self->cpu[0]));
 }
 
-/* So many timers must come, each once, with the deadline it has. */
-static void expect(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
-		   unsigned int left)
+/* Expects events of this many timers, each once and with its deadline. */
+static void expect_events(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
+			  unsigned int left)
 {
 	struct twheel_event events[64];
 	int i, n;
@@ -94,7 +94,7 @@ static void expect(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * se
 
 static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self)
 {
-	expect(_metadata, self, N);
+	expect_events(_metadata, self, N);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
@@ -107,13 +107,13 @@ TEST_F_TIMEOUT(hotplug, fire_on_another_cpu, 120)
 		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 0));
 		expect_all(_metadata, self);
 		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 1));
-		/* The CPU is as good as before. */
+		/* The CPU works as before. */
 		arm_on(_metadata, self, self->cpu[i], 50 * MSEC);
 		expect_all(_metadata, self);
 	}
 }
 
-/* It goes while they come due. */
+/* The CPU goes offline while its timers expire. */
 TEST_F_TIMEOUT(hotplug, goes_while_they_fire, 120)
 {
 	unsigned int round;
@@ -139,7 +139,7 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->handles[i]));
-	/* All of them are brought near. */
+	/* Re-arms all of them to expire soon. */
 	for (i = 0; i < N; i++) {
 		self->deadlines[i] = now_ns() + random_below(200 * MSEC);
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
@@ -158,7 +158,7 @@ TEST_F_TIMEOUT(hotplug, moved_and_cancelled_when_it_is_gone, 120)
 	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
-/* Its wheel is empty from then on: another one has the timers. */
+/* Its wheel is empty afterwards: the timers are on another one. */
 TEST_F_TIMEOUT(hotplug, moved_to_another_wheel, 120)
 {
 	__u64 pending;
@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(hotplug, moved_to_another_wheel, 120)
 	EXPECT_EQ(self->expiries[1], cpu_number(self->cpu[1], "expiries"));
 }
 
-/* Arms timers on all CPUs by turns: half of them come soon. Returns how many on each do. */
+/* Arms timers on all CPUs in turn, half of which expire soon. Returns how many on each CPU do. */
 static unsigned int arm_on_all(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
 			       __u64 spread)
 {
@@ -185,15 +185,15 @@ static unsigned int arm_on_all(struct __test_metadata *_metadata, FIXTURE_DATA(h
 		self->expiries[c] = cpu_number(self->cpu[c], "expiries");
 		ASSERT_EQ(0, pin(self->cpu[c]));
 		for (i = c * each; i < (c + 1) * each; i++)
-			arm(_metadata, self, i, i & 1 ? HOUR : random_below(spread));
+			arm_timer(_metadata, self, i, i & 1 ? HOUR : random_below(spread));
 	}
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	return each / 2;
 }
 
 /*
- * Each wheel has its timers still, those that are due come from there, and a wheel whose
- * CPU has come back is as good as before.
+ * Each wheel still has its timers, due ones expire from there, and the wheel of a CPU that has come
+ * back works as before.
  */
 static void across_a_suspend(struct __test_metadata *_metadata, FIXTURE_DATA(hotplug) * self,
 			     const char *level, __u64 spread)
@@ -203,14 +203,14 @@ static void across_a_suspend(struct __test_metadata *_metadata, FIXTURE_DATA(hot
 	int c;
 
 	ASSERT_EQ(true, suspend(level, 1));
-	expect(_metadata, self, near * self->n);
+	expect_events(_metadata, self, near * self->n);
 	for (c = 0; c < self->n; c++) {
 		EXPECT_EQ(near, cpu_number(self->cpu[c], "expiries") - self->expiries[c])
 			TH_LOG("CPU %d", self->cpu[c]);
 		EXPECT_EQ(near, cpu_number(self->cpu[c], "pending"))
 			TH_LOG("CPU %d", self->cpu[c]);
 	}
-	/* Brought near by their own CPU, and by others. */
+	/* Re-armed to expire soon, by their own CPU and by others. */
 	for (c = 0; c < self->n; c++) {
 		ASSERT_EQ(0, pin(self->cpu[c]));
 		for (i = 1; i < each * self->n; i += 2) {
@@ -222,7 +222,7 @@ static void across_a_suspend(struct __test_metadata *_metadata, FIXTURE_DATA(hot
 		}
 	}
 	ASSERT_EQ(0, pin(self->cpu[0]));
-	expect(_metadata, self, near * self->n);
+	expect_events(_metadata, self, near * self->n);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	for (c = 0; c < self->n; c++) {
 		arm_on(_metadata, self, self->cpu[c], 50 * MSEC);
@@ -230,7 +230,7 @@ static void across_a_suspend(struct __test_metadata *_metadata, FIXTURE_DATA(hot
 	}
 }
 
-/* They come due while the CPUs are away, when they come back, and afterwards. */
+/* Timers become due while the CPUs are offline, when they come back, and afterwards. */
 TEST_F_TIMEOUT(hotplug, stay_when_it_is_away_for_a_suspend, 120)
 {
 	if (access(PM_TEST, W_OK))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an idle wheel costs: calls of its hrtimer, which debugfs counts as ticks.
+ * What an idle wheel costs: runs of its hrtimer, which debugfs counts as ticks.
  *
- * TWHEEL_IDLE is for how long to look, in seconds. A minute is for guests in which
- * idle time costs nothing; then the lone timer is one of 500 s.
+ * TWHEEL_IDLE is how long to observe it, in seconds. A minute is meant for guests in which idle
+ * time costs nothing; the lone timer then is one of 500 s.
  */
 #include "twheel_test.h"
 
-/* A wheel has no more than these. */
+/* A wheel has no more levels than this. */
 #define LEVELS		9
 
 #define MAX_CPUS	64
 #define N		1000
 
-static __u64 period(void)
+static __u64 idle_time(void)
 {
 	const char *text = getenv("TWHEEL_IDLE");
 
@@ -28,8 +28,8 @@ FIXTURE(idle)
 };
 
 /*
- * A wheel may take notice, once, of a timer that a test before this one cancelled. So
- * that it does so now, a timer expires on each CPU.
+ * A wheel may run once for a timer that a previous test has cancelled. To get this over with, a
+ * timer expires on each CPU.
  */
 FIXTURE_SETUP(idle)
 {
@@ -56,13 +56,13 @@ FIXTURE_TEARDOWN(idle)
 
 TEST_F_TIMEOUT(idle, no_timer_no_tick, 36000)
 {
-	sleep_ns(period());
+	sleep_ns(idle_time());
 	EXPECT_EQ(self->ticks, total("ticks"));
 }
 
 TEST_F_TIMEOUT(idle, a_lone_timer_costs_a_tick_for_each_level, 36000)
 {
-	__u64 distance = period() < 60 * SEC ? period() : 500 * SEC;
+	__u64 distance = idle_time() < 60 * SEC ? idle_time() : 500 * SEC;
 	struct twheel_event event;
 
 	ASSERT_EQ(0, wh_add(self->fd, distance, 0, 0, NULL));
@@ -77,7 +77,7 @@ TEST_F_TIMEOUT(idle, scattered_timers_cost_a_tick_each, 36000)
 	int i;
 
 	for (i = 1; i <= N; i++)
-		ASSERT_EQ(0, wh_add(self->fd, i * period() / N, 0, i, NULL));
+		ASSERT_EQ(0, wh_add(self->fd, i * idle_time() / N, 0, i, NULL));
 	for (i = 1; i <= N; i++) {
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
@@ -91,13 +91,15 @@ TEST_F_TIMEOUT(idle, cancelled_timers_cost_one_tick, 36000)
 	__u64 handle[N];
 	int i;
 
-	/* The nearest is far enough to be there still when it is cancelled. */
+	/* Even the first is far enough away to be cancelled before it expires. */
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(0, wh_add(self->fd, period() + i * MSEC, 0, i, &handle[i]));
+		ASSERT_EQ(0, wh_add(self->fd, idle_time() + i * MSEC, 0, i, &handle[i]));
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle[i]));
-	sleep_ns(period() + N * MSEC);
-	/* One more if a slot of a far level began while these were added and cancelled. */
+	sleep_ns(idle_time() + N * MSEC);
+	/*
+	 * One more if a slot of a coarser level was reached while these were added and cancelled.
+	 */
 	EXPECT_LE(total("ticks") - self->ticks, total("cascades") == self->cascades ? 1 : 2);
 }
 

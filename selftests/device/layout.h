@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interface as it lies in memory: sizes, offsets and numbers, which must never change.
+ * The binary interface: sizes, offsets and numbers, which must never change.
  */
 #ifndef _TWHEEL_LAYOUT_H
 #define _TWHEEL_LAYOUT_H

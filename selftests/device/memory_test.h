@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers of the selftests of memory: a cgroup, and what the kernel charges it for.
+ * Helpers for the selftests of memory: a cgroup, and what the kernel charges to it.
  */
 #ifndef _TWHEEL_MEMORY_TEST_H
 #define _TWHEEL_MEMORY_TEST_H
@@ -11,7 +11,7 @@
 
 #define GROUPS	"/sys/fs/cgroup/"
 #define GROUP	GROUPS "twheel-test"
-/* What may come and go meanwhile. */
+/* What unrelated charges may amount to. */
 #define FEW	(16ULL << 10)
 
 static inline int write_text(const char *path, const char *text)
@@ -33,12 +33,12 @@ static inline bool have_groups(void)
 
 static inline int make_group(void)
 {
-	/* There is one if a test has ended early. */
+	/* One is left if a test was aborted. */
 	rmdir(GROUP);
 	return mkdir(GROUP, 0755) ? -errno : 0;
 }
 
-/* A number of the group's, from one of its files; or POISON. */
+/* A value from one of the group's files, or POISON. */
 static inline __u64 group_number(const char *file_name, const char *key)
 {
 	__u64 number, found = POISON;
@@ -56,17 +56,17 @@ static inline __u64 group_number(const char *file_name, const char *key)
 	return found;
 }
 
-/* Bytes of the kernel's that the group is charged for. */
+/* Bytes of kernel memory that are charged to the group. */
 static inline __u64 kernel_bytes(void)
 {
 	return group_number("memory.stat", "kernel");
 }
 
 /*
- * Has the kernel add up what CPUs have counted of the group: it does so when 64 pages have changed
- * for each of them, or when it happens to be awake. A child has some pages come and go.
+ * Makes the kernel sum up the group's per-CPU counters: it does so when they have changed by 64
+ * pages for each CPU, or when it is awake anyway. A child maps and unmaps some pages.
  */
-static inline void add_up(int group)
+static inline void flush_group_stats(int group)
 {
 	const long page = sysconf(_SC_PAGESIZE), pages = 200 * sysconf(_SC_NPROCESSORS_ONLN);
 	char *memory;
@@ -90,7 +90,7 @@ static inline void add_up(int group)
 	_exit(0);
 }
 
-/* Waits until the group is charged for so many bytes, or no more than so many. */
+/* Waits until the group is charged for @least to @most bytes. Returns false if it times out. */
 static inline bool wait_charged(int group, __u64 least, __u64 most)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC, bytes;
@@ -98,13 +98,13 @@ static inline bool wait_charged(int group, __u64 least, __u64 most)
 	while ((bytes = kernel_bytes()) < least || bytes > most) {
 		if (now_ns() > end)
 			return false;
-		add_up(group);
+		flush_group_stats(group);
 		sleep_ns(100 * MSEC);
 	}
 	return true;
 }
 
-/* Waits until what has been given back is charged no more. Returns what is. */
+/* Waits until freed memory has been uncharged. Returns how many bytes are charged. */
 static inline __u64 wait_uncharged(int group)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC, bytes = POISON, last;
@@ -112,7 +112,7 @@ static inline __u64 wait_uncharged(int group)
 
 	do {
 		last = bytes;
-		add_up(group);
+		flush_group_stats(group);
 		sleep_ns(SEC);
 		bytes = kernel_bytes();
 		same = bytes < last + FEW && last < bytes + FEW ? same + 1 : 0;
