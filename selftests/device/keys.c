@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers that the program names: a key is a name for whatever timer has it now, and an
- * add makes sure that there is exactly one.
+ * Timers named by the program: a key names whichever timer has it now, and an add ensures that
+ * there is exactly one.
  */
 #include "twheel_test.h"
 
@@ -22,7 +22,7 @@ FIXTURE_TEARDOWN(keys)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Reads the one event that must come, of a timer with nothing behind it. */
+/* Reads the one event that must come, and checks it. */
 static void expect_event(struct __test_metadata *_metadata, int fd, __u64 handle, __u64 user_data)
 {
 	struct twheel_event event;
@@ -34,7 +34,7 @@ static void expect_event(struct __test_metadata *_metadata, int fd, __u64 handle
 	EXPECT_EQ(user_data, event.user_data);
 }
 
-/* No timer has the key, whoever asks. */
+/* Checks that no timer has the key, as every call sees it. */
 static void expect_absent(struct __test_metadata *_metadata, int fd, __u64 key)
 {
 	struct twheel_timer_query query;
@@ -71,7 +71,7 @@ TEST_F(keys, what_an_add_finds)
 	expect_user_data(_metadata, self->fd, 7, 3);
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 
-	/* The handle that was given out last names it, too; and is told by the key. */
+	/* The latest handle names the timer as well, and a query by key returns this handle. */
 	ASSERT_EQ(0, wh_query(self->fd, third, &query));
 	EXPECT_EQ(3, query.user_data);
 	EXPECT_EQ(7, query.key);
@@ -115,7 +115,7 @@ TEST_F(keys, free_again_after_the_delivery)
 
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 9, 0, 0, 1, &first));
 	expect_event(_metadata, self->fd, first, 1);
-	/* A key never says EALREADY: it names what is there now. */
+	/* A call by key never fails with EALREADY: a key names the timer that has it now. */
 	expect_absent(_metadata, self->fd, 9);
 	EXPECT_EQ(-EALREADY, wh_cancel(self->fd, first));
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 9, 0, 0, 2, &second));
@@ -164,7 +164,7 @@ TEST_F(keys, any_number_is_a_key)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* A handle is no key and a key no handle, and timers without a key have none. */
+/* Asks for events that have the timer's key, if it has one, in place of its handle. */
 static int name_events_by_key(int fd)
 {
 	struct twheel_setup setup = { .flags = TWHEEL_SETUP_EVENT_KEYS };
@@ -185,7 +185,7 @@ TEST_F(keys, events_by_key)
 	struct twheel_event event;
 	__u64 handle, unused;
 
-	/* One that has expired before, and one that has no key. */
+	/* One that has expired before, and one without a key. */
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, 0, 0, 1, &unused));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	ASSERT_EQ(0, name_events_by_key(self->fd));
@@ -200,7 +200,7 @@ TEST_F(keys, events_by_key)
 	EXPECT_EQ(~0ULL, event.handle);
 	EXPECT_EQ(3, event.user_data);
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
-	/* It is still there, for the next period. */
+	/* The timer is still there, for the next period. */
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_add_timer(self->fd, &periodic));
 	expect_event(_metadata, self->fd, 0, 4);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, 0));
@@ -220,12 +220,12 @@ TEST_F(keys, events_by_key_in_a_ring)
 	ASSERT_EQ(true, wh_wait(self->fd));
 	EXPECT_EQ(7, ring->events[0].handle);
 	EXPECT_EQ(1, ring->events[0].user_data);
-	/* Its key is free. */
+	/* The key is free again. */
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, 7, HOUR, 0, 2, NULL));
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 
-/* What waits for a read() when the ring is made is named by its key there. */
+/* An event that waits for a read() when the ring is made has the key in the ring. */
 TEST_F(keys, events_by_key_that_move_to_a_ring)
 {
 	struct twheel_setup setup = {
@@ -244,7 +244,7 @@ TEST_F(keys, events_by_key_that_move_to_a_ring)
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 
-/* One that is in a ring before does not change; one that has no room there yet is named by it. */
+/* An event that is in the ring already does not change; one that did not fit yet has the key. */
 TEST_F(keys, events_by_key_when_a_ring_is_full)
 {
 	struct twheel_setup setup;
@@ -267,7 +267,7 @@ TEST_F(keys, events_by_key_when_a_ring_is_full)
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 
-/* A call that fails does not set it. */
+/* A call that fails does not set the flag. */
 TEST_F(keys, events_by_key_if_asked_for)
 {
 	struct twheel_setup setup = {
@@ -280,6 +280,7 @@ TEST_F(keys, events_by_key_if_asked_for)
 	expect_event(_metadata, self->fd, handle, 1);
 }
 
+/* A handle is no key and a key no handle, and timers without a key have none. */
 TEST_F(keys, other_names)
 {
 	struct twheel_timer_query query;
@@ -294,7 +295,7 @@ TEST_F(keys, other_names)
 	ASSERT_EQ(0, wh_query(self->fd, plain, &query));
 	EXPECT_EQ(0, query.flags);
 	EXPECT_EQ(0, query.key);
-	/* The handle of one timer as the key of another. */
+	/* The handle of one timer used as the key of another. */
 	ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, plain, HOUR, 0, 3, NULL));
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel_key(self->fd, plain));
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, plain));
@@ -318,8 +319,8 @@ TEST_F(keys, contexts_have_their_own)
 	EXPECT_EQ(0, close(other));
 }
 
-/* After what time a timer expires. */
-static __u64 delay(const struct twheel_timer_add *add)
+/* How long until a timer expires. */
+static __u64 delay_of(const struct twheel_timer_add *add)
 {
 	__u64 least = add->time;
 
@@ -328,10 +329,7 @@ static __u64 delay(const struct twheel_timer_add *add)
 	return add->lifetime && add->lifetime < least ? add->lifetime : least;
 }
 
-/*
- * Whatever a key's timer was, an add makes it what it says, from then on, and it is still one
- * timer.
- */
+/* Whatever kind a key's timer was, an add changes it to the new kind, and it is still one timer. */
 TEST_F_TIMEOUT(keys, of_another_kind, 60)
 {
 	const struct twheel_timer_add kinds[] = {
@@ -383,9 +381,9 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			EXPECT_EQ(add.clock, query.clock);
 			EXPECT_EQ(to >= expiring ? TWHEEL_STATE_EXPIRED : TWHEEL_STATE_PENDING,
 				  query.state);
-			EXPECT_LE(before + delay(&add), query.deadline)
+			EXPECT_LE(before + delay_of(&add), query.deadline)
 				TH_LOG("from %zu to %zu", from, to);
-			EXPECT_GE(after + delay(&add) + add.slack + add.spread, query.deadline)
+			EXPECT_GE(after + delay_of(&add) + add.slack + add.spread, query.deadline)
 				TH_LOG("from %zu to %zu", from, to);
 			ASSERT_EQ(to >= expiring ? TWHEEL_WAS_EXPIRED : TWHEEL_WAS_PENDING,
 				  wh_cancel_key(self->fd, 11));
@@ -393,14 +391,14 @@ TEST_F_TIMEOUT(keys, of_another_kind, 60)
 			ASSERT_EQ(0, wh_nr_events(self->fd));
 		}
 	}
-	/* Each add was one, or has armed a timer anew; and each timer has been cancelled. */
+	/* Each add is counted as an add or as a re-arm; and each timer has been cancelled. */
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(2 * n * n, stats.adds + stats.rearms);
 	EXPECT_EQ(stats.adds, stats.cancels);
 	EXPECT_EQ(stats.expiries, stats.taken_back);
 }
 
-/* What cannot be made of a key's timer leaves the timer as it is. */
+/* An add that is rejected leaves the key's timer as it is. */
 TEST_F(keys, a_refused_add_changes_nothing)
 {
 	struct twheel_timer_add add = {
@@ -427,7 +425,7 @@ TEST_F(keys, a_refused_add_changes_nothing)
 	expect_absent(_metadata, self->fd, 3);
 	ASSERT_EQ(0, wh_look(self->fd, pending, expired, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	/* But a full context can still move what it has, to whatever kind. */
+	/* But a full context can still re-arm its timers, as any kind. */
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_set(self->fd, 1, 2 * HOUR, 0, 1, NULL));
 	add.idle = 0;
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_add_timer(self->fd, &add));
@@ -435,11 +433,11 @@ TEST_F(keys, a_refused_add_changes_nothing)
 }
 
 /**
- * struct model - what the test knows of a key
- * @handle:	the handle that was given out last, if there is a timer
+ * struct model - what the test knows about a key
+ * @handle:	the latest handle, if there is a timer
  * @there:	there is a timer
  * @near:	it may have expired
- * @user_data:	what was given last
+ * @user_data:	the latest user data
  */
 struct model {
 	__u64	handle;
@@ -451,7 +449,7 @@ struct model {
 #define MODELS 300
 
 /* Is this what a call for this timer may return? */
-static bool right_verdict(const struct model *model, int ret)
+static bool is_right_verdict(const struct model *model, int ret)
 {
 	if (!model->there)
 		return ret == -ENOENT;
@@ -509,7 +507,7 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 			add.key = model_key(i);
 			add.user_data = i << 32 | (step & 0xffffffff);
 			add.clock = CLOCK_MONOTONIC;
-			/* Of each kind: with and without what needs a larger one. */
+			/* Of both kinds, basic and extended. */
 			add.lifetime = random_below(2) ? 2 * HOUR : 0;
 			ret = wh_add_timer(self->fd, &add);
 			ASSERT_EQ(!model->there, ret == TWHEEL_WAS_ABSENT);
@@ -521,7 +519,7 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 			break;
 		case 1:
 			ret = wh_rearm_key(self->fd, model_key(i), HOUR, 0);
-			ASSERT_EQ(true, right_verdict(model, ret)) TH_LOG("re-arm: %d", ret);
+			ASSERT_EQ(true, is_right_verdict(model, ret)) TH_LOG("re-arm: %d", ret);
 			model->near = false;
 			break;
 		case 2:
@@ -529,7 +527,7 @@ TEST_F_TIMEOUT(keys, against_a_model, 90)
 				ret = wh_cancel_key(self->fd, model_key(i));
 			else
 				ret = wh_cancel(self->fd, model->handle);
-			ASSERT_EQ(true, right_verdict(model, ret)) TH_LOG("cancel: %d", ret);
+			ASSERT_EQ(true, is_right_verdict(model, ret)) TH_LOG("cancel: %d", ret);
 			model->there = false;
 			break;
 		case 3:
@@ -555,7 +553,7 @@ TEST_F_TIMEOUT(keys, very_many, 120)
 	const __u64 odd = random_u64() | 1;
 	struct twheel_event event;
 
-	/* A multiple of an odd number is a permutation. */
+	/* Multiplying by an odd number permutes the keys. */
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(TWHEEL_WAS_ABSENT, wh_set(self->fd, i * odd, HOUR, 0, i, NULL));
 	EXPECT_EQ(n, wh_nr_timers(self->fd));
@@ -578,9 +576,9 @@ TEST_F_TIMEOUT(keys, very_many, 120)
 /**
  * struct rivals - threads that set the same keys
  * @fd:		the context
- * @barrier:	where they start
+ * @barrier:	where the threads start together
  * @absent:	adds that found nothing
- * @faults:	calls that returned what they must not
+ * @faults:	calls that returned a wrong result
  */
 struct rivals {
 	int			fd;
@@ -589,7 +587,7 @@ struct rivals {
 	unsigned int		faults;
 };
 
-static void *rival(void *arg)
+static void *run_rival(void *arg)
 {
 	struct rivals *rivals = arg;
 	__u64 key;
@@ -606,7 +604,7 @@ static void *rival(void *arg)
 	return NULL;
 }
 
-/* Whoever comes first adds, the others move: there is one timer of a key. */
+/* The first thread adds, the others re-arm: there is one timer per key. */
 TEST_F_TIMEOUT(keys, set_by_several_threads_at_once, 60)
 {
 	struct rivals rivals = { .fd = self->fd };
@@ -616,7 +614,7 @@ TEST_F_TIMEOUT(keys, set_by_several_threads_at_once, 60)
 
 	ASSERT_EQ(0, pthread_barrier_init(&rivals.barrier, NULL, RIVALS));
 	for (i = 0; i < RIVALS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, rival, &rivals));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, run_rival, &rivals));
 	for (i = 0; i < RIVALS; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
 	EXPECT_EQ(0, rivals.faults);

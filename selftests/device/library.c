@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libtwheel with the device: each call does what its page says. What the device does is
- * the other tests' subject.
+ * libtwheel with the device: each call does what its man page says. The device itself is tested by
+ * the other tests.
  */
 #include <liburing.h>
 
@@ -151,7 +151,7 @@ TEST_F(library, watch)
 	close(there);
 }
 
-/* What the page says of a connection that is closed before its event is read. */
+/* What the man page says about a connection that is closed before its event is read. */
 TEST_F(library, a_connection_that_is_closed_first)
 {
 	uint64_t handle;
@@ -159,14 +159,14 @@ TEST_F(library, a_connection_that_is_closed_first)
 	char byte;
 
 	ASSERT_EQ(0, network());
-	/* By the kernel: its event is taken back. */
+	/* Closed by the kernel: the event is revoked. */
 	ASSERT_EQ(0, connection(AF_INET, &here, &there));
 	ASSERT_EQ(0, twheel_watch(self->fd, here, 50 * MSEC, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
 	EXPECT_EQ(0, recv(here, &byte, 1, 0));
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, twheel_cancel(self->fd, handle));
 	close(here);
 	close(there);
-	/* By the peer: there is none. */
+	/* Closed by the peer: there is no event. */
 	ASSERT_EQ(0, connection(AF_INET, &here, &there));
 	ASSERT_EQ(0, twheel_watch(self->fd, here, HOUR, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
 	EXPECT_EQ(0, shutdown(there, SHUT_WR));
@@ -174,7 +174,7 @@ TEST_F(library, a_connection_that_is_closed_first)
 	EXPECT_EQ(TWHEEL_WAS_PENDING, twheel_cancel(self->fd, handle));
 	close(here);
 	close(there);
-	/* By this side: the timer has ended with it. */
+	/* Closed by this side: the timer has ended with it. */
 	ASSERT_EQ(0, connection(AF_INET, &here, &there));
 	ASSERT_EQ(0, twheel_watch(self->fd, here, HOUR, TWHEEL_WATCH_SHUTDOWN, 1, &handle));
 	close(here);
@@ -199,7 +199,7 @@ TEST_F(library, events_by_key)
 	EXPECT_EQ(1, event.user_data);
 }
 
-/* Adds timers with keys that are their user data, and twice as many hours to go. */
+/* Adds timers whose keys equal their user data. Timer @i is due in 2 * (@i + 1) hours. */
 static int add_many(int fd, unsigned int nr)
 {
 	struct twheel_op ops[ROOM], *op;
@@ -279,7 +279,7 @@ TEST_F(library, a_batch_through_io_uring)
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[1].result);
 	io_uring_cqe_seen(&ring, cqe);
 
-	/* Flags that are too wide are not cut to what would do. */
+	/* Flags that are too wide are not truncated to valid ones. */
 	sqe = io_uring_get_sqe(&ring);
 	ASSERT_NE(NULL, sqe);
 	twheel_uring_prep_submit(sqe, self->fd, &batch, 0x10000);
@@ -368,7 +368,7 @@ TEST_F(library, touch)
 		add.user_data = i;
 		ASSERT_EQ(0, twheel_timer_add(self->fd, &add));
 	}
-	/* Until the one that is not touched has expired. */
+	/* Until the timer that is not touched has expired. */
 	do {
 		last = touch->now;
 		twheel_touch(touch, 1);

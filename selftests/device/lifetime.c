@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A context lives as long as somebody has it open, whoever that is, and nothing of
- * it is left afterwards.
+ * A context lives as long as any process has it open, and nothing of it is left afterwards.
  */
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -104,7 +103,7 @@ TEST_F(lifetime, a_child_shares_the_context)
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
-		/* It may cancel the parent's timer, and leaves one of its own. */
+		/* The child may cancel the parent's timer, and leaves one of its own. */
 		if (wh_cancel(self->fd, mine) != TWHEEL_WAS_PENDING ||
 		    wh_add(self->fd, 30 * MSEC, 0, 2, &theirs) ||
 		    write(pipes[1], &theirs, sizeof(theirs)) != sizeof(theirs))
@@ -135,7 +134,7 @@ TEST_F(lifetime, a_child_outlives_the_parents_close)
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
-		/* Until the parent has closed. */
+		/* Until the parent has closed it. */
 		if (read(pipes[0], &byte, 1) != 1 || !wh_wait(self->fd) ||
 		    wh_read(self->fd, &event, 1) != 1 || event.user_data != 3)
 			_exit(1);
@@ -193,7 +192,7 @@ TEST_F(lifetime, passed_to_another_process)
 	EXPECT_EQ(5, event.user_data);
 }
 
-/* While it is on its way nobody has it open, and still it lives. */
+/* While the descriptor is in flight no process has the context open, and still it lives. */
 TEST_F(lifetime, on_its_way_through_a_socket)
 {
 	struct twheel_event event;
@@ -212,7 +211,7 @@ TEST_F(lifetime, on_its_way_through_a_socket)
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
 
-	/* If nobody takes it, it ends with the socket. */
+	/* If nobody receives it, the context ends with the socket. */
 	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 7, &handle));
 	ASSERT_EQ(true, send_fd(sockets[0], self->fd));
 	ASSERT_EQ(0, close(self->fd));
@@ -238,7 +237,7 @@ TEST_F(lifetime, opens_do_not_see_each_other)
 	}
 	ASSERT_EQ(true, wh_wait_events(self->fd, N));
 	ASSERT_EQ(true, wh_wait_events(other, N));
-	/* Each numbers its own. */
+	/* Each context numbers its own events. */
 	for (i = 0; i < N; i++) {
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		ASSERT_GT(N, event.user_data);
@@ -253,7 +252,7 @@ TEST_F(lifetime, opens_do_not_see_each_other)
 	ASSERT_EQ(0, close(other));
 }
 
-/* The close of one takes nothing from another. */
+/* Closing one context does not affect another. */
 TEST_F(lifetime, the_end_of_another_context)
 {
 	enum { N = 200 };
@@ -299,7 +298,7 @@ TEST_F_TIMEOUT(lifetime, close_with_many_unread, 90)
 	self->fd = -1;
 }
 
-/* The last close meets the expiries, of all CPUs at once. */
+/* The last close races with expiries on all CPUs. */
 TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
 {
 	enum { N = 3000, ROUNDS = 30 };
@@ -311,7 +310,7 @@ TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
 	ASSERT_LT(0, n);
 	for (round = 0; round < ROUNDS; round++) {
 		start = now_ns() + 25 * MSEC;
-		/* A third of them has expired for long, and waits to be read. */
+		/* A third of them expire at once, and wait to be read. */
 		for (i = 0; i < N; i++) {
 			if (!(i % (N / 8)))
 				ASSERT_EQ(0, pin(list[(round + i / (N / 8)) % n]));
@@ -329,8 +328,8 @@ TEST_F_TIMEOUT(lifetime, close_while_they_fire, 90)
 }
 
 /*
- * While the close is at work on the timers that were added first, of which one is
- * the last in the queue of events, those that were added last expire.
+ * While the close works on the timers that were added first, one of which has the last event in the
+ * queue, the timers that were added last expire.
  */
 TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 {
@@ -343,7 +342,7 @@ TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 	ASSERT_NE(NULL, handles);
 	ASSERT_LT(0, n);
 	for (round = 0; round < ROUNDS; round++) {
-		/* Not on the CPU that will close. */
+		/* Not on the CPU that will close the context. */
 		ASSERT_EQ(0, pin(list[n - 1]));
 		for (i = 0; i < all - tail; i++)
 			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
@@ -363,7 +362,7 @@ TEST_F_TIMEOUT(lifetime, expiries_behind_a_close, 90)
 	free(handles);
 }
 
-/* A process that is killed leaves nothing, whatever its threads were doing. */
+/* A process that is killed leaves nothing behind, whatever its threads were doing. */
 TEST_F(lifetime, killed_with_timers_armed)
 {
 	struct twheel_event event;
@@ -395,7 +394,7 @@ TEST_F(lifetime, killed_with_timers_armed)
 	EXPECT_EQ(self->pending, total("pending"));
 }
 
-/* Runs a program that waits for a byte, and has the context open or not. */
+/* Executes a program, with the context still open or not, that waits for a line. */
 static void expect_after_exec(struct __test_metadata *_metadata, FIXTURE_DATA(lifetime) * self,
 			      int flags, __u64 contexts)
 {
@@ -417,7 +416,7 @@ static void expect_after_exec(struct __test_metadata *_metadata, FIXTURE_DATA(li
 	close(go[0]);
 	EXPECT_EQ(true, wait_total("contexts", contexts));
 	EXPECT_EQ(true, wait_total("pending", self->pending + contexts - self->contexts - 1));
-	/* It is still there: the count above is not that of a child that has ended. */
+	/* The child is still running: the count above is not what it left after exiting. */
 	EXPECT_EQ(0, waitpid(child, NULL, WNOHANG));
 	ASSERT_EQ(2, write(go[1], "x\n", 2));
 	EXPECT_EQ(0, status_of(child));
@@ -427,7 +426,7 @@ static void expect_after_exec(struct __test_metadata *_metadata, FIXTURE_DATA(li
 
 TEST_F(lifetime, closed_on_exec)
 {
-	/* Give the child time to exec before it is judged. */
+	/* Its exec closes the child's context: only the parent's remains. */
 	expect_after_exec(_metadata, self, O_CLOEXEC, self->contexts + 1);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Several limits in one timer: an idle timeout, a lifetime and a deadline. The first
- * that is reached makes it expire, and the event tells which; activity puts off one of
- * them only.
+ * Several limits in one timer: an idle timeout, a lifetime and a deadline. The first that is
+ * reached makes the timer expire, and the event says which one it was; activity postpones only the
+ * idle timeout.
  */
 #include "twheel_test.h"
 
@@ -25,7 +25,7 @@ FIXTURE_TEARDOWN(limits)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Adds a timer with these limits, from now on. */
+/* Adds a timer with these limits, relative to now. */
 static int add_limits(int fd, __u64 time, __u64 idle, __u64 lifetime, __u64 user_data,
 		      __u64 *handle)
 {
@@ -53,8 +53,8 @@ static int next_limit(int fd, __u64 handle, __u64 *deadline)
 }
 
 /*
- * Reads the one event that must come, with this reason, of a timer that was last armed no
- * later than at @armed. Returns its deadline.
+ * Reads the one event that must come, with this reason, of a timer that was last armed no later
+ * than at @armed. Returns the event's deadline.
  */
 static __u64 expect_reason_again(struct __test_metadata *_metadata, int fd, __u64 handle,
 				 enum twheel_limit reason, __u64 armed)
@@ -72,7 +72,7 @@ static __u64 expect_reason_again(struct __test_metadata *_metadata, int fd, __u6
 	return event.deadline;
 }
 
-/* The same for one that was armed before its deadline. */
+/* The same for a timer that was armed before its deadline. */
 static __u64 expect_reason(struct __test_metadata *_metadata, int fd, __u64 handle,
 			   enum twheel_limit reason)
 {
@@ -85,7 +85,7 @@ TEST_F(limits, the_first_one_fires)
 	__u64 values[3], before, after, handle, deadline;
 	size_t first, a, b;
 
-	/* Each of them first, the others far or not there at all. */
+	/* Each limit first, with the others far away or absent. */
 	for (first = 0; first < 3; first++) {
 		for (a = 0; a < 3; a++) {
 			for (b = 0; b < 3; b++) {
@@ -120,14 +120,14 @@ TEST_F(limits, activity_puts_off_the_idle_timeout)
 	for (i = 0; i < 40; i++) {
 		sleep_ns(3 * MSEC);
 		before = now_ns();
-		/* The machine may have slept for too long; then it is taken back. */
+		/* The sleep may have been too long; then the event is revoked. */
 		ASSERT_LE(0, wh_active(self->fd, handle));
 		after = now_ns();
 		ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 		EXPECT_LE(before + 30 * MSEC, deadline);
 		EXPECT_GE(after + 30 * MSEC, deadline);
 	}
-	/* Four times as long as the timeout, and nothing came. */
+	/* Four times the timeout have passed without an event. */
 	EXPECT_LE(begin + 120 * MSEC, now_ns());
 	EXPECT_EQ(deadline, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_IDLE));
 	EXPECT_EQ(-EALREADY, wh_active(self->fd, handle));
@@ -153,7 +153,7 @@ TEST_F(limits, activity_puts_off_nothing_else)
 	EXPECT_EQ(end, expect_reason(_metadata, self->fd, handle, TWHEEL_LIMIT_DEADLINE));
 }
 
-/* Late activity takes the event of the idle timeout back, not that of another limit. */
+/* Late activity revokes the event of the idle timeout for good, but not that of another limit. */
 TEST_F(limits, activity_after_the_expiry)
 {
 	__u64 handle, deadline;
@@ -167,7 +167,7 @@ TEST_F(limits, activity_after_the_expiry)
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_active(self->fd, handle));
-	/* Its life is over all the same: it expires again, for the same reason. */
+	/* Its lifetime is over nevertheless: it expires again, for the same reason. */
 	EXPECT_EQ(deadline, expect_reason_again(_metadata, self->fd, handle,
 						TWHEEL_LIMIT_LIFETIME, now_ns()));
 }
@@ -176,11 +176,14 @@ TEST_F(limits, each_one_armed_anew)
 {
 	__u64 handle, idle, deadline, before, after, end = now_ns() + 3 * HOUR;
 
-	/* An idle timeout of an hour that began just now is the first of all. */
+	/* An idle timeout of an hour, starting now, is the first limit. */
 	ASSERT_EQ(0, add_limits(self->fd, 2 * HOUR, HOUR, 4 * HOUR, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &idle));
 
-	/* The others, far: it is the first still, and has begun anew. */
+	/*
+	 * Re-arms the others to later times: the idle timeout is still the first, and has
+	 * restarted.
+	 */
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, end, ABS));
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LT(idle, deadline);
@@ -192,7 +195,7 @@ TEST_F(limits, each_one_armed_anew)
 	EXPECT_LE(before + HOUR, deadline);
 	EXPECT_GE(after + HOUR, deadline);
 
-	/* The others, near. */
+	/* Re-arms the others to earlier times. */
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handle, end - 5 * HOUR / 2, ABS));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &deadline));
 	EXPECT_EQ(end - 5 * HOUR / 2, deadline);
@@ -209,7 +212,7 @@ TEST_F(limits, each_one_armed_anew)
 	ASSERT_EQ(TWHEEL_LIMIT_LIFETIME, next_limit(self->fd, handle, &deadline));
 	EXPECT_EQ(end - 11 * HOUR / 4 - MSEC, deadline);
 
-	/* The idle timeout, which begins with the call. */
+	/* Re-arms the idle timeout, which restarts with the call. */
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING,
 		  wh_rearm_limit(self->fd, handle, HOUR / 8, 0, TWHEEL_LIMIT_IDLE));
@@ -217,7 +220,7 @@ TEST_F(limits, each_one_armed_anew)
 	ASSERT_EQ(TWHEEL_LIMIT_IDLE, next_limit(self->fd, handle, &deadline));
 	EXPECT_LE(before + HOUR / 8, deadline);
 	EXPECT_GE(after + HOUR / 8, deadline);
-	/* And it is of that length from now on. */
+	/* It has this length from now on. */
 	before = now_ns();
 	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_active(self->fd, handle));
 	after = now_ns();
@@ -238,7 +241,7 @@ TEST_F(limits, taken_away_but_for_the_last)
 		ASSERT_EQ(0, add_limits(self->fd, HOUR, HOUR + SEC, HOUR + 2 * SEC, 1, &handle));
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
-		/* Taken away twice is no error as long as there is another one. */
+		/* Removing a limit twice is no error as long as there is another limit. */
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  wh_rearm_limit(self->fd, handle, NONE, 0, orders[i][0]));
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
@@ -249,14 +252,14 @@ TEST_F(limits, taken_away_but_for_the_last)
 		EXPECT_EQ(before, deadline);
 		if (orders[i][2] != TWHEEL_LIMIT_IDLE)
 			EXPECT_EQ(-EINVAL, wh_active(self->fd, handle));
-		/* It can be given any limit that such a timer may have. */
+		/* The timer can be given any other limit. */
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
 			  wh_rearm_limit(self->fd, handle, 10 * MSEC, 0, orders[i][0]));
 		expect_reason(_metadata, self->fd, handle, orders[i][0]);
 	}
 }
 
-/* What was taken away cannot fire, whatever the timer was filed for. */
+/* A limit that was removed cannot fire, even if the timer was enqueued for it. */
 TEST_F(limits, taken_away_in_the_last_moment)
 {
 	__u64 handle, witness;
@@ -281,7 +284,7 @@ TEST_F(limits, contradictions)
 
 	ASSERT_EQ(0, add_limits(self->fd, HOUR, 2 * HOUR, 0, 1, &handle));
 	ASSERT_EQ(TWHEEL_LIMIT_DEADLINE, next_limit(self->fd, handle, &before));
-	/* Activity is no time, and of the idle timeout. */
+	/* Activity takes no time, and is only for the idle timeout. */
 	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, 1, TWHEEL_ACTIVE, TWHEEL_LIMIT_IDLE));
 	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, NONE, TWHEEL_ACTIVE,
 					  TWHEEL_LIMIT_IDLE));
@@ -289,7 +292,7 @@ TEST_F(limits, contradictions)
 					  TWHEEL_LIMIT_DEADLINE));
 	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, 0, TWHEEL_ACTIVE,
 					  TWHEEL_LIMIT_LIFETIME));
-	/* A length is not a point in time. */
+	/* A length cannot be absolute. */
 	EXPECT_EQ(-EINVAL, wh_rearm_limit(self->fd, handle, HOUR, ABS, TWHEEL_LIMIT_IDLE));
 	EXPECT_EQ(-EOPNOTSUPP, wh_rearm_limit(self->fd, handle, HOUR, 0, 3));
 	EXPECT_EQ(-EOPNOTSUPP, wh_rearm_limit(self->fd, handle, HOUR, 0, ~0U));
@@ -297,7 +300,7 @@ TEST_F(limits, contradictions)
 	EXPECT_EQ(before, deadline);
 }
 
-/* With another limit there need be no word of the deadline, nor of its clock. */
+/* With another limit, neither a deadline nor its clock need be given. */
 TEST_F(limits, no_deadline_need_be_given)
 {
 	struct twheel_timer_add adds[] = {
@@ -327,7 +330,7 @@ TEST_F(limits, no_deadline_need_be_given)
 	}
 }
 
-/* What is a deadline is taken for one. */
+/* A deadline that is given with another limit counts. */
 TEST_F(limits, a_deadline_that_is_given)
 {
 	struct twheel_timer_add add = { .flags = ABS, .clock = CLOCK_MONOTONIC, .idle = HOUR };
@@ -335,7 +338,7 @@ TEST_F(limits, a_deadline_that_is_given)
 	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	EXPECT_EQ(0, expect_reason_again(_metadata, self->fd, add.handle, TWHEEL_LIMIT_DEADLINE,
 					 now_ns()));
-	/* Not 0: that is none. */
+	/* Not 0, which means no deadline. */
 	add.flags = 0;
 	add.time = 1;
 	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
@@ -386,11 +389,11 @@ TEST_F(limits, activity_by_key)
 }
 
 /**
- * struct model - what the test knows of a timer
+ * struct model - what the test knows about a timer
  * @handle:	its handle
  * @idle:	the idle timeout
- * @begin:	when that has begun at the earliest, and at the latest
- * @limits:	the deadline, and the end of its life, at the earliest and at the latest
+ * @begin:	when the idle timeout started, at the earliest and at the latest
+ * @limits:	the deadline, and the end of its lifetime, at the earliest and at the latest
  * @fired:	its event was read
  */
 struct model {
@@ -415,7 +418,7 @@ static void model_event(struct __test_metadata *_metadata, struct model *model,
 	model->limits[TWHEEL_LIMIT_IDLE][1] = model->begin[1] + model->idle;
 	EXPECT_LE(limit[0], event->deadline);
 	EXPECT_GE(limit[1], event->deadline);
-	/* Each other limit comes no sooner. */
+	/* No other limit is earlier. */
 	for (i = 0; i < 3; i++)
 		EXPECT_LE(event->deadline, model->limits[i][1]) TH_LOG("limit %d", i);
 }

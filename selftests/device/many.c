@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many timers: all fire once, or none after they were cancelled; what nobody reads
- * waits; the limit on their number.
+ * Many timers: all fire once, or none after they were cancelled; events wait until they are read;
+ * the limit on the number of timers.
  */
 #include "twheel_test.h"
 
@@ -33,7 +33,7 @@ FIXTURE_SETUP(many)
 	ASSERT_NE(NULL, self->events);
 	self->seq = 0;
 	random_seed();
-	/* So many come at once that to look at each would take minutes. */
+	/* So many expire at once that checking each for lateness would take minutes. */
 	punctual_off();
 }
 
@@ -46,7 +46,7 @@ FIXTURE_TEARDOWN(many)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Reads up to a batch of events; returns how many. */
+/* Reads up to a batch of events. Returns how many it read. */
 static int read_batch(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
 {
 	const struct twheel_event *event;
@@ -66,7 +66,7 @@ static int read_batch(struct __test_metadata *_metadata, FIXTURE_DATA(many) * se
 	return count < 0 ? 0 : count;
 }
 
-/* Reads until there is nothing; returns how many events. */
+/* Reads until there are no more events. Returns how many it read. */
 static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(many) * self)
 {
 	int count, sum = 0;
@@ -94,7 +94,7 @@ TEST_F_TIMEOUT(many, all_fire_once, 120)
 	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
-/* A burst at one moment, and a reader that comes when all is over. */
+/* A burst of timers with the same deadline, and a reader that starts when all have expired. */
 TEST_F_TIMEOUT(many, unread_events_wait, 120)
 {
 	__u64 i, handle, deadline = now_ns() + 200 * MSEC;
@@ -106,7 +106,7 @@ TEST_F_TIMEOUT(many, unread_events_wait, 120)
 	EXPECT_EQ(self->n, wh_nr_timers(self->fd));
 	ASSERT_EQ(true, wh_wait_events(self->fd, self->n));
 	EXPECT_EQ(self->n, wh_nr_timers(self->fd));
-	/* More come while they wait, and go again. */
+	/* Another event comes while they wait, and is revoked. */
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 0, &handle));
 	ASSERT_EQ(true, wh_wait_events(self->fd, self->n + 1));
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
@@ -135,7 +135,7 @@ TEST_F_TIMEOUT(many, all_cancelled_none_fires, 120)
 		EXPECT_EQ(-ENOENT, wh_state(self->fd, self->handles[i]));
 }
 
-/* Cancelled while they come due: each is either cancelled or read. */
+/* Cancelled while they expire: each is either cancelled or read. */
 TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 {
 	__u64 some = self->n / 5;
@@ -157,7 +157,7 @@ TEST_F_TIMEOUT(many, cancel_while_they_fire, 120)
 			continue;
 		}
 		ASSERT_LE(0, ret);
-		/* To be found out if an event comes of it all the same. */
+		/* So that an event of it would be noticed. */
 		self->seen[i]++;
 		cancelled += ret == TWHEEL_WAS_PENDING;
 		taken_back += ret == TWHEEL_WAS_EXPIRED;
@@ -211,7 +211,7 @@ TEST_F(limit, of_timers)
 	for (i = 1; i < LIMIT; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 
-	/* Full: refused, and nothing changes; everything else works. */
+	/* Full: an add is rejected and changes nothing; everything else works. */
 	pending = total("pending");
 	ASSERT_EQ(0, wh_look(self->fd, handles[1], handles[0], &before));
 	EXPECT_EQ(LIMIT, before.info.nr_timers);
@@ -223,7 +223,7 @@ TEST_F(limit, of_timers)
 	EXPECT_EQ(pending, total("pending"));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm(self->fd, handles[5], 2 * HOUR, 0));
 
-	/* The limit is each context's own. */
+	/* The limit is per context. */
 	other = wh_open(O_NONBLOCK);
 	ASSERT_GE(other, 0);
 	EXPECT_EQ(0, wh_add(other, HOUR, 0, 1, &handle));
@@ -260,7 +260,7 @@ TEST_F(limit, lowered_below_what_is_there)
 		EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handles[i]));
 }
 
-/* How many timers of a kind can a context have? As long as it is there, others can have none. */
+/* Fills a context with timers of one kind, so that others can have none. Returns how many fit. */
 static int fill_all(struct __test_metadata *_metadata, FIXTURE_DATA(limit) * self,
 		    struct twheel_timer_add *add)
 {
@@ -277,7 +277,10 @@ static int fill_all(struct __test_metadata *_metadata, FIXTURE_DATA(limit) * sel
 	return n;
 }
 
-/* Those that all contexts have memory for are limited, too; one that is closed gives all back. */
+/*
+ * The number of timers that all contexts together have memory for is limited, too; closing a
+ * context returns all of it.
+ */
 TEST_F(limit, of_all_contexts)
 {
 	enum { LIMIT = 3000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory: a small memory cgroup lets a context have so many timers and no more. The
- * context goes on working, those of others are not concerned, and what it had is given
- * back with it. Chunks, rings and touch arrays are charged as well as timers.
+ * Memory: a small memory cgroup limits how many timers a context can have. The context keeps
+ * working, those of others are not affected, and closing it returns its memory. Chunks, rings and
+ * touch arrays are charged as well as timers.
  */
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 #include "memory_test.h"
 #include "watch_test.h"
 
-/* To be filled; a slow kernel may do with less. */
+/* The memory to fill; less on a slow kernel. */
 #define LIMIT	((very_many() < 100000 ? 2ULL : 8ULL) << 20)
 #define ENOUGH	(1U << 20)
 /* Free chunks that a CPU may keep. */
@@ -66,7 +66,7 @@ FIXTURE_TEARDOWN(memory)
 }
 
 /* The number of OOM kills in the group. */
-static __u64 kills(void)
+static __u64 nr_oom_kills(void)
 {
 	return group_number("memory.events", "oom_kill");
 }
@@ -86,8 +86,9 @@ static int add_another(int fd, const struct twheel_timer_add *like, __u64 *handl
 	return ret;
 }
 
-/* Is the context still good for all that needs no more memory? */
-static const char *goes_on(int fd, const struct twheel_timer_add *like, __u64 first, __u64 second)
+/* Does everything that needs no more memory still work? Returns what does not, or NULL. */
+static const char *usage_fault(int fd, const struct twheel_timer_add *like, __u64 first,
+			       __u64 second)
 {
 	struct twheel_event event;
 	__u64 timers = wh_nr_timers(fd), handle;
@@ -100,7 +101,7 @@ static const char *goes_on(int fd, const struct twheel_timer_add *like, __u64 fi
 		return "read";
 	if (wh_cancel(fd, second) != TWHEEL_WAS_PENDING)
 		return "cancel";
-	/* Whose memory is there for two others. */
+	/* Their memory is available for two others. */
 	if (add_another(fd, like, &handle) || add_another(fd, like, &handle))
 		return "add";
 	if (wh_nr_timers(fd) != timers)
@@ -108,8 +109,8 @@ static const char *goes_on(int fd, const struct twheel_timer_add *like, __u64 fi
 	return NULL;
 }
 
-/* In the cgroup: fills a context. Returns what went wrong. */
-static const char *in_the_group(const struct twheel_timer_add *like, unsigned int *n)
+/* Joins the cgroup and fills a context. Returns what went wrong, or NULL. */
+static const char *fill_in_group(const struct twheel_timer_add *like, unsigned int *n)
 {
 	__u64 handles[2], handle;
 	const char *wrong;
@@ -130,10 +131,10 @@ static const char *in_the_group(const struct twheel_timer_add *like, unsigned in
 			return strerror(-ret);
 		if (wh_nr_timers(fd) != *n)
 			return "a timer that was refused counts";
-		wrong = goes_on(fd, like, handles[0], handles[1]);
+		wrong = usage_fault(fd, like, handles[0], handles[1]);
 		if (wrong)
 			return wrong;
-		/* What it had must be there again, for the next round as much. */
+		/* Its memory must be available again: the next round needs as much. */
 		if (close(fd))
 			return "close";
 	}
@@ -155,15 +156,15 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 280)
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
-		/* What the program itself needs is there before memory is short. */
+		/* Allocates what the program itself needs before memory is short. */
 		if (mlockall(MCL_CURRENT | MCL_FUTURE))
 			_exit(2);
-		wrong = in_the_group(&variant->add, &shared->n);
+		wrong = fill_in_group(&variant->add, &shared->n);
 		if (wrong)
 			snprintf(shared->wrong, sizeof(shared->wrong), "%s", wrong);
 		_exit(!!wrong);
 	}
-	/* Outside of it there is memory all the while. */
+	/* Outside the group there is memory all the time. */
 	end = now_ns() + GUARD_MS * MSEC * 10;
 	while (!waitpid(child, &status, WNOHANG)) {
 		ASSERT_GT(end, now_ns());
@@ -173,16 +174,16 @@ TEST_F_TIMEOUT(memory, of_a_small_cgroup, 280)
 	}
 	EXPECT_EQ(true, WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status)) TH_LOG("%s", shared->wrong);
-	/* Refused, not killed. */
-	EXPECT_EQ(0, kills());
+	/* Calls were rejected, and nothing was killed. */
+	EXPECT_EQ(0, nr_oom_kills());
 	printf("# %u timers in %llu kB\n", shared->n, LIMIT >> 10);
-	/* It is the timers that have filled it. */
+	/* It was the timers that filled the group. */
 	EXPECT_LT(LIMIT / 256 / 2, shared->n);
 	EXPECT_GT(LIMIT / 40, shared->n);
 	EXPECT_EQ(pending, total("pending"));
 	/*
-	 * The memory is given back, as soon as those have come to it that do so. A CPU gives up
-	 * what it has in stock for a group that has more than it should.
+	 * The memory is returned as soon as the workers that do this have run. A CPU returns the
+	 * pages that it keeps charged in advance when the group is over its limit.
 	 */
 	end = now_ns() + GUARD_MS * MSEC;
 	do {
@@ -205,11 +206,11 @@ FIXTURE(charges)
 	__u64 before, max_timers;
 };
 
-static bool wait_chunks(__u64 most, __u64 ns)
+static bool wait_chunks(__u64 max, __u64 ns)
 {
 	__u64 end = now_ns() + ns;
 
-	while (total("chunks") > most) {
+	while (total("chunks") > max) {
 		if (now_ns() > end)
 			return false;
 		sleep_ns(10 * MSEC);
@@ -226,16 +227,16 @@ FIXTURE_SETUP(charges)
 	ASSERT_EQ(0, file_write(PARAMETERS "max_timers", 4 * ENOUGH));
 	self->n = cpus(self->cpu, 64);
 	ASSERT_LT(0, self->n);
-	/* Those of the tests before may still be on their way back. */
+	/* Chunks of previous tests may not have been returned yet. */
 	ASSERT_EQ(true, wait_chunks(self->n * KEPT, 10 * SEC));
 	self->before = total("chunks");
 	ASSERT_EQ(0, make_group());
-	/* Opened now: at its limit, the test could not. */
+	/* Opened now: at the group's limit, the test could not do so. */
 	self->group = open(GROUP "/cgroup.procs", O_WRONLY | O_CLOEXEC);
 	self->outside = open(GROUPS "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	ASSERT_GE(self->group, 0);
 	ASSERT_GE(self->outside, 0);
-	/* The test itself, but for when it looks around. */
+	/* The test itself joins the group, and leaves it only to observe. */
 	ASSERT_EQ(1, write(self->group, "0", 1));
 	self->handles = calloc(ENOUGH, sizeof(*self->handles));
 	ASSERT_NE(NULL, self->handles);
@@ -267,8 +268,11 @@ static void cancel_but(struct __test_metadata *_metadata, FIXTURE_DATA(charges) 
 	}
 }
 
-/* Brings every sixth handle, which is one of a timer that is armed, to the front. */
-static unsigned int keep_front(__u64 *handles, unsigned int nr)
+/*
+ * Moves every sixth handle, which is that of an armed timer, to the front. Returns how many there
+ * are.
+ */
+static unsigned int move_armed_to_front(__u64 *handles, unsigned int nr)
 {
 	unsigned int i, kept = 0;
 
@@ -278,8 +282,8 @@ static unsigned int keep_front(__u64 *handles, unsigned int nr)
 }
 
 /*
- * Lets the group have so many bytes more than it has. Up to 64 pages on each CPU are charged before
- * they are needed: most are given back when the group is to have less than it has.
+ * Limits the group to @bytes more than it has now. Up to 64 pages on each CPU are charged in
+ * advance: setting a limit below the current usage returns most of them.
  */
 static int limit_group(__u64 bytes)
 {
@@ -290,7 +294,7 @@ static int limit_group(__u64 bytes)
 	return ret ?: file_write(GROUP "/memory.max", file_number(GROUP "/memory.current") + bytes);
 }
 
-/* Timers whose memory is there already: what they cost more is chunks. */
+/* Timers whose memory has been allocated before: only their chunks are new. */
 TEST_F_TIMEOUT(charges, chunks, 120)
 {
 	__u64 kernel, chunks;
@@ -309,7 +313,7 @@ TEST_F_TIMEOUT(charges, chunks, 120)
 		ASSERT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
 	}
 	EXPECT_LE(self->timers / 6 - KEPT * self->n, chunks);
-	/* With KASAN, what was freed before goes only now. */
+	/* With KASAN, memory that was freed earlier may be uncharged only now. */
 	EXPECT_EQ(true, wait_charged(self->group, kernel + chunks * 64 * 3 / 4, ~0ULL))
 		TH_LOG("%llu bytes in chunks, %lld charged", chunks * 64,
 		       kernel_bytes() - kernel);
@@ -327,12 +331,15 @@ TEST_F_TIMEOUT(charges, mappings, 120)
 	EXPECT_EQ(true, wait_charged(self->group, kernel + setup.ring_bytes, ~0ULL));
 	kernel = kernel_bytes();
 	ASSERT_EQ(0, wh_setup(self->fd, 0, words, &setup));
-	/* The words, and not the page in front of them, which is everybody's. */
+	/* The words, but not the page before them, which all contexts share. */
 	EXPECT_EQ(true, wait_charged(self->group, kernel + words * sizeof(__u64), ~0ULL));
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Of a context that has watched, others may look at the watches for a while; not at the rest. */
+/*
+ * The watches of a closed context may be freed late, as others may still access them; the rest may
+ * not.
+ */
 TEST_F_TIMEOUT(charges, mappings_of_a_context_that_has_watched, 120)
 {
 	const __u64 entries = 1 << 18, bytes = entries * sizeof(struct twheel_event);
@@ -358,7 +365,7 @@ TEST_F_TIMEOUT(charges, mappings_of_a_context_that_has_watched, 120)
 	close(there);
 }
 
-/* What the group has room for in the kernel, beyond what it is charged for there, in bytes. */
+/* How many more bytes of kernel memory the group has room for. */
 static __u64 room_in_kernel(void)
 {
 	return file_number(GROUP "/memory.max") - group_number("memory.stat", "anon") -
@@ -366,9 +373,9 @@ static __u64 room_in_kernel(void)
 }
 
 /*
- * The most chunks that timers can take: six to one, of which five are cancelled and armed
- * again, from one CPU after the other. What the kernel holds for them has to be within the
- * limit, more or less, and be gone soon after they are.
+ * The most chunks that timers can occupy: of the six timers in each chunk, five are cancelled and
+ * added again, from one CPU after the other. Their memory in the kernel must roughly stay within
+ * the limit, and be freed soon after they are gone.
  */
 TEST_F_TIMEOUT(charges, chunks_within_the_limit, 280)
 {
@@ -389,13 +396,13 @@ TEST_F_TIMEOUT(charges, chunks_within_the_limit, 280)
 	ASSERT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
 	timers_bytes = wait_uncharged(self->group) - kernel;
 	ASSERT_EQ(1, write(self->group, "0", 1));
-	/* Those up to @from have a chunk each. */
+	/* The timers before @from have a chunk each. */
 	for (from = round = 0; self->timers - from > 600; round++) {
 		ASSERT_EQ(0, pin(self->cpu[round % self->n]));
 		for (i = from; i < self->timers; i++)
 			ASSERT_EQ(0, wh_add(self->fd, HOUR + round, 0, i, &self->handles[i]));
 		cancel_but(_metadata, self, from, 6);
-		from += keep_front(self->handles + from, self->timers - from);
+		from += move_armed_to_front(self->handles + from, self->timers - from);
 	}
 	ASSERT_EQ(1, write(self->outside, "0", 1));
 	bytes = timers_bytes + (total("chunks") - self->before) * 64;
@@ -419,8 +426,11 @@ static int add_key(int fd, __u64 key)
 	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
 }
 
-/* Adds timers until the limit is reached, from each CPU: what was in stock there is used up. */
-static int use_up(FIXTURE_DATA(charges) * self)
+/*
+ * Adds timers until the limit is reached, from each CPU: this uses up what is charged in advance
+ * there. Returns the context.
+ */
+static int use_up_memory(FIXTURE_DATA(charges) * self)
 {
 	int fd = wh_open(O_NONBLOCK), ret = 0, i;
 	__u64 n = 0;
@@ -431,7 +441,10 @@ static int use_up(FIXTURE_DATA(charges) * self)
 	return ret == -ENOMEM ? fd : -1;
 }
 
-/* Adds the timers, which have their memory, for a time on level 2 of the wheel. Returns it. */
+/*
+ * Adds the timers, whose memory exists, at a time that is on level 2 of the wheel. Returns when its
+ * slot begins.
+ */
 static __u64 add_far(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self)
 {
 	const __u64 slot = 1ULL << 32, begin = (now_ns() / slot + 2) * slot;
@@ -443,8 +456,8 @@ static __u64 add_far(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * 
 }
 
 /*
- * As add_far(), for timers that are armed anew: there is activity at once, and again a moment
- * before that time.
+ * As add_far(), for timers that the kernel re-arms: there is activity at once, and again shortly
+ * before they expire. Returns when.
  */
 static __u64 add_touched(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
 			 struct twheel_touch *touch)
@@ -471,8 +484,9 @@ static __u64 add_touched(struct __test_metadata *_metadata, FIXTURE_DATA(charges
 }
 
 /*
- * Cancels the timers, which keep their memory, and leaves the group none for chunks. The test is
- * outside then, as it can open no file in the group. Returns the context that has used that up.
+ * Cancels the timers, which keep their memory, and leaves the group none for chunks. The test then
+ * leaves the group, as it could not open files there. Returns the context that has used up the
+ * memory.
  */
 static int leave_no_memory(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self)
 {
@@ -481,18 +495,18 @@ static int leave_no_memory(struct __test_metadata *_metadata, FIXTURE_DATA(charg
 	cancel_but(_metadata, self, 0, 0);
 	EXPECT_EQ(true, wait_chunks(self->before + self->n * KEPT, 10 * SEC));
 	EXPECT_EQ(0, limit_group(LIMIT / 8));
-	full = use_up(self);
+	full = use_up_memory(self);
 	EXPECT_LE(0, full);
 	EXPECT_EQ(1, write(self->outside, "0", 1));
 	return full;
 }
 
 /*
- * Lets a group with memory for timers, and none for chunks, have some timers. They have come up,
- * and are on the wheel again, 2 seconds after the time that who adds them says.
+ * Adds timers in a group that has memory for timers, but none for chunks. Two seconds after the
+ * time that add_far() or add_touched() returns, they have been reached and are on the wheel again.
  */
-static void poor(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
-		 struct twheel_touch *touch)
+static void run_without_memory(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
+			       struct twheel_touch *touch)
 {
 	__u64 chunks, begin, after;
 	int fd;
@@ -516,13 +530,13 @@ static void poor(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Who cannot pay for chunks does not get any when his timers move down the levels. */
+/* A group without memory for chunks does not get any when its timers cascade. */
 TEST_F_TIMEOUT(charges, timers_that_cascade, 120)
 {
-	poor(_metadata, self, NULL);
+	run_without_memory(_metadata, self, NULL);
 }
 
-/* Nor when the kernel arms them anew. */
+/* Nor when the kernel re-arms its timers. */
 TEST_F_TIMEOUT(charges, timers_armed_anew, 120)
 {
 	struct twheel_touch *touch;
@@ -531,41 +545,43 @@ TEST_F_TIMEOUT(charges, timers_armed_anew, 120)
 	ASSERT_EQ(0, wh_setup(self->fd, 0, very_many() / 2, &setup));
 	touch = wh_map(self->fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, touch);
-	/* To have its pages. */
+	/* Allocates its pages. */
 	memset((void *)touch->words, 0, very_many() / 2 * sizeof(touch->words[0]));
-	poor(_metadata, self, touch);
+	run_without_memory(_metadata, self, touch);
 	EXPECT_EQ(0, munmap(touch, setup.touch_bytes));
 }
 
 /*
- * Has who cannot pay use up what chunks there are here, as others have brought some, and what has
- * been given back to the group, until @end. @most timers have memory. Returns how many have not
- * been needed.
+ * Until @end, makes the group without memory use up the chunks of this CPU, which others may have
+ * added, and the memory that the group has got back. @max timers have memory. Returns how many of
+ * them were not needed.
  */
-static unsigned int use_chunks_up(FIXTURE_DATA(charges) * self, unsigned int most, __u64 end)
+static unsigned int use_chunks_up(FIXTURE_DATA(charges) * self, unsigned int max, __u64 end)
 {
 	const __u64 spilled = total("spilled");
 	__u64 handle;
 	int i, ret = 0;
 
-	while (most >= 100 && total("spilled") == spilled && !ret && now_ns() < end) {
+	while (max >= 100 && total("spilled") == spilled && !ret && now_ns() < end) {
 		if (write(self->group, "0", 1) != 1)
 			return 0;
 		for (i = 0; i < 100 && !ret; i++)
-			ret = wh_add(self->fd, HOUR + most-- * SEC, 0, i, &handle);
+			ret = wh_add(self->fd, HOUR + max-- * SEC, 0, i, &handle);
 		if (write(self->outside, "0", 1) != 1)
 			return 0;
 	}
-	return ret ? 0 : most;
+	return ret ? 0 : max;
 }
 
 /*
- * In the same slot there are timers of who cannot pay for a chunk, and has a ring, so that they are
- * armed anew; and those of somebody else, which move down a level and find chunks.
+ * One slot has timers of a group without memory for chunks, which are re-armed as their context has
+ * a ring; and timers of somebody else, which cascade and get chunks.
  */
 TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 {
-	/* For so many it takes pages: one that comes free in his group does not do. */
+	/*
+	 * This many need several pages: a single page that becomes free in the group is not enough.
+	 */
 	enum { TIMERS = 3000, HAS = 10000 };
 	struct twheel_timer_add add = {
 		.time	= HOUR,
@@ -577,7 +593,7 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	int other, full, has, i;
 
 	ASSERT_EQ(0, wh_setup(self->fd, 4096, 0, &setup));
-	/* To have their memory. */
+	/* Allocates their memory. */
 	self->timers = HAS;
 	add_far(_metadata, self);
 	for (i = 0; i < TIMERS; i++) {
@@ -588,7 +604,7 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	other = wh_open(O_NONBLOCK);
 	ASSERT_LE(0, other);
 	ASSERT_EQ(0, pin(self->cpu[0]));
-	/* When a slot of level 2 begins. */
+	/* The start of a slot of level 2. */
 	add.time = ((now_ns() >> 32) + 3) << 32;
 	add.flags = ABS;
 	for (i = 0; i < TIMERS; i++) {
@@ -598,7 +614,10 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 		ASSERT_EQ(1, write(self->outside, "0", 1));
 	}
 	sleep_ns(add.time - 500 * MSEC - now_ns());
-	/* There may be some that others have brought; that he could not pay is not known yet. */
+	/*
+	 * There may be chunks that others have added, and the kernel may not know yet that the
+	 * group cannot pay.
+	 */
 	end = add.time - 60 * MSEC;
 	for (has = HAS; now_ns() < end; sleep_ns(20 * MSEC))
 		has = use_chunks_up(self, has, end);
@@ -609,7 +628,7 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	spilled = total("spilled") - spilled;
 	printf("# %llu were spilled\n", spilled);
 	EXPECT_LT(0, spilled);
-	/* Not those of the other; but some of his twice, on a wheel that has to catch up. */
+	/* None of the other's; but some of the group's twice, on a wheel that has to catch up. */
 	EXPECT_GE(TIMERS * 3 / 2, spilled);
 	EXPECT_EQ(true, wh_wait_events(other, TIMERS));
 	EXPECT_EQ(0, close(full));
@@ -617,14 +636,14 @@ TEST_F_TIMEOUT(charges, timers_beside_those_of_the_poor, 120)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Who cannot pay for chunks does not live on those that others bring, a few at a time. */
+/* A group without memory does not use up the chunks that others add, a few at a time. */
 TEST_F_TIMEOUT(charges, chunks_of_others, 120)
 {
 	enum { ROUNDS = 80, EACH = 300 };
 	__u64 before, chunks, handle;
 	int other, full, round, i;
 
-	/* To have their memory. */
+	/* Allocates their memory. */
 	self->timers = ROUNDS * EACH;
 	add_far(_metadata, self);
 	full = leave_no_memory(_metadata, self);
@@ -637,19 +656,19 @@ TEST_F_TIMEOUT(charges, chunks_of_others, 120)
 		ASSERT_EQ(1, write(self->group, "0", 1));
 		for (i = 0; i < EACH; i++)
 			ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &self->handles[i]));
-		/* A chunk for each that is left. */
+		/* Each remaining timer has a chunk of its own. */
 		cancel_but(_metadata, self, 0, 6);
 		ASSERT_EQ(1, write(self->outside, "0", 1));
 		for (i = 0; i < 10; i++) {
 			ASSERT_EQ(0, wh_add(other, HOUR, 0, 0, &handle));
 			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, handle));
 		}
-		/* He would be asked again. */
+		/* By now the kernel would try to charge the group again. */
 		sleep_ns(110 * MSEC);
 	}
 	chunks = total("chunks");
 	printf("# %llu chunks before, %llu after\n", before, chunks);
-	/* Some he has paid for, whenever a page of his group's came free: far from all. */
+	/* The group has paid for some, whenever one of its pages became free: for far from all. */
 	EXPECT_GE(before + ROUNDS * EACH / 6 / 2, chunks);
 	EXPECT_EQ(0, close(full));
 	EXPECT_EQ(0, close(other));
@@ -660,10 +679,10 @@ TEST_F_TIMEOUT(charges, chunks_of_others, 120)
 #define POOR		64
 #define POOR_GROUP	GROUP "/poor-%d"
 
-/* Timers that have two chunks, if any. */
+/* Timers that fill two chunks. */
 #define TWO_CHUNKS	12
 
-/* Has two chunks more with a timer each. Returns whether the calls have succeeded. */
+/* Takes two more chunks, with one timer each. Returns whether the calls succeeded. */
 static bool take_chunks(int fd)
 {
 	__u64 handles[TWO_CHUNKS];
@@ -679,19 +698,19 @@ static bool take_chunks(int fd)
 }
 
 /*
- * In a group of those that have no memory left, when the first one has used it up: takes chunks
- * whenever it is told to.
+ * A process in one of the groups, which have no memory left once the first has used it up: takes
+ * chunks whenever it is its turn.
  */
-static void be_poor(FIXTURE_DATA(charges) * self, int number, int go, int ready)
+static void run_poor_process(FIXTURE_DATA(charges) * self, int number, int go, int ready)
 {
 	__u64 one = 1;
 	char path[64];
 
 	snprintf(path, sizeof(path), POOR_GROUP "/cgroup.procs", number);
-	/* What is written to later is its own now. */
+	/* Copies all pages that it writes to later. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) || write_text(path, "0") ||
 	    write(ready, &one, sizeof(one)) != sizeof(one) ||
-	    read(go, &one, sizeof(one)) != sizeof(one) || (!number && use_up(self) < 0) ||
+	    read(go, &one, sizeof(one)) != sizeof(one) || (!number && use_up_memory(self) < 0) ||
 	    pin(self->cpu[0]))
 		_exit(1);
 	while (write(ready, &one, sizeof(one)) == sizeof(one) &&
@@ -700,8 +719,8 @@ static void be_poor(FIXTURE_DATA(charges) * self, int number, int go, int ready)
 	_exit(2);
 }
 
-/* Has one of the poor have his turn. */
-static bool turn_of(int go, int ready)
+/* Lets one of the processes take its turn, and waits until it is done. */
+static bool take_turn(int go, int ready)
 {
 	__u64 one = 1;
 
@@ -709,7 +728,7 @@ static bool turn_of(int go, int ready)
 	       read(ready, &one, sizeof(one)) == sizeof(one);
 }
 
-/* Nor if he has more groups than are remembered, and takes turns with them. */
+/* Nor does somebody who has more groups than a CPU remembers, and uses them in turn. */
 TEST_F_TIMEOUT(charges, chunks_of_others_by_turns, 280)
 {
 	enum { FIRST = 4 * POOR, TURNS = 64 * POOR };
@@ -720,7 +739,7 @@ TEST_F_TIMEOUT(charges, chunks_of_others_by_turns, 280)
 
 	ASSERT_LE(0, ready);
 	ASSERT_LE(0, other);
-	/* To have their memory. */
+	/* Allocates their memory. */
 	self->timers = TURNS * 2 + TWO_CHUNKS;
 	add_far(_metadata, self);
 	cancel_but(_metadata, self, 0, 0);
@@ -733,18 +752,18 @@ TEST_F_TIMEOUT(charges, chunks_of_others_by_turns, 280)
 		ASSERT_LE(0, go[i]);
 		pid[i] = fork();
 		if (!pid[i])
-			be_poor(self, i, go[i], ready);
+			run_poor_process(self, i, go[i], ready);
 		ASSERT_EQ(sizeof(one), read(ready, &one, sizeof(one)));
 	}
 	ASSERT_EQ(0, limit_group(LIMIT / 8));
 	for (i = 0; i < POOR; i++)
-		ASSERT_EQ(true, turn_of(go[i], ready));
+		ASSERT_EQ(true, take_turn(go[i], ready));
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	for (turn = 0; turn < TURNS; turn++) {
 		/* They have paid for some by then, with what was left. */
 		if (turn == FIRST)
 			before = total("chunks");
-		ASSERT_EQ(true, turn_of(go[turn % POOR], ready));
+		ASSERT_EQ(true, take_turn(go[turn % POOR], ready));
 		for (i = 0; i < 10 && turn % 16 == 0; i++) {
 			ASSERT_EQ(0, wh_add(other, HOUR, 0, 0, &handle));
 			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(other, handle));

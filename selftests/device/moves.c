@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What timing wheels get wrong: timers that are moved again and again, to earlier and
- * to later, by handle and by key; keys that are set again; moves of less than a tick.
- * Each fires exactly once, not before its deadline, and with the tick of its deadline.
+ * What timing wheels get wrong: timers that are re-armed again and again, to earlier and to later
+ * times, by handle and by key; keys that are set again; moves by less than a tick. Each timer fires
+ * exactly once, not before its deadline, and in the tick of its deadline.
  */
 #include "twheel_test.h"
 
 #define TIMERS	2000
 
 /**
- * struct model - what the test knows of a timer
+ * struct model - what the test knows about a timer
  * @handle:	its handle
  * @deadline:	when it is due
- * @armed:	when that was told, at the latest
- * @fired:	how often it was
+ * @armed:	when that was set, at the latest
+ * @fired:	how often it has fired
  */
 struct model {
 	__u64	handle;
@@ -55,7 +55,7 @@ FIXTURE_SETUP(moves)
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, wh_info(self->fd, &info));
 	self->tick = info.tick_ns;
-	/* One CPU's wheel: its timers have an order. */
+	/* Only timers of a single CPU's wheel fire in order. */
 	ASSERT_LT(0, cpus(list, 64));
 	ASSERT_EQ(0, pin(list[0]));
 	random_seed();
@@ -86,7 +86,7 @@ static int model_add(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 de
 	return ret;
 }
 
-/* Moves a timer: by its handle; or by its key, which can be told in two ways. */
+/* Moves a timer, by its handle or by its key. The latter can be done in two ways. */
 static int model_move(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 deadline)
 {
 	struct model *model = &self->models[i];
@@ -103,7 +103,7 @@ static int model_move(FIXTURE_DATA(moves) * self, bool by_key, size_t i, __u64 d
 	return ret;
 }
 
-/* The tick that begins when a deadline has passed. */
+/* The first tick that begins at or after a deadline. */
 static __u64 tick_of(FIXTURE_DATA(moves) * self, __u64 deadline)
 {
 	return (deadline + self->tick - 1) / self->tick;
@@ -125,21 +125,19 @@ static void model_event(struct __test_metadata *_metadata, FIXTURE_DATA(moves) *
 	self->latest = late > self->latest ? late : self->latest;
 }
 
-/*
- * Was the softirq held up? Then there need not be an order for some time from here on.
- */
-static bool held_up(FIXTURE_DATA(moves) * self, const struct twheel_event *event,
-		    __u64 last_fired)
+/* Was the softirq delayed? If so, timers may be out of order for some time. */
+static bool was_delayed(FIXTURE_DATA(moves) * self, const struct twheel_event *event,
+			__u64 last_fired)
 {
-	/* Half of what it takes. */
+	/* Half of the delay that it takes. */
 	__u64 much = 8 * self->tick;
 
 	return event->fired > event->deadline + much || event->fired > last_fired + much;
 }
 
 /*
- * Reads the events of all timers, which have to come tick by tick, but for those that are due
- * when the softirq has been held up.
+ * Reads the events of all timers, which must come in order of their ticks, except for those that
+ * were due while the softirq was delayed.
  */
 static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(moves) * self,
 			    size_t left)
@@ -154,7 +152,7 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 		n = wh_read(self->fd, events, 64);
 		for (i = 0; i < n; i++) {
 			model_event(_metadata, self, &events[i]);
-			if (held_up(self, &events[i], fired))
+			if (was_delayed(self, &events[i], fired))
 				exempt = events[i].fired + 32 * self->tick;
 			fired = events[i].fired;
 			if (events[i].deadline < exempt)
@@ -167,15 +165,15 @@ static void expect_in_order(struct __test_metadata *_metadata, FIXTURE_DATA(move
 	}
 	printf("# %zu of them came when nothing was held up\n", checked);
 	self->checked += checked;
-	/* Nothing comes twice. */
+	/* No event comes twice. */
 	sleep_ns(3 * self->tick);
 	EXPECT_EQ(-EAGAIN, wh_read(self->fd, events, 1));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
 /*
- * Where they end up, a few are to be found in each tick: one that fired a tick late would
- * come after one that was due later.
+ * In the end, a few timers are due in each tick: one that fired a tick late would come after one
+ * that was due later.
  */
 TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 {
@@ -193,7 +191,10 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 				     base + (move & 1 ? random_below(far) :
 							random_magnitude(42))));
 	}
-	/* Near, in several steps to earlier and one to later; a quarter of that speed will do. */
+	/*
+	 * To soon, in several steps to earlier times and one to a later time. A quarter of the
+	 * speed measured above is enough.
+	 */
 	base = now_ns() + 3 * SEC + 4 * 3 * TIMERS * (now_ns() - begin) / moves;
 	for (i = 0; i < TIMERS; i++) {
 		ASSERT_EQ(TWHEEL_WAS_PENDING,
@@ -205,11 +206,11 @@ TEST_F_TIMEOUT(moves, earlier_and_later, 400)
 	}
 	EXPECT_EQ(TIMERS, wh_nr_timers(self->fd));
 	expect_in_order(_metadata, self, TIMERS);
-	/* What was not compared was not tested. */
+	/* Events that were exempt were not tested. */
 	EXPECT_LT(0, self->checked);
 }
 
-/* The same while they fire: who was moved in time does not fire for the old deadline. */
+/* The same while they fire: a timer that was moved in time does not fire at its old deadline. */
 TEST_F_TIMEOUT(moves, while_they_fire, 400)
 {
 	struct twheel_event events[64];
@@ -265,7 +266,7 @@ TEST_F(moves, by_less_than_a_tick)
 			ASSERT_EQ(0, model_add(self, variant->by_key, i, now_ns() + HOUR));
 			ASSERT_EQ(TWHEEL_WAS_PENDING,
 				  model_move(self, variant->by_key, i, now_ns() + distances[d]));
-			/* And again from there, while it lasts. */
+			/* And up to three times more, whether or not it has expired by then. */
 			for (k = 0; k < i % 4; k++)
 				ASSERT_LE(0, model_move(self, variant->by_key, i,
 							now_ns() + distances[d]));
@@ -279,7 +280,7 @@ TEST_F(moves, by_less_than_a_tick)
 	}
 }
 
-/* Drained to the last, from every level of the wheel, and set again: each fires. */
+/* All timers are drained, from every level of the wheel, and set again: each fires. */
 TEST_F_TIMEOUT(moves, set_again_after_a_drain, 400)
 {
 	__u64 cursor, base, took;
@@ -299,11 +300,11 @@ TEST_F_TIMEOUT(moves, set_again_after_a_drain, 400)
 		for (i = 0; i < TIMERS; i++)
 			ASSERT_EQ(0, model_add(self, variant->by_key, i,
 					       base + random_below(200 * MSEC)));
-		/* Else they are not in order. */
+		/* Otherwise they would not fire in order. */
 		ASSERT_GT(base, now_ns());
 		expect_in_order(_metadata, self, TIMERS);
 	}
-	/* Not in each round: that is short, and so is what a busy host does not hold up. */
+	/* Not in each round: rounds are short, and a busy host may delay a whole one. */
 	EXPECT_LT(0, self->checked);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Periods, slack and spread: no period is lost, counted twice or early, however late
- * the reader comes, and the phase is kept.
+ * Periods, slack and spread: no period is lost, counted twice or early, however late the reader is,
+ * and the phase is kept.
  */
 #include <pthread.h>
 
@@ -51,8 +51,8 @@ static int add_periodic(int fd, __u64 time, __u32 flags, __u64 period, __u64 use
 }
 
 /*
- * Reads the next event, which has to be of @handle and about the periods that begin at
- * @deadline. Returns the deadline of the next one to come.
+ * Reads the next event, which must be that of @handle and cover the periods from @deadline on.
+ * Returns the deadline of the event after it.
  */
 static __u64 expect_periods(struct __test_metadata *_metadata, FIXTURE_DATA(periodic) * self,
 			    __u64 handle, __u64 deadline, __u64 period)
@@ -73,7 +73,7 @@ static __u64 expect_periods(struct __test_metadata *_metadata, FIXTURE_DATA(peri
 	EXPECT_LE(event.deadline, event.fired);
 	EXPECT_PUNCTUAL(&event, 0);
 	EXPECT_GE(now_ns(), event.fired);
-	/* Of the periods that it counts none has yet to come. */
+	/* All periods that it counts have passed. */
 	last = event.deadline + event.overruns * period;
 	EXPECT_GE(now_ns(), last);
 	return last + period;
@@ -89,7 +89,7 @@ TEST_F(periodic, phase_is_kept)
 	for (events = 0; events < 60; events++)
 		next = expect_periods(_metadata, self, handle, next, period);
 	EXPECT_EQ(0, (next - begin) % period);
-	/* As often as that: what was missed is counted. */
+	/* At least one period per event: missed periods are counted. */
 	EXPECT_LE(events, (next - begin) / period);
 	EXPECT_GT(next + period, now_ns());
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
@@ -115,7 +115,7 @@ TEST_F(periodic, relative_begin)
 		next = expect_periods(_metadata, self, handle, next, period);
 }
 
-/* One event tells of all the periods that passed until it was read. */
+/* One event covers all periods that have passed until it is read. */
 TEST_F(periodic, a_reader_that_is_late)
 {
 	const __u64 period = 3 * MSEC;
@@ -138,13 +138,16 @@ TEST_F(periodic, a_reader_that_is_late)
 		EXPECT_LE((before - next) / period, event.overruns);
 		EXPECT_GE((after - next) / period, event.overruns);
 		next += (event.overruns + 1) * period;
-		/* The next one is that of a period to come: not there yet, if the test is fast. */
+		/*
+		 * The next event is for a period in the future: if the test is fast, it has not
+		 * come yet.
+		 */
 		if (wh_nr_events(self->fd))
 			EXPECT_LE(next, now_ns());
 	}
 }
 
-/* Armed, expired, delivered and armed again: cancel ends it. */
+/* Pending, expired, delivered and pending again: a cancel ends it. */
 TEST_F(periodic, cancelled_in_every_state)
 {
 	const __u64 period = 2 * MSEC;
@@ -174,7 +177,7 @@ TEST_F(periodic, cancelled_in_every_state)
 	}
 }
 
-/* A re-arm begins anew, with the same period. */
+/* A re-arm restarts the timer, with the same period. */
 TEST_F(periodic, rearmed_in_every_state)
 {
 	const __u64 period = 4 * MSEC;
@@ -207,10 +210,10 @@ TEST_F(periodic, rearmed_in_every_state)
 }
 
 /**
- * struct reader - a thread that reads an event when there is memory for it
+ * struct reader - a thread that reads an event once there is memory for it
  * @fd:		the context
- * @event:	where to
- * @result:	how many have been read; or -errno
+ * @event:	where to store it
+ * @result:	how many it has read, or -errno
  */
 struct reader {
 	int			fd;
@@ -218,7 +221,7 @@ struct reader {
 	int			result;
 };
 
-static void *read_late(void *arg)
+static void *run_reader(void *arg)
 {
 	struct reader *reader = arg;
 	ssize_t ret = read(reader->fd, reader->event, sizeof(*reader->event));
@@ -231,11 +234,12 @@ static void *read_late(void *arg)
 enum meanwhile { NOTHING, REARM, CANCEL };
 
 /*
- * Reads the event of a timer to memory that takes its time to be there, or never @comes, and does
- * something meanwhile. Returns how many have been read; 0: no memory can be late; or -errno.
+ * Reads the event of a timer to memory that is provided late, or never unless @comes, and calls for
+ * the timer meanwhile. Returns how many events were read; 0 if the kernel has no userfaultfd; or
+ * -errno.
  */
-static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, __u64 next,
-		       enum meanwhile what, bool comes)
+static int read_meanwhile(struct __test_metadata *_metadata, int fd, __u64 handle, __u64 next,
+			  enum meanwhile what, bool comes)
 {
 	struct reader reader = { .fd = fd };
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -247,7 +251,7 @@ static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, 
 	if (uffd < 0)
 		return 0;
 	reader.event = (struct twheel_event *)memory;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_late, &reader));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_reader, &reader));
 	EXPECT_EQ(true, memory_wanted(uffd));
 	EXPECT_EQ(0, wh_nr_events(fd));
 	if (what != NOTHING)
@@ -263,7 +267,9 @@ static int read_and_do(struct __test_metadata *_metadata, int fd, __u64 handle, 
 	return reader.result;
 }
 
-/* What was done meanwhile is what counts when its event has been read, or could not be. */
+/*
+ * A call that is made while the event is being read takes effect, whether or not the read succeeds.
+ */
 TEST_F(periodic, while_its_event_is_read)
 {
 	const __u64 period = 50 * MSEC;
@@ -279,7 +285,7 @@ TEST_F(periodic, while_its_event_is_read)
 		ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, what, &handle));
 		ASSERT_EQ(true, wh_wait(self->fd));
 		next = begin + 20 * MSEC;
-		ret = read_and_do(_metadata, self->fd, handle, next, what, comes);
+		ret = read_meanwhile(_metadata, self->fd, handle, next, what, comes);
 		if (!ret)
 			SKIP(return, "no userfaultfd");
 		EXPECT_EQ(comes ? 1 : -EFAULT, ret);
@@ -298,7 +304,7 @@ TEST_F(periodic, while_its_event_is_read)
 	EXPECT_EQ(round, stats.cancels);
 }
 
-/* Its handle is good for as long as it is not cancelled. */
+/* Its handle is valid until it is cancelled. */
 TEST_F(periodic, the_handle_outlives_the_events)
 {
 	struct twheel_timer_query query;
@@ -319,7 +325,7 @@ TEST_F(periodic, the_handle_outlives_the_events)
 		ASSERT_EQ(0, wh_query(self->fd, handle, &query));
 		EXPECT_EQ(event.deadline + (event.overruns + 1) * 200 * MSEC, query.deadline);
 		EXPECT_EQ(5, query.user_data);
-		/* Its memory is not another's. */
+		/* No other timer gets its memory. */
 		ASSERT_EQ(0, add_periodic(self->fd, HOUR, 0, HOUR, 6, &other));
 		EXPECT_NE(handle, other);
 		EXPECT_EQ(events + 2, wh_nr_timers(self->fd));
@@ -342,7 +348,7 @@ TEST_F(periodic, shorter_than_a_tick)
 		ASSERT_EQ(0, add_periodic(self->fd, begin, ABS, period, 1, &handle));
 		for (events = 0; events < 20; events++)
 			next = expect_periods(_metadata, self, handle, next, period);
-		/* It expires at ticks: not more often than those have come. */
+		/* It expires at ticks, so not more often than there were ticks. */
 		EXPECT_LE((events - 1) * self->tick, now_ns() - begin + self->tick);
 		EXPECT_LE(0, wh_cancel(self->fd, handle));
 	}
@@ -360,7 +366,7 @@ TEST_F(periodic, more_overruns_than_fit)
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(1, event.deadline);
 	EXPECT_EQ(MOST_OVERRUNS, event.overruns);
-	/* It goes on. */
+	/* The timer continues. */
 	ASSERT_EQ(true, wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
@@ -387,7 +393,7 @@ TEST_F(periodic, the_longest_period)
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handle));
 }
 
-/* Many of different periods, beside one-shots: each keeps its own account. */
+/* Many timers with different periods, and one-shot timers among them: each keeps its own count. */
 TEST_F_TIMEOUT(periodic, many_at_once, 60)
 {
 	enum { N = 200 };
@@ -429,7 +435,7 @@ TEST_F_TIMEOUT(periodic, many_at_once, 60)
 	EXPECT_LT(0, events);
 }
 
-/* A timer with a deadline and something that moves it. */
+/* Adds a timer with a deadline that slack or spread may move. Stores the resulting deadline. */
 static int add_moved(int fd, __u64 time, __u32 flags, __u64 slack, __u64 spread, __u64 *deadline)
 {
 	struct twheel_timer_add add = {
@@ -455,7 +461,7 @@ TEST_F(periodic, slack_is_where_timers_meet)
 	unsigned int i;
 
 	for (i = 0; i < N; i++) {
-		/* In their order, over a tenth of the slack. */
+		/* In order, over a tenth of the slack. */
 		time = begin + i * (slack / 10 / N);
 		ASSERT_EQ(0, add_moved(self->fd, time, ABS, slack, 0, &deadline));
 		EXPECT_LE(time, deadline);
@@ -465,9 +471,9 @@ TEST_F(periodic, slack_is_where_timers_meet)
 		last = deadline;
 	}
 	/*
-	 * They share the roundest time within the slack. That may be left behind meanwhile, and a
-	 * rounder one than the next may come within reach: each once, as multiples of 2^29 ns are
-	 * further apart than all of these timers, and one of them is always within reach.
+	 * They share the roundest time within the slack. Timers may pass that time, and a rounder
+	 * one may come within reach: each at most once, as multiples of 2^29 ns are further apart
+	 * than all of these timers, and one of them is always within reach.
 	 */
 	EXPECT_GE(3, different);
 }
@@ -500,7 +506,7 @@ TEST_F(periodic, slack_of_any_length)
 	EXPECT_EQ(TWHEEL_TIME_MAX, deadline);
 }
 
-/* Not early, and in a context that reads nothing else, the event says so. */
+/* A timer with slack does not fire early, and the deadline in its event is within the slack. */
 TEST_F(periodic, slack_is_kept)
 {
 	__u64 handle, time, end, slack = 20 * MSEC;
@@ -535,7 +541,7 @@ TEST_F(periodic, slack_is_kept)
 	}
 }
 
-/* With slack the periods are as far apart as without, each moved by no more than that. */
+/* With slack, periods are as far apart as without, and each is moved by no more than the slack. */
 TEST_F(periodic, slack_of_a_period)
 {
 	struct twheel_timer_add add = {
@@ -561,13 +567,13 @@ TEST_F(periodic, slack_of_a_period)
 	}
 }
 
-/* How many of @n deadlines lie in each eighth of what @spread allows. */
+/* Checks how many of @n deadlines fall into each eighth of the spread. */
 static void expect_spread(struct __test_metadata *_metadata, const unsigned int *eighths,
 			  unsigned int n)
 {
 	int i;
 
-	/* Some seven times the standard deviation off is not chance. */
+	/* A deviation of about seven standard deviations is not chance. */
 	for (i = 0; i < 8; i++) {
 		EXPECT_LT(n / 8 - n / 24, eighths[i]) TH_LOG("eighth %d", i);
 		EXPECT_GT(n / 8 + n / 24, eighths[i]) TH_LOG("eighth %d", i);
@@ -606,7 +612,7 @@ TEST_F(periodic, spread_is_even)
 		ASSERT_LE(time + HOUR, query.deadline);
 		ASSERT_GE(time + HOUR + spread, query.deadline);
 		rearms[(query.deadline - time - HOUR) * 8 / (spread + 1)]++;
-		/* And without it there is none. */
+		/* Without spread, the deadline is exact. */
 		rearm.spread = 0;
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
 		ASSERT_EQ(0, wh_query(self->fd, add.handle, &query));
@@ -639,14 +645,14 @@ TEST_F(periodic, a_lifetime_is_spread)
 		EXPECT_EQ(TWHEEL_LIMIT_LIFETIME, query.limit);
 		ASSERT_LE(before + HOUR, query.deadline);
 		ASSERT_GE(after + HOUR + spread, query.deadline);
-		/* The call is short beside an eighth. */
+		/* The call takes much less time than an eighth of the spread. */
 		offset = query.deadline - before - HOUR;
 		eighths[offset * 8 / (spread + 1) & 7]++;
 	}
 	expect_spread(_metadata, eighths, N);
 }
 
-/* A period begins somewhere, and stays there. */
+/* Periods start anywhere within the spread, and keep that phase. */
 TEST_F(periodic, spread_of_a_period)
 {
 	struct twheel_timer_add add = {

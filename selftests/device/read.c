@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * read() and poll(): sizes, blocking, signals, readiness, bad buffers, many readers.
- * Whatever a reader does, no event is lost and none comes twice.
+ * read() and poll(): sizes, blocking, signals, readiness, bad buffers, many readers. Whatever a
+ * reader does, no event is lost and none comes twice.
  */
 #include <sys/select.h>
 #include <sys/time.h>
@@ -33,7 +33,7 @@ FIXTURE_TEARDOWN(read)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Makes @n more events, whose user data counts on. */
+/* Causes @n more events, with consecutive user data. */
 static void make_events(struct __test_metadata *_metadata, FIXTURE_DATA(read) * self,
 			unsigned int n)
 {
@@ -43,12 +43,12 @@ static void make_events(struct __test_metadata *_metadata, FIXTURE_DATA(read) * 
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, self->id, NULL));
 		self->id++;
-		/* One by one, so that they come in this order. */
+		/* One at a time, so that they come in this order. */
 		ASSERT_EQ(true, wh_wait_events(self->fd, before + i + 1));
 	}
 }
 
-/* Are these the next @n events? */
+/* Checks that these are the next @n events. */
 static void expect_next(struct __test_metadata *_metadata, FIXTURE_DATA(read) * self,
 			const struct twheel_event *events, unsigned int n)
 {
@@ -62,7 +62,7 @@ static void expect_next(struct __test_metadata *_metadata, FIXTURE_DATA(read) * 
 	}
 }
 
-static void block(struct __test_metadata *_metadata, FIXTURE_DATA(read) * self)
+static void set_blocking(struct __test_metadata *_metadata, FIXTURE_DATA(read) * self)
 {
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, fcntl(self->fd, F_GETFL) & ~O_NONBLOCK));
 }
@@ -107,7 +107,7 @@ TEST_F(read, arrays_and_partial_sizes)
 			ASSERT_EQ(room * EVENT,
 				  read(self->fd, &buffer, n * EVENT + extra[i]));
 			expect_next(_metadata, self, buffer.events, room);
-			/* Nothing behind the last whole event is touched. */
+			/* Nothing after the last whole event is written. */
 			for (k = room * EVENT; k < sizeof(buffer); k++)
 				ASSERT_EQ(0xa5, ((unsigned char *)&buffer)[k]);
 			EXPECT_EQ(5 - room, wh_nr_events(self->fd));
@@ -156,7 +156,7 @@ TEST_F(read, blocks_until_an_expiry)
 	__u64 handle, deadline = now_ns() + 50 * MSEC;
 	struct twheel_event events[2];
 
-	block(_metadata, self);
+	set_blocking(_metadata, self);
 	ASSERT_EQ(0, wh_add(self->fd, deadline, ABS, 0, &handle));
 	ASSERT_EQ(1, wh_read(self->fd, events, 2));
 	EXPECT_LE(deadline, now_ns());
@@ -176,7 +176,7 @@ TEST_F(read, blocks_with_no_timer_at_all)
 	pthread_t thread;
 	void *ret;
 
-	block(_metadata, self);
+	set_blocking(_metadata, self);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, add_after_a_while, &self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	expect_next(_metadata, self, &event, 1);
@@ -192,8 +192,8 @@ static void on_alarm(int signal)
 	signals++;
 }
 
-/* Has a signal come every 20 ms, so that one comes while read() blocks. */
-static int alarms(int flags)
+/* Sends a signal every 20 ms, so that one arrives while read() blocks. */
+static int start_alarms(int flags)
 {
 	const struct itimerval each = {
 		.it_interval	= { .tv_usec = 20000 },
@@ -205,7 +205,7 @@ static int alarms(int flags)
 	return sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &each, NULL);
 }
 
-static int no_alarms(void)
+static int stop_alarms(void)
 {
 	const struct itimerval never = { };
 
@@ -218,11 +218,11 @@ TEST_F(read, a_signal_interrupts)
 	__u64 handle;
 	int ret;
 
-	block(_metadata, self);
+	set_blocking(_metadata, self);
 	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 0, &handle));
-	ASSERT_EQ(0, alarms(0));
+	ASSERT_EQ(0, start_alarms(0));
 	ret = wh_read(self->fd, &event, 1);
-	ASSERT_EQ(0, no_alarms());
+	ASSERT_EQ(0, stop_alarms());
 	EXPECT_EQ(-EINTR, ret);
 	EXPECT_LT(0, signals);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
@@ -236,17 +236,17 @@ TEST_F(read, a_read_is_restarted)
 	struct twheel_event event;
 	int ret;
 
-	block(_metadata, self);
+	set_blocking(_metadata, self);
 	ASSERT_EQ(0, wh_add(self->fd, 200 * MSEC, 0, 0, NULL));
-	ASSERT_EQ(0, alarms(SA_RESTART));
+	ASSERT_EQ(0, start_alarms(SA_RESTART));
 	ret = wh_read(self->fd, &event, 1);
-	ASSERT_EQ(0, no_alarms());
+	ASSERT_EQ(0, stop_alarms());
 	ASSERT_EQ(1, ret);
 	EXPECT_LT(0, signals);
 	expect_next(_metadata, self, &event, 1);
 }
 
-static int no_poll(int fd)
+static int poll_now(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN | POLLOUT | POLLPRI };
 
@@ -259,19 +259,19 @@ TEST_F(read, poll_is_level_triggered)
 	struct twheel_event event;
 	unsigned int i;
 
-	EXPECT_EQ(0, no_poll(self->fd));
+	EXPECT_EQ(0, poll_now(self->fd));
 	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 99, NULL));
-	EXPECT_EQ(0, no_poll(self->fd));
+	EXPECT_EQ(0, poll_now(self->fd));
 	make_events(_metadata, self, 5);
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(1, poll(&pollfd, 1, 0));
 		EXPECT_EQ(POLLIN | POLLRDNORM, pollfd.revents);
-		/* It stays so until it is read. */
+		/* It stays readable until the event is read. */
 		ASSERT_EQ(1, poll(&pollfd, 1, 0));
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		expect_next(_metadata, self, &event, 1);
 	}
-	EXPECT_EQ(0, no_poll(self->fd));
+	EXPECT_EQ(0, poll_now(self->fd));
 }
 
 TEST_F(read, poll_waits_for_an_expiry)
@@ -319,7 +319,7 @@ TEST_F(read, epoll_level_and_edge)
 	EXPECT_EQ(EPOLLIN, got.events);
 	ASSERT_EQ(1, epoll_wait(level, &got, 1, GUARD_MS));
 	EXPECT_EQ(EPOLLIN, got.events);
-	/* The edge is told once, the level until it is drained. */
+	/* An edge is reported once, a level until all events have been read. */
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
 	EXPECT_EQ(1, epoll_wait(level, &got, 1, 0));
 
@@ -336,8 +336,8 @@ TEST_F(read, epoll_level_and_edge)
 	EXPECT_EQ(0, close(edge));
 }
 
-/* Pages in a row: the first can be written, the second not. */
-static unsigned char *half_bad(int protection)
+/* Maps two consecutive pages: the first is writable, the second is not. */
+static unsigned char *map_half_bad(int protection)
 {
 	unsigned char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -352,7 +352,7 @@ static unsigned char *half_bad(int protection)
 
 TEST_F(read, a_bad_buffer_loses_nothing)
 {
-	unsigned char *bad[] = { NULL, half_bad(PROT_NONE), half_bad(PROT_READ) };
+	unsigned char *bad[] = { NULL, map_half_bad(PROT_NONE), map_half_bad(PROT_READ) };
 	struct twheel_event events[4], other;
 	size_t i;
 
@@ -366,7 +366,7 @@ TEST_F(read, a_bad_buffer_loses_nothing)
 		EXPECT_EQ(EFAULT, errno);
 		ASSERT_EQ(-1, read(self->fd, bad[i], 10 * EVENT));
 		EXPECT_EQ(EFAULT, errno);
-		/* All but its first bytes would have fitted, or only those. */
+		/* Either only the last byte of the event is in bad memory, or all but the first. */
 		if (bad[i]) {
 			ASSERT_EQ(-1, read(self->fd, bad[i] - EVENT + 1, EVENT));
 			EXPECT_EQ(EFAULT, errno);
@@ -377,7 +377,7 @@ TEST_F(read, a_bad_buffer_loses_nothing)
 		EXPECT_EQ(3, wh_nr_timers(self->fd));
 		EXPECT_EQ(true, wh_ready(self->fd));
 	}
-	/* They come in the order in which they would have come. */
+	/* The events are still in order. */
 	ASSERT_EQ(3, wh_read(self->fd, events, 4));
 	expect_next(_metadata, self, events, 3);
 	ASSERT_EQ(-EAGAIN, wh_read(self->fd, &other, 1));
@@ -385,7 +385,7 @@ TEST_F(read, a_bad_buffer_loses_nothing)
 
 TEST_F(read, a_buffer_that_goes_bad_midway)
 {
-	unsigned char *memory = half_bad(PROT_NONE);
+	unsigned char *memory = map_half_bad(PROT_NONE);
 	struct twheel_event events[64];
 	unsigned int whole, slack;
 
@@ -435,10 +435,10 @@ TEST_F(read, scattered)
  * struct crowd - readers of one context
  * @fd:		the context
  * @seen:	how often each timer's event was read
- * @seqs:	how often each number was read
+ * @seqs:	how often each sequence number was read
  * @read:	events read by all
- * @running:	readers that have not ended
- * @faults:	events that were not as they should be
+ * @running:	readers that have not exited
+ * @faults:	events that were wrong
  */
 struct crowd {
 	int		fd;
@@ -453,8 +453,8 @@ struct crowd {
 #define CROWD_STOP	(1ULL << 40)
 #define CROWD_READERS	4
 
-/* Reads until it reads what means stop. */
-static void *reader(void *arg)
+/* Reads until an event says stop. */
+static void *run_reader(void *arg)
 {
 	struct twheel_event events[CROWD_READERS];
 	static unsigned int numbers;
@@ -504,11 +504,11 @@ TEST_F_TIMEOUT(read, many_readers, 90)
 	ASSERT_NE(NULL, crowd.seen);
 	ASSERT_NE(NULL, crowd.seqs);
 	random_seed();
-	/* So many come at once that to look at each would take long. */
+	/* So many expire at once that checking each for lateness would take long. */
 	punctual_off();
-	block(_metadata, self);
+	set_blocking(_metadata, self);
 	for (i = 0; i < CROWD_READERS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, reader, &crowd));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, run_reader, &crowd));
 	for (i = 0; i < CROWD_TIMERS; i++)
 		ASSERT_EQ(0, wh_add(self->fd, random_below(300 * MSEC), 0, i, NULL));
 	while (__atomic_load_n(&crowd.read, __ATOMIC_RELAXED) < CROWD_TIMERS) {
@@ -536,8 +536,8 @@ TEST_F_TIMEOUT(read, many_readers, 90)
  * struct bad_reader - a thread that reads into bad memory
  * @fd:		the context
  * @buffer:	the memory
- * @stop:	end
- * @wrong:	reads that did not fail as they must
+ * @stop:	the thread must exit
+ * @wrong:	reads that did not fail
  */
 struct bad_reader {
 	int		fd;
@@ -546,7 +546,7 @@ struct bad_reader {
 	unsigned int	wrong;
 };
 
-static void *read_badly(void *arg)
+static void *run_bad_reader(void *arg)
 {
 	struct bad_reader *bad = arg;
 
@@ -557,10 +557,10 @@ static void *read_badly(void *arg)
 	return NULL;
 }
 
-/* While another reader fails to take an event, who waits for it is told of it. */
+/* A reader whose reads fail must not hide an event from those that wait for it. */
 TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 {
-	struct bad_reader bad = { .fd = self->fd, .buffer = half_bad(PROT_NONE) };
+	struct bad_reader bad = { .fd = self->fd, .buffer = map_half_bad(PROT_NONE) };
 	struct twheel_event event;
 	unsigned int i, polls = 0;
 	pthread_t thread;
@@ -568,8 +568,8 @@ TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 
 	ASSERT_NE(NULL, bad.buffer);
 	bad.buffer += PAGE;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_badly, &bad));
-	/* Most rounds end with the reader in the middle of it. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_bad_reader, &bad));
+	/* Most rounds end while the failing reader is in a call. */
 	for (i = 0; i < 20; i++) {
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 		for (end = now_ns() + 20 * MSEC; now_ns() < end; polls++)
@@ -584,8 +584,8 @@ TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* Very many events, and room for all of them. */
-static struct twheel_event *many_events(int fd, unsigned int n)
+/* Causes very many events, and allocates memory for all of them. */
+static struct twheel_event *cause_many_events(int fd, unsigned int n)
 {
 	struct twheel_event *events = calloc(n, EVENT);
 	unsigned int i;
@@ -596,7 +596,7 @@ static struct twheel_event *many_events(int fd, unsigned int n)
 	return wh_wait_events(fd, n) ? events : NULL;
 }
 
-/* Waits until a read() is at work on @n events. */
+/* Waits until a read() has started to take the @n events. */
 static bool wait_until_read(int fd, unsigned int n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -607,11 +607,11 @@ static bool wait_until_read(int fd, unsigned int n)
 	return true;
 }
 
-/* A long read() of a process that is killed ends where it is. */
+/* If a process is killed during a long read(), the read stops. */
 TEST_F_TIMEOUT(read, can_be_killed, 90)
 {
 	const unsigned int n = very_many();
-	struct twheel_event *events = many_events(self->fd, n);
+	struct twheel_event *events = cause_many_events(self->fd, n);
 	__u64 left;
 	pid_t child;
 
@@ -626,7 +626,9 @@ TEST_F_TIMEOUT(read, can_be_killed, 90)
 	left = wh_nr_events(self->fd);
 	printf("# %llu of %u events are left\n", left, n);
 	EXPECT_LT(0, left);
-	/* What it was given is gone with it, and the numbers go on behind that. */
+	/*
+	 * The events that it read are gone with it, and the sequence numbers continue after them.
+	 */
 	ASSERT_EQ(1, wh_read(self->fd, events, 1));
 	EXPECT_EQ(n - left, events->seq);
 	free(events);
@@ -637,12 +639,12 @@ static void on_signal(int signal)
 	(void)signal;
 }
 
-/* And one that a signal interrupts returns what it has read. */
+/* A read() that a signal interrupts returns what it has read so far. */
 TEST_F_TIMEOUT(read, ends_short_at_a_signal, 90)
 {
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	const unsigned int n = very_many();
-	struct twheel_event *events = many_events(self->fd, n);
+	struct twheel_event *events = cause_many_events(self->fd, n);
 	pid_t child, parent = getpid();
 	unsigned int i;
 	ssize_t ret;
