@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The header of libtwheel for C++, with the device. Prints TAP.
+ * libtwheel's header for C++, with the device. Prints TAP.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -17,10 +17,13 @@
 using namespace std::chrono_literals;
 using event = const struct twheel_event &;
 
-/* Longer than anything takes, in which nothing is to come. */
+/* A timeout that is longer than anything takes. */
 static constexpr auto guard = 10s;
 
-/* A module that knows less: an idle timer has to say that it has no deadline, and its clock. */
+/*
+ * Simulates an older module, in which an idle timer must give its clock, and say that it has no
+ * deadline.
+ */
 extern "C" int __real_twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size);
 extern "C" int __wrap_twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size)
 {
@@ -38,8 +41,8 @@ static bool ok;
 	}									\
 } while (0)
 
-/* Dispatches until so many were called. */
-static void await(twheel::context &context, unsigned int nr)
+/* Dispatches until @nr callbacks were called. */
+static void dispatch_calls(twheel::context &context, unsigned int nr)
 {
 	while (nr) {
 		if (!context.wait(guard)) {
@@ -55,7 +58,7 @@ static void await(twheel::context &context, unsigned int nr)
 	EXPECT(!context.wait(0ms));
 }
 
-static void once()
+static void test_once()
 {
 	twheel::context context;
 	std::uint64_t named = 0;
@@ -70,7 +73,7 @@ static void once()
 	timer.start(20ms);
 	named = timer.handle();
 	EXPECT(named);
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(twheel::clock::now() >= begin + 20ms);
 	EXPECT(!timer.handle() && !timer.cancel());
 
@@ -78,14 +81,14 @@ static void once()
 	begin = twheel::clock::now();
 	timer.start(begin + 20ms);
 	named = timer.handle();
-	await(context, 1);
+	dispatch_calls(context, 1);
 	begin -= 1h;
 	timer.start(-1s);
 	named = timer.handle();
-	await(context, 1);
+	dispatch_calls(context, 1);
 }
 
-static void moved_and_cancelled()
+static void test_moved_and_cancelled()
 {
 	twheel::context context;
 	int calls = 0;
@@ -109,8 +112,8 @@ static void moved_and_cancelled()
 	EXPECT(!context.wait(20ms) && !calls);
 }
 
-/* Timers that have expired and were read together with the one whose callback takes them away. */
-static void by_each_other()
+/* A callback destroys, cancels or restarts timers whose events were read together with its own. */
+static void test_by_each_other()
 {
 	twheel::context context;
 	std::vector<std::unique_ptr<twheel::timer>> timers;
@@ -129,12 +132,14 @@ static void by_each_other()
 	}
 	while (context.wait(guard) && calls < 8)
 		context.dispatch();
-	/* All but the two that were taken away, and the one that was put off comes last. */
+	/*
+	 * All but the two that were destroyed or cancelled; the one that was restarted comes last.
+	 */
 	EXPECT(calls == 8);
 	EXPECT(!context.wait(50ms) && !context.dispatch());
 }
 
-/* Waits until so many have expired. */
+/* Waits until @nr timers have expired. */
 static void await_events(twheel::context &context, std::uint64_t nr)
 {
 	struct twheel_info info = {};
@@ -145,8 +150,8 @@ static void await_events(twheel::context &context, std::uint64_t nr)
 	EXPECT(info.nr_events == nr);
 }
 
-/* The kernel forgets what it has delivered when others use its memory; who has read it does not. */
-static void forgotten()
+/* The kernel forgets what it has delivered when the memory is reused; the library does not. */
+static void test_forgotten()
 {
 	twheel::context context;
 	unsigned int calls = 0;
@@ -170,8 +175,8 @@ static void forgotten()
 	EXPECT(context.dispatch() == 1 && !calls);
 }
 
-/* What names an event does not matter: no timer that has gone is called, and no other is left out. */
-static void keys()
+/* Keys in events do not matter: no destroyed timer is called, and no other is left out. */
+static void test_keys()
 {
 	twheel::context context;
 	struct twheel_setup setup = {};
@@ -197,8 +202,8 @@ static void keys()
 	EXPECT(context.dispatch() == 1 && first == 1 && !second);
 }
 
-/* More than fit in an array, each of which starts itself once more. */
-static void many()
+/* More timers than events fit in an array, each of which restarts itself once. */
+static void test_many()
 {
 	twheel::context context;
 	std::vector<std::unique_ptr<twheel::timer>> timers(1000);
@@ -213,12 +218,12 @@ static void many()
 		});
 		timer->start(1ms);
 	}
-	await(context, 2000);
+	dispatch_calls(context, 2000);
 	EXPECT(calls == 2000);
 }
 
-/* Callbacks that take longer than it takes their timers to expire again. */
-static void slow()
+/* Callbacks that take longer than the periods of their timers. */
+static void test_slow()
 {
 	struct over {};
 	twheel::context context;
@@ -244,7 +249,7 @@ static void slow()
 	EXPECT(returned == 64 && calls == 64);
 }
 
-static void periods()
+static void test_periods()
 {
 	twheel::context context;
 	unsigned int calls = 0;
@@ -259,13 +264,13 @@ static void periods()
 		context.dispatch();
 	EXPECT(calls == 5 && seen >= 5);
 	EXPECT(timer.handle());
-	/* Moved to a deadline it has no period. */
+	/* Restarted with a deadline, it has no period any more. */
 	timer.start(5ms);
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(!context.wait(30ms));
 }
 
-static void idle()
+static void test_idle()
 {
 	twheel::context context;
 	unsigned int reason = 99;
@@ -277,13 +282,13 @@ static void idle()
 		EXPECT(!context.wait(20ms));
 		EXPECT(timer.active());
 	}
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(reason == TWHEEL_LIMIT_IDLE);
 	EXPECT(!timer.active());
-	/* To start it is to end the idle timeout. */
+	/* Starting it with a deadline ends the idle timeout. */
 	timer.start_idle(5ms);
 	timer.start(30ms);
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(reason == TWHEEL_LIMIT_DEADLINE);
 }
 
@@ -314,7 +319,7 @@ struct connection {
 	int here, there;
 };
 
-static void watched()
+static void test_watched()
 {
 	twheel::context context;
 	connection one, other;
@@ -325,17 +330,17 @@ static void watched()
 
 	first.watch(one.here, 100ms, TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SHUTDOWN);
 	second.watch(other.here, 100ms);
-	/* This one ends by itself. */
+	/* This timer ends with its connection. */
 	shutdown(other.here, SHUT_RDWR);
 	await_events(context, 1);
 	EXPECT(!first.active());
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(calls == 1 && !first.active());
 	EXPECT(recv(one.there, &byte, 1, 0) == 0);
 	EXPECT(second.handle() && !second.cancel());
 }
 
-static void errors()
+static void test_errors()
 {
 	twheel::context context;
 	twheel::timer timer(context, [](event) {});
@@ -366,16 +371,19 @@ static void errors()
 		code = error.code().value();
 	}
 	EXPECT(code == EINVAL && timer.cancel());
-	/* What is short or long, but right. */
+	/* Very short and very long times that are valid. */
 	timer.start(twheel::nanoseconds::max());
 	timer.start_every(0ns);
 	EXPECT(context.wait(guard));
 	timer.start_idle(0ns);
-	await(context, 1);
+	dispatch_calls(context, 1);
 }
 
-/* What is thrown comes out when the others were called: nobody has to know that there was more. */
-static void thrown()
+/*
+ * An exception is thrown after the other callbacks were called: the caller need not know that there
+ * were more.
+ */
+static void test_thrown()
 {
 	twheel::context context;
 	unsigned int calls = 0;
@@ -397,14 +405,17 @@ static void thrown()
 	}
 	EXPECT(calls == 3 && caught == 1);
 	EXPECT(!context.wait(0ms) && !context.dispatch());
-	/* The callback is still there. */
+	/* The callback still works. */
 	b.start(1ms);
-	await(context, 1);
+	dispatch_calls(context, 1);
 	EXPECT(calls == 4);
 }
 
-/* Where only what is new wakes, what is left of a call that threw must not hide it. */
-static void edge_triggered()
+/*
+ * With an edge-triggered epoll, events that a throwing dispatch() left behind must not hide new
+ * ones.
+ */
+static void test_edge_triggered()
 {
 	twheel::context context;
 	unsigned int calls = 0, caught = 0;
@@ -437,19 +448,19 @@ static const struct {
 	const char *name;
 	void (*run)();
 } tests[] = {
-	{ "a timer calls once", once },
-	{ "moved and cancelled", moved_and_cancelled },
-	{ "taken away by each other", by_each_other },
-	{ "cancelled, and forgotten by the kernel", forgotten },
-	{ "keys", keys },
-	{ "many", many },
-	{ "slow", slow },
-	{ "periods", periods },
-	{ "idle", idle },
-	{ "connections", watched },
-	{ "errors", errors },
-	{ "exceptions", thrown },
-	{ "exceptions, and edge-triggered epoll", edge_triggered },
+	{ "a timer calls once", test_once },
+	{ "moved and cancelled", test_moved_and_cancelled },
+	{ "taken away by each other", test_by_each_other },
+	{ "cancelled, and forgotten by the kernel", test_forgotten },
+	{ "keys", test_keys },
+	{ "many", test_many },
+	{ "slow", test_slow },
+	{ "periods", test_periods },
+	{ "idle", test_idle },
+	{ "connections", test_watched },
+	{ "errors", test_errors },
+	{ "exceptions", test_thrown },
+	{ "exceptions, and edge-triggered epoll", test_edge_triggered },
 };
 
 int main()

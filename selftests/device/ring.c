@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring: what is refused, that no event is lost however small it is and however long
- * its reader sleeps, and what nonsense in it does.
+ * The ring: invalid calls are rejected, no event is lost however small the ring is and however long
+ * its reader sleeps, and garbage in the ring harms nobody else.
  *
- * TWHEEL_SLEEP is for how long a reader sleeps, in seconds.
+ * TWHEEL_SLEEP is how long a reader sleeps, in seconds.
  */
 #include <sys/wait.h>
 
@@ -27,7 +27,7 @@ FIXTURE_VARIANT(ring)
 	__u32 entries;
 };
 
-/* Full with the first event, soon, and never in these tests. */
+/* Full with the first event, full soon, and never full in these tests. */
 FIXTURE_VARIANT_ADD(ring, of_1)
 {
 	.entries = 1,
@@ -48,7 +48,7 @@ FIXTURE_SETUP(ring)
 	struct twheel_setup setup;
 
 	self->seq = 0;
-	/* Those of a test before may end a little later than it. */
+	/* Contexts of a previous test may end a little later than the test. */
 	ASSERT_EQ(true, wait_total("contexts", 0));
 	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
@@ -70,8 +70,8 @@ FIXTURE_TEARDOWN(ring)
 	EXPECT_EQ(0, total("contexts"));
 }
 
-/* Takes an event out of a ring, as a program does. Returns whether there was one. */
-static bool pop(struct twheel_ring *ring, struct twheel_event *event)
+/* Takes an event out of a ring, as a program does. Returns false if there is none. */
+static bool pop_event(struct twheel_ring *ring, struct twheel_event *event)
 {
 	__u32 tail = ring->tail;
 
@@ -82,10 +82,10 @@ static bool pop(struct twheel_ring *ring, struct twheel_event *event)
 	return true;
 }
 
-/* The same, and sleeps until there is one. Returns whether one came within the guard. */
-static bool wait_pop(int fd, struct twheel_ring *ring, struct twheel_event *event)
+/* The same, but sleeps until there is one. Returns false if it times out. */
+static bool wait_pop_event(int fd, struct twheel_ring *ring, struct twheel_event *event)
 {
-	while (!pop(ring, event))
+	while (!pop_event(ring, event))
 		if (!wh_wait(fd))
 			return false;
 	return true;
@@ -95,13 +95,13 @@ static bool wait_pop(int fd, struct twheel_ring *ring, struct twheel_event *even
 static void expect_next(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
 			struct twheel_event *event)
 {
-	ASSERT_EQ(true, wait_pop(self->fd, self->ring, event))
+	ASSERT_EQ(true, wait_pop_event(self->fd, self->ring, event))
 		TH_LOG("no event %llu", self->seq);
 	EXPECT_EVENT_OK(event);
 	ASSERT_EQ(self->seq++, event->seq);
 }
 
-/* Nothing is in the ring, and nothing waits. */
+/* Checks that nothing is in the ring, and nothing waits. */
 static void expect_end(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self)
 {
 	EXPECT_EQ(self->ring->head, self->ring->tail);
@@ -128,7 +128,7 @@ static bool wait_expiries(int fd, __u64 n)
 	return false;
 }
 
-/* Adds @n timers that expire within @spread from now, told apart by their user data. */
+/* Adds @n timers that expire within @spread from now, identified by their user data. */
 static void add_random(struct __test_metadata *_metadata, int fd, unsigned int n, __u64 spread)
 {
 	unsigned int i;
@@ -137,7 +137,7 @@ static void add_random(struct __test_metadata *_metadata, int fd, unsigned int n
 		ASSERT_EQ(0, wh_add(fd, random_below(spread), 0, i, NULL));
 }
 
-/* Takes @n events, of which each has to come once. */
+/* Takes @n events, each of which must come exactly once. */
 static void expect_all(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
 		       unsigned int n)
 {
@@ -161,7 +161,7 @@ TEST_F_TIMEOUT(ring, loses_nothing, 90)
 	expect_end(_metadata, self);
 }
 
-/* One that never sleeps: it polls when it is told that events wait. */
+/* A reader that never sleeps: it calls poll() when the ring's flags say that events wait. */
 TEST_F_TIMEOUT(ring, the_reader_is_busy, 90)
 {
 	__u64 polls = 0, end = now_ns() + GUARD_MS * MSEC;
@@ -169,7 +169,7 @@ TEST_F_TIMEOUT(ring, the_reader_is_busy, 90)
 
 	add_random(_metadata, self->fd, 5000, 300 * MSEC);
 	while (self->seq < 5000) {
-		if (pop(self->ring, &event)) {
+		if (pop_event(self->ring, &event)) {
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(self->seq++, event.seq);
 		} else if (__atomic_load_n(&self->ring->flags, __ATOMIC_RELAXED) &
@@ -194,10 +194,10 @@ TEST_F(ring, tells_that_events_wait)
 	EXPECT_EQ(TWHEEL_RING_WAITING, self->ring->flags);
 	EXPECT_EQ(n - 1, self->ring->head);
 	EXPECT_EQ(1, wh_nr_events(self->fd));
-	/* There is no room: poll moves nothing. */
+	/* There is no room: poll() moves nothing. */
 	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(n - 1, self->ring->head);
-	ASSERT_EQ(true, pop(self->ring, &event));
+	ASSERT_EQ(true, pop_event(self->ring, &event));
 	EXPECT_EQ(self->seq++, event.seq);
 	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(n, self->ring->head);
@@ -214,7 +214,7 @@ static __u64 sleep_time(void)
 	return (text ? strtoull(text, NULL, 0) : 3) * SEC;
 }
 
-/* And nobody waits for the sleeper: another context's timers come as they should. */
+/* Nobody waits for the sleeper: another context's timers expire as they should. */
 TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 {
 	__u64 end, armed, lateness, worst = 0, early = 0;
@@ -231,7 +231,7 @@ TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 	for (end = now_ns() + sleep_time(); now_ns() < end;) {
 		ASSERT_EQ(0, wh_add(other, random_below(10 * MSEC), 0, 0, NULL));
 		armed = now_ns();
-		ASSERT_EQ(true, wait_pop(other, other_ring, &event));
+		ASSERT_EQ(true, wait_pop_event(other, other_ring, &event));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_PUNCTUAL(&event, armed);
 		EXPECT_EQ(early++, event.seq);
@@ -239,7 +239,10 @@ TEST_F_TIMEOUT(ring, the_reader_sleeps, 600)
 		if (lateness > worst)
 			worst = lateness;
 	}
-	/* How late they are is the machine's: that they come before the sleeper wakes is ours. */
+	/*
+	 * How late they are depends on the machine: what matters is that they come before the
+	 * sleeper wakes.
+	 */
 	printf("# beside it: %llu events, at most %llu us late\n", early, worst / USEC);
 	expect_all(_metadata, self, 10000);
 	expect_end(_metadata, self);
@@ -254,7 +257,7 @@ TEST_F(ring, what_is_in_the_ring_is_delivered)
 	struct twheel_event event;
 	__u64 handles[n];
 
-	/* None expires while others are added: those would use its memory. */
+	/* No timer must expire while others are added: these would reuse its memory. */
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, &handles[i]));
 	for (i = 0; i < n; i++)
@@ -265,7 +268,7 @@ TEST_F(ring, what_is_in_the_ring_is_delivered)
 		EXPECT_EQ(-EALREADY, wh_rearm(self->fd, self->ring->events[i].handle, 0, 0));
 		EXPECT_EQ(-EALREADY, wh_query(self->fd, self->ring->events[i].handle, &query));
 	}
-	/* Of the three that wait one goes and one lives on: they leave no gap. */
+	/* Of the three that wait, one is cancelled and one re-armed: they leave no gap. */
 	for (i = 0; i < n && wh_state(self->fd, handles[i]) != TWHEEL_STATE_EXPIRED;)
 		i++;
 	ASSERT_GT(n, i);
@@ -301,8 +304,8 @@ TEST_F(ring, read_is_for_those_without)
 }
 
 /*
- * One timer at a time, so that a wake-up that is lost is never made good for by the next;
- * bursts of up to three, so that a small ring is full in between.
+ * One burst at a time, so that the next timer never makes up for a lost wake-up; bursts of up to
+ * three timers, so that a small ring becomes full.
  */
 static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring) * self,
 			   unsigned int rounds, bool epolls)
@@ -316,7 +319,10 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 	ASSERT_GE(epoll, 0);
 	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->fd, &interest));
 	for (i = 0; i < rounds; i++) {
-		/* A timer expires where it was added; now and then the sleeper is elsewhere. */
+		/*
+		 * A timer expires on the CPU where it was added; now and then the sleeper is on
+		 * another.
+		 */
 		if (i % 8 == 0)
 			ASSERT_EQ(0, pin(cpu[random_below(n)]));
 		burst = 1 + random_below(3);
@@ -327,7 +333,7 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 		if (i % 8 == 4)
 			ASSERT_EQ(0, pin(cpu[random_below(n)]));
 		while (self->ring->tail != (__u32)self->seq) {
-			if (pop(self->ring, &event)) {
+			if (pop_event(self->ring, &event)) {
 				EXPECT_EVENT_OK(&event);
 				continue;
 			}
@@ -335,14 +341,17 @@ static void sleep_and_wake(struct __test_metadata *_metadata, FIXTURE_DATA(ring)
 			begin = now_ns();
 			ASSERT_EQ(true, epolls ? epoll_wait(epoll, &got, 1, GUARD_MS) == 1 :
 				  wh_wait(self->fd)) TH_LOG("round %u: lost", i);
-			/* When its time is up poll() looks once more. */
+			/*
+			 * After a timeout, poll() checks once more, so success does not prove a
+			 * wake-up.
+			 */
 			ASSERT_GT(begin + GUARD_MS * MSEC, now_ns()) TH_LOG("round %u: lost", i);
 		}
 	}
 	printf("# slept %llu times\n", slept);
 	EXPECT_LT(rounds / 2, slept);
 	expect_end(_metadata, self);
-	/* There was nothing to tell of all the time since. */
+	/* Since then, there have been no further events to report. */
 	EXPECT_EQ(0, epoll_wait(epoll, &got, 1, 0));
 	EXPECT_EQ(0, close(epoll));
 }
@@ -368,7 +377,7 @@ TEST_F(ring, epoll_level_and_edge)
 	EXPECT_EQ(0, epoll_wait(level, &got, 1, 0));
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
 
-	/* In a ring of one the second event waits. */
+	/* If the ring has one entry, the second event waits. */
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 0, NULL));
 	ASSERT_EQ(1, epoll_wait(edge, &got, 1, GUARD_MS));
 	EXPECT_EQ(0, epoll_wait(edge, &got, 1, 0));
@@ -386,7 +395,10 @@ TEST_F(ring, epoll_level_and_edge)
 	expect_end(_metadata, self);
 }
 
-/* An event that another's poll() moves into the ring is news for who waits for edges. */
+/*
+ * An event that another caller's poll() moves into the ring is an edge for those that wait for
+ * edges.
+ */
 TEST_F(ring, edge_when_another_polls)
 {
 	const bool small = variant->entries < 8;
@@ -403,7 +415,7 @@ TEST_F(ring, edge_when_another_polls)
 		sleep_ns(MSEC);
 	while (epoll_wait(edge, &got, 1, 0) == 1)
 		;
-	/* Makes room for the one that does not fit. */
+	/* Makes room for the event that did not fit. */
 	expect_next(_metadata, self, &event);
 	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(small, epoll_wait(edge, &got, 1, small ? GUARD_MS : 0));
@@ -426,15 +438,15 @@ TEST_F(ring, periodic)
 
 	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	while (periods < 100) {
-		ASSERT_EQ(true, wait_pop(self->fd, self->ring, &event));
+		ASSERT_EQ(true, wait_pop_event(self->fd, self->ring, &event));
 		EXPECT_EQ(self->seq++, event.seq);
 		EXPECT_EQ(add.handle, event.handle);
 		EXPECT_LE(event.deadline, event.fired);
-		/* No period is missing, and none is told of twice. */
+		/* No period is missing, and none is reported twice. */
 		ASSERT_EQ(add.time + periods * add.period, event.deadline);
 		periods += 1 + event.overruns;
 		overruns += event.overruns;
-		/* Every now and then the reader is late, and the ring may be full. */
+		/* Now and then the reader is late, and the ring may become full. */
 		if (self->seq % 16 == 0)
 			sleep_ns(30 * MSEC);
 	}
@@ -456,7 +468,7 @@ TEST_F(ring, is_shared_by_fork)
 	ASSERT_LE(0, child);
 	if (!child) {
 		for (i = 0; i < 2; i++)
-			if (!wait_pop(self->fd, self->ring, &event) || event.seq != (__u64)i)
+			if (!wait_pop_event(self->fd, self->ring, &event) || event.seq != (__u64)i)
 				_exit(1 + i);
 		_exit(wh_add(self->fd, 0, 0, 9, NULL) ? 9 : 0);
 	}
@@ -478,7 +490,7 @@ TEST_F(ring, outlives_the_descriptor)
 	ASSERT_EQ(0, wh_add(self->fd, 20 * MSEC, 0, 7, NULL));
 	ASSERT_EQ(0, close(self->fd));
 	EXPECT_EQ(1, total("contexts"));
-	while (!pop(self->ring, &event))
+	while (!pop_event(self->ring, &event))
 		ASSERT_GT(end, now_ns());
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(7, event.user_data);
@@ -507,19 +519,19 @@ TEST_F(ring, refuses_other_mappings)
 
 	EXPECT_EQ(NULL, fault) TH_LOG("maps %s", fault);
 	EXPECT_EQ(NULL, wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET));
-	/* Nor does it become so later. */
+	/* The mapping cannot be changed later either. */
 	EXPECT_EQ(-1, mprotect(self->ring, self->bytes, PROT_READ | PROT_EXEC));
 	EXPECT_EQ(EACCES, errno);
 	EXPECT_EQ(MAP_FAILED, mremap(self->ring, self->bytes, 2 * self->bytes,
 				     MREMAP_MAYMOVE));
-	/* To look only is allowed, and elsewhere, and to let go of a part. */
+	/* A second, read-only mapping elsewhere is allowed. */
 	memory = mmap(NULL, self->bytes, PROT_READ, MAP_SHARED, self->fd, TWHEEL_RING_OFFSET);
 	ASSERT_NE(MAP_FAILED, memory);
 	EXPECT_EQ(variant->entries - 1, ((struct twheel_ring *)memory)->mask);
 	EXPECT_EQ(0, munmap(memory, self->bytes));
 }
 
-/* Stores nonsense into the tail, while an event comes. Another context knows nothing of it. */
+/* Stores an invalid tail before an event comes, and a valid one afterwards. */
 TEST_F(ring, a_tail_that_makes_no_sense)
 {
 	const __u32 wrong[] = {
@@ -537,7 +549,7 @@ TEST_F(ring, a_tail_that_makes_no_sense)
 		__atomic_store_n(&self->ring->tail, head + wrong[i], __ATOMIC_RELEASE);
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 		ASSERT_EQ(true, wait_expiries(self->fd, self->seq + 1));
-		/* Behind the head by less than the ring it is just a tail. */
+		/* Behind the head by less than the size of the ring, it is a valid tail. */
 		if (-wrong[i] < variant->entries) {
 			EXPECT_EQ(head + 1, self->ring->head);
 		} else {
@@ -554,12 +566,12 @@ TEST_F(ring, a_tail_that_makes_no_sense)
 }
 
 /**
- * struct vandal - a thread that writes at random all over a ring
+ * struct vandal - a thread that writes random data all over a ring
  * @ring:	the ring
  * @bytes:	its length
- * @sane:	tails less than this may make sense
- * @seed:	of its random numbers
- * @stop:	end
+ * @sane:	tails below this may be valid
+ * @seed:	seed of its random numbers
+ * @stop:	the thread must exit
  */
 struct vandal {
 	struct twheel_ring	*ring;
@@ -569,14 +581,14 @@ struct vandal {
 	bool			stop;
 };
 
-static void *scribble(void *arg)
+static void *run_vandal(void *arg)
 {
 	struct vandal *vandal = arg;
 	__u32 *words = (__u32 *)vandal->ring;
 
 	random_thread(vandal->seed, 1);
 	while (!__atomic_load_n(&vandal->stop, __ATOMIC_RELAXED)) {
-		/* Half of it into the header, and some of that even makes sense. */
+		/* Half of the stores go to the header, and some of those are even valid. */
 		size_t n = (random_below(2) ? vandal->bytes : sizeof(*vandal->ring)) / 4;
 
 		__atomic_store_n(&words[random_below(n)], random_u64(), __ATOMIC_RELAXED);
@@ -604,7 +616,7 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	unsigned int i;
 
 	ASSERT_GE(other, 0);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_vandal, &vandal));
 	add_random(_metadata, self->fd, n, 200 * MSEC);
 	for (i = 0; i < 50; i++) {
 		ASSERT_EQ(0, wh_add(other, 2 * MSEC, 0, i, NULL));
@@ -617,7 +629,7 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	__atomic_store_n(&vandal.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 
-	/* The kernel knows what it has written, and goes on from there. */
+	/* The kernel remembers what it has written, and continues from there. */
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(n, stats.expiries);
 	EXPECT_EQ(n - stats.delivered, stats.nr_events);
@@ -628,7 +640,7 @@ TEST_F_TIMEOUT(ring, a_vandal_harms_nobody_else, 120)
 	__atomic_store_n(&self->ring->tail, self->seq, __ATOMIC_RELEASE);
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, n, NULL));
 	ASSERT_EQ(true, wait_expiries(self->fd, n + 1));
-	/* An expiry moves a few only. */
+	/* An expiry moves only a few events. */
 	ASSERT_EQ(true, wh_ready(self->fd));
 	moved = kept + 1 < variant->entries ? kept + 1 : variant->entries;
 	EXPECT_EQ((__u32)(self->seq + moved), self->ring->head);
@@ -659,7 +671,7 @@ FIXTURE_TEARDOWN(setup)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* There is neither a ring nor a touch array. */
+/* Checks that there is neither a ring nor a touch array. */
 static void expect_nothing(struct __test_metadata *_metadata, FIXTURE_DATA(setup) * self)
 {
 	struct twheel_event event;
@@ -683,7 +695,7 @@ TEST_F(setup, bad_fields)
 		EXPECT_EQ(-EINVAL, wh_setup(self->fd, entries[i], 0, &setup));
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		EXPECT_EQ(-EINVAL, wh_setup(self->fd, 0, words[i], &setup));
-	/* One of the two at a time. */
+	/* A call sets up only one of the two. */
 	EXPECT_EQ(-EINVAL, wh_setup(self->fd, 16, 16, &setup));
 	for (i = 0; i < 32; i++) {
 		bad = (struct twheel_setup){ .ring_entries = 16, .flags = 1U << i };
@@ -699,7 +711,7 @@ TEST_F(setup, one_of_each)
 {
 	struct twheel_setup setup;
 
-	/* Nothing is asked for: nothing happens. */
+	/* Nothing is requested, so nothing happens. */
 	EXPECT_EQ(0, wh_setup(self->fd, 0, 0, &setup));
 	EXPECT_EQ(0, setup.ring_bytes);
 	EXPECT_EQ(0, setup.touch_bytes);
@@ -716,7 +728,9 @@ TEST_F(setup, one_of_each)
 	EXPECT_EQ(2 * self->page, setup.touch_bytes);
 }
 
-/* Events that came before the ring go into it, in their order, and are numbered on. */
+/*
+ * Events that came before the ring was made go into it in order, with consecutive sequence numbers.
+ */
 TEST_F(setup, with_events_that_wait)
 {
 	struct twheel_setup setup;
@@ -733,7 +747,7 @@ TEST_F(setup, with_events_that_wait)
 	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
 	ASSERT_NE(NULL, ring);
 	for (i = 1; i < 5; i++) {
-		ASSERT_EQ(true, wait_pop(self->fd, ring, &event));
+		ASSERT_EQ(true, wait_pop_event(self->fd, ring, &event));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(i, event.user_data);
 		EXPECT_EQ(i, event.seq);
@@ -746,7 +760,7 @@ TEST_F(setup, with_events_that_wait)
 /**
  * struct call - a call in a thread of its own
  * @fd:		the context
- * @buffer:	where to read an event to
+ * @buffer:	where to store an event
  * @setup:	what to set up
  * @result:	what the call returned
  * @done:	it has returned
@@ -759,7 +773,7 @@ struct call {
 	bool			done;
 };
 
-static void *read_one(void *arg)
+static void *run_read(void *arg)
 {
 	struct call *call = arg;
 	ssize_t ret = read(call->fd, call->buffer, sizeof(struct twheel_event));
@@ -769,7 +783,7 @@ static void *read_one(void *arg)
 	return NULL;
 }
 
-static void *make_ring(void *arg)
+static void *run_setup(void *arg)
 {
 	struct call *call = arg;
 
@@ -778,8 +792,8 @@ static void *make_ring(void *arg)
 	return NULL;
 }
 
-/* Was a call over before so long has passed? */
-static bool is_over(const struct call *call, __u64 ns)
+/* Does a call return within @ns? */
+static bool returns_within(const struct call *call, __u64 ns)
 {
 	__u64 end = now_ns() + ns;
 
@@ -789,8 +803,8 @@ static bool is_over(const struct call *call, __u64 ns)
 }
 
 /*
- * While a read() delivers an event, for as long as its memory takes to be there, the number of
- * that is not given to another one: the ring is made when it is over.
+ * While a read() delivers an event, which takes until its memory is provided, the event's sequence
+ * number must not be given to another event: the ring is made only when the read() is done.
  */
 TEST_F_TIMEOUT(setup, while_a_read_delivers, 60)
 {
@@ -808,10 +822,10 @@ TEST_F_TIMEOUT(setup, while_a_read_delivers, 60)
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 4));
-	ASSERT_EQ(0, pthread_create(&threads[0], NULL, read_one, &reader));
+	ASSERT_EQ(0, pthread_create(&threads[0], NULL, run_read, &reader));
 	ASSERT_EQ(true, memory_wanted(uffd));
-	ASSERT_EQ(0, pthread_create(&threads[1], NULL, make_ring, &maker));
-	EXPECT_EQ(false, is_over(&maker, 200 * MSEC));
+	ASSERT_EQ(0, pthread_create(&threads[1], NULL, run_setup, &maker));
+	EXPECT_EQ(false, returns_within(&maker, 200 * MSEC));
 	ASSERT_EQ(true, let_memory_be(uffd, memory, self->page));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_join(threads[i], NULL));
@@ -822,7 +836,7 @@ TEST_F_TIMEOUT(setup, while_a_read_delivers, 60)
 	ring = wh_map(self->fd, maker.setup.ring_bytes, TWHEEL_RING_OFFSET);
 	ASSERT_NE(NULL, ring);
 	for (i = 1; i < 4; i++) {
-		ASSERT_EQ(true, wait_pop(self->fd, ring, &event));
+		ASSERT_EQ(true, wait_pop_event(self->fd, ring, &event));
 		EXPECT_EQ(i, event.seq);
 	}
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -830,7 +844,7 @@ TEST_F_TIMEOUT(setup, while_a_read_delivers, 60)
 	close(uffd);
 }
 
-/* Who waits in read() for an event is told that there will be none. */
+/* A read() that waits for an event fails when a ring is made. */
 TEST_F_TIMEOUT(setup, while_a_read_waits, 60)
 {
 	struct twheel_event event;
@@ -839,25 +853,25 @@ TEST_F_TIMEOUT(setup, while_a_read_waits, 60)
 	pthread_t thread;
 
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_one, &reader));
-	EXPECT_EQ(false, is_over(&reader, 100 * MSEC));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_read, &reader));
+	EXPECT_EQ(false, returns_within(&reader, 100 * MSEC));
 	ASSERT_EQ(0, wh_setup(self->fd, 8, 0, &setup));
-	ASSERT_EQ(true, is_over(&reader, GUARD_MS * MSEC));
+	ASSERT_EQ(true, returns_within(&reader, GUARD_MS * MSEC));
 	EXPECT_EQ(-EBUSY, reader.result);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 }
 
 /**
- * struct drainer - a thread that makes room in a ring, for as long as it runs
+ * struct drainer - a thread that makes room in a ring until it is stopped
  * @ring:	the ring
- * @stop:	end
+ * @stop:	the thread must exit
  */
 struct drainer {
 	struct twheel_ring	*ring;
 	bool			stop;
 };
 
-static void *make_room(void *arg)
+static void *run_drainer(void *arg)
 {
 	struct drainer *drainer = arg;
 
@@ -868,7 +882,10 @@ static void *make_room(void *arg)
 	return NULL;
 }
 
-/* However fast a program makes room, a poll() moves no more than a ring and a batch. */
+/*
+ * However fast a program makes room, a poll() moves no more events than the size of the ring plus a
+ * batch.
+ */
 TEST_F_TIMEOUT(setup, a_poll_comes_to_an_end, 90)
 {
 	enum { ENTRIES = 4, BATCH = 16 };
@@ -885,7 +902,7 @@ TEST_F_TIMEOUT(setup, a_poll_comes_to_an_end, 90)
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 	ASSERT_EQ(true, wh_wait_events(self->fd, n - ENTRIES));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, make_room, &drainer));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_drainer, &drainer));
 	for (polls = 0; (before = wh_nr_events(self->fd)); polls++) {
 		EXPECT_EQ(true, wh_ready(self->fd));
 		after = wh_nr_events(self->fd);
@@ -903,7 +920,7 @@ static void on_signal(int signal)
 	(void)signal;
 }
 
-/* One that a signal interrupts moves a batch, and the next one what is left. */
+/* A poll() that a signal interrupts moves a batch, and the next one moves the rest. */
 TEST_F(setup, a_poll_ends_short_at_a_signal)
 {
 	enum { ENTRIES = 64, BATCH = 16 };
@@ -927,7 +944,7 @@ TEST_F(setup, a_poll_ends_short_at_a_signal)
 	sigaddset(&blocked, SIGUSR1);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &blocked, NULL));
 	ASSERT_EQ(0, raise(SIGUSR1));
-	/* For it alone, the signal is let in. */
+	/* Unblocks the signal just for this call. */
 	EXPECT_EQ(1, ppoll(&pollfd, 1, NULL, &none));
 	EXPECT_EQ(ENTRIES + BATCH, ring->head);
 	EXPECT_EQ(TWHEEL_RING_WAITING, ring->flags);

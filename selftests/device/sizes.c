@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs and libraries of different versions: structures grow, and each side was compiled with
- * its own. Built four times: both with the same header; the library, or the program, with one
- * whose structures are longer; and as a program of the first version, whose library has grown.
- * Whatever a call fills in, no byte behind it may change.
+ * Programs and libraries of different versions: structures grow, and each side is compiled with its
+ * own header. Built four times: with the same header for both; with longer structures for the
+ * library, or for the program; and as a program of the first version, whose library has grown.
+ * Whatever a call fills in, no byte after it may change.
  */
 #include <liburing.h>
 
@@ -13,7 +13,7 @@
 #include <libtwheel-uring.h>
 
 #ifdef TWHEEL_FIRST
-/* In the first header none of these was inline. */
+/* In the first version of the header, none of these was inline. */
 #define FIRST(name, ...) int first_##name(__VA_ARGS__) __asm__("twheel_" #name)
 
 FIRST(info, int fd, struct twheel_info *info);
@@ -42,7 +42,7 @@ FIRST(batch_submit, int fd, const struct twheel_batch *batch, unsigned int flags
 #define TIMERS	20
 #define GUARD	0xa5
 
-/* A structure of the program's, or an array, full of rubbish, and what lies behind it. */
+/* A structure or array of the program, filled with garbage and followed by a guard. */
 #define GUARDED(type, name, ...)					\
 	struct {							\
 		type		value __VA_ARGS__;			\
@@ -63,7 +63,7 @@ static bool all_bytes(const void *from, size_t size, unsigned char value)
 #define EXPECT_GUARD(name) \
 	EXPECT_EQ(true, all_bytes((name).guard, sizeof((name).guard), GUARD))
 
-/* What this kernel does not know reads as zero. */
+/* Fields that this kernel does not know read as zero. */
 #ifdef TWHEEL_LONGER
 #define EXPECT_TAIL(structure) \
 	EXPECT_EQ(true, all_bytes((structure).added, sizeof((structure).added), 0))
@@ -159,7 +159,7 @@ TEST_F(sizes, add_rearm_and_query)
 	EXPECT_GUARD(query);
 }
 
-/* Adds timers whose user data is their number, an hour apart if they are not due. */
+/* Adds timers whose user data is their number, an hour apart unless they are due. */
 static int add_timers(int fd, bool due)
 {
 	uint64_t handle;
@@ -202,7 +202,7 @@ static bool all_expired(int fd)
 	return false;
 }
 
-/* More than fit, and then the rest, which do not fill what there is room for. */
+/* Reads a part of the events, and then the rest, into more room than they need. */
 TEST_F(sizes, read)
 {
 	GUARDED(struct twheel_event, events, [TIMERS]);
@@ -223,8 +223,8 @@ TEST_F(sizes, read)
 	EXPECT_GUARD(events);
 }
 
-/* Fills a batch: each timer is moved after it was added, by its key. */
-static void fill(struct twheel_batch *batch, struct twheel_op *ops)
+/* Fills a batch: each timer is added, and then re-armed by its key. */
+static void fill_batch(struct twheel_batch *batch, struct twheel_op *ops)
 {
 	int i;
 
@@ -252,7 +252,7 @@ TEST_F(sizes, batch)
 	GUARDED(struct twheel_op, ops, [2 * TIMERS]);
 	struct twheel_batch batch;
 
-	fill(&batch, ops.value);
+	fill_batch(&batch, ops.value);
 	ASSERT_EQ(2 * TIMERS, twheel_batch_submit(self->fd, &batch, 0));
 	expect_done(_metadata, ops.value);
 	EXPECT_GUARD(ops);
@@ -267,7 +267,7 @@ TEST_F(sizes, batch_through_io_uring)
 	struct io_uring ring;
 
 	ASSERT_EQ(0, io_uring_queue_init(4, &ring, 0));
-	fill(&batch, ops.value);
+	fill_batch(&batch, ops.value);
 	sqe = io_uring_get_sqe(&ring);
 	ASSERT_NE(NULL, sqe);
 	twheel_uring_prep_submit(sqe, self->fd, &batch, 0);
@@ -280,7 +280,7 @@ TEST_F(sizes, batch_through_io_uring)
 }
 
 #ifdef TWHEEL_LONGER
-/* What a program sets, and an older kernel does not know, is not dropped on the way. */
+/* A field that the program sets, and an older kernel does not know, is not silently dropped. */
 TEST_F(sizes, something_in_an_unknown_tail)
 {
 	struct twheel_timer_add add = { .time = HOUR, .clock = CLOCK_MONOTONIC, .added = { 0, 1 } };

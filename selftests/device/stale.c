@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A handle names its timer and no other one, ever: what is stale, foreign or made
- * up is refused, and the timer that took the place of a stale one is left alone.
+ * A handle only ever names its own timer: stale, foreign and made-up handles are rejected, and a
+ * timer that reuses the memory of a stale one is left alone.
  */
 #include "twheel_test.h"
 
@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(stale)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Is the handle refused with @error by every call, and does nothing change? */
+/* Checks that every call rejects the handle with @error and changes nothing. */
 static void expect_error(struct __test_metadata *_metadata, FIXTURE_DATA(stale) * self,
 			 __u64 handle, int error)
 {
@@ -81,12 +81,12 @@ TEST_F(stale, after_delivery)
 	ASSERT_EQ(handle, events[1].handle);
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &self->expired));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
-	/* One of them has lent its memory to another timer since. */
+	/* Another timer has reused the memory of one of them since. */
 	expect_error(_metadata, self, handle, EALREADY);
 	expect_error(_metadata, self, events[0].handle, EALREADY);
 }
 
-/* "Delivered" is told for as long as the memory has had fewer than twelve other lives. */
+/* Calls fail with EALREADY until the memory has been reused twelve times. */
 TEST_F(stale, after_delivery_and_other_lives)
 {
 	struct twheel_event events[2];
@@ -95,7 +95,7 @@ TEST_F(stale, after_delivery_and_other_lives)
 
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, &handle));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 2));
-	/* So that its memory is the first to be used again. */
+	/* So that its memory is the first to be reused. */
 	ASSERT_EQ(TWHEEL_WAS_EXPIRED, wh_rearm(self->fd, self->expired, HOUR, 0));
 	ASSERT_EQ(1, wh_read(self->fd, events, 2));
 	ASSERT_EQ(handle, events[0].handle);
@@ -103,7 +103,7 @@ TEST_F(stale, after_delivery_and_other_lives)
 	ASSERT_EQ(true, wh_wait_events(self->fd, 1));
 	expect_error(_metadata, self, handle, EALREADY);
 	for (i = 0; i < 12; i++) {
-		/* While the other one lives, and afterwards. */
+		/* While the other timer exists, and afterwards. */
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &other));
 		expect_error(_metadata, self, handle, EALREADY);
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, other));
@@ -124,7 +124,7 @@ TEST_F(stale, never_given_out)
 	expect_refused(_metadata, self, 1ULL << 63);
 	expect_refused(_metadata, self, 0xffffffffULL);
 	expect_refused(_metadata, self, 0xffffffff00000000ULL);
-	/* One bit from a live one, and the live one's neighbours. */
+	/* Handles that differ from a live one by one bit, and its neighbours. */
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		for (bit = 0; bit < 64; bit++) {
 			handle = known[i] ^ 1ULL << bit;
@@ -150,7 +150,10 @@ TEST_F(stale, never_given_out)
 	}
 }
 
-/* The other context has been through more, so that none of its handles is ours. */
+/*
+ * The other context has reused its memory more often, so that none of its handles equals one of
+ * ours.
+ */
 TEST_F(stale, of_another_context)
 {
 	int other = wh_open(O_NONBLOCK);
@@ -177,7 +180,7 @@ TEST_F(stale, of_another_context)
 	EXPECT_EQ(0, close(other));
 }
 
-/* Two contexts may well give out equal handles; each means its own timer. */
+/* Two contexts may use equal handles; each means its own timer. */
 TEST_F(stale, equal_handles_of_two_contexts)
 {
 	int other = wh_open(O_NONBLOCK);
@@ -196,7 +199,7 @@ TEST_F(stale, equal_handles_of_two_contexts)
 	EXPECT_EQ(0, close(other));
 }
 
-/* The place of a timer is used again at once; its old handles stay stale. */
+/* The memory of a timer is reused at once; its old handles stay stale. */
 TEST_F(stale, a_recycled_timer_is_left_alone)
 {
 	enum { N = 200 };
@@ -219,7 +222,7 @@ TEST_F(stale, a_recycled_timer_is_left_alone)
 	EXPECT_EQ(4711, query.user_data);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, query.state);
 
-	/* Nor is it when it has expired, or when its place comes from a delivery. */
+	/* The same when it has expired, and when its memory was freed by a delivery. */
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	ASSERT_EQ(self->expired, event.handle);
 	old[0] = self->expired;
@@ -230,7 +233,7 @@ TEST_F(stale, a_recycled_timer_is_left_alone)
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, self->expired));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_handles(const void *a, const void *b)
 {
 	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
 
@@ -250,7 +253,7 @@ TEST_F_TIMEOUT(stale, handles_are_unique, 90)
 		if (i >= LIVE)
 			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i - LIVE]));
 	}
-	qsort(handles, n, sizeof(*handles), compare);
+	qsort(handles, n, sizeof(*handles), compare_handles);
 	for (i = 1; i < n; i++)
 		ASSERT_NE(handles[i - 1], handles[i]);
 	EXPECT_EQ(LIVE + 2, wh_nr_timers(self->fd));

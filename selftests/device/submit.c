@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays of operations: each does what its ioctl does and has its result, whatever is
+ * Arrays of operations: each does what its ioctl does and returns the same result, whatever is
  * wrong with the others, with the memory, or with the size.
  */
 #include <sys/time.h>
@@ -60,30 +60,32 @@ FIXTURE_TEARDOWN(submit)
 	EXPECT_EQ(0, close(self->twin));
 }
 
-/* Operation @i; of a short one only the first fields are there. */
+/* Operation @i. A short one has only the first fields. */
 static struct twheel_op *op_at(FIXTURE_DATA(submit) * self, size_t i)
 {
 	return (struct twheel_op *)(self->ops + i * self->size);
 }
 
-static bool whole(const FIXTURE_DATA(submit) * self)
+static bool has_whole_ops(const FIXTURE_DATA(submit) * self)
 {
 	return self->size >= sizeof(struct twheel_op);
 }
 
-/* Puts an operation into the array, as much of it as fits; @result shows if it is done. */
-static void put(FIXTURE_DATA(submit) * self, size_t i, const struct twheel_op *op)
+/*
+ * Puts an operation into the array, as much of it as fits. @result shows whether it has been done.
+ */
+static void put_op(FIXTURE_DATA(submit) * self, size_t i, const struct twheel_op *op)
 {
 	struct twheel_op *at = op_at(self, i);
 
 	memset(at, 0, self->size);
-	memcpy(at, op, whole(self) ? sizeof(*op) : TWHEEL_OP_SIZE_MIN);
+	memcpy(at, op, has_whole_ops(self) ? sizeof(*op) : TWHEEL_OP_SIZE_MIN);
 	at->result = UNTOUCHED;
 }
 
 static void put_add(FIXTURE_DATA(submit) * self, size_t i, __u64 time, __u64 user_data)
 {
-	put(self, i, &(struct twheel_op){
+	put_op(self, i, &(struct twheel_op){
 		.opcode		= TWHEEL_OP_ADD,
 		.time		= time,
 		.user_data	= user_data,
@@ -93,7 +95,7 @@ static void put_add(FIXTURE_DATA(submit) * self, size_t i, __u64 time, __u64 use
 
 static void put_rearm(FIXTURE_DATA(submit) * self, size_t i, __u64 handle, __u64 time)
 {
-	put(self, i, &(struct twheel_op){
+	put_op(self, i, &(struct twheel_op){
 		.opcode		= TWHEEL_OP_REARM,
 		.handle		= handle,
 		.time		= time,
@@ -102,19 +104,19 @@ static void put_rearm(FIXTURE_DATA(submit) * self, size_t i, __u64 handle, __u64
 
 static void put_cancel(FIXTURE_DATA(submit) * self, size_t i, __u64 handle)
 {
-	put(self, i, &(struct twheel_op){
+	put_op(self, i, &(struct twheel_op){
 		.opcode		= TWHEEL_OP_CANCEL,
 		.handle		= handle,
 	});
 }
 
-static int submit(FIXTURE_DATA(submit) * self, size_t n, __u16 flags)
+static int submit_ops(FIXTURE_DATA(submit) * self, size_t n, __u16 flags)
 {
 	return wh_submit(self->fd, self->ops, n, self->size, flags);
 }
 
-/* Does an operation by its own ioctl. Returns the result; of an add, writes the handle. */
-static int by_ioctl(int fd, struct twheel_op *op)
+/* Does an operation through its own ioctl. Returns the result; an add also stores the handle. */
+static int run_by_ioctl(int fd, struct twheel_op *op)
 {
 	struct twheel_timer_add add = {
 		.time		= op->time,
@@ -152,7 +154,7 @@ static int by_ioctl(int fd, struct twheel_op *op)
 	}
 }
 
-/* A time on which both contexts agree, or one that none accepts. */
+/* A time for which both contexts give the same result, or one that neither accepts. */
 static __u64 random_time(void)
 {
 	switch (random_below(12)) {
@@ -171,11 +173,11 @@ static void random_add(FIXTURE_DATA(submit) * self, struct twheel_op *op)
 	op->time = random_time();
 	op->flags = ABS;
 	op->user_data = random_u64();
-	/* Not CLOCK_REALTIME, on which these times have passed. */
+	/* Not CLOCK_REALTIME, on which these times have already passed. */
 	op->clock = random_below(20) ? CLOCK_MONOTONIC : 1 + random_below(11);
 	if (!random_below(16))
 		op->flags ^= 1U << (5 + random_below(27));
-	if (!whole(self))
+	if (!has_whole_ops(self))
 		return;
 	if (random_below(2)) {
 		op->flags |= TWHEEL_KEYED;
@@ -191,9 +193,9 @@ static void random_add(FIXTURE_DATA(submit) * self, struct twheel_op *op)
 		op->lifetime = 3 * HOUR;
 }
 
-/* An operation on timer @which of those added, or of a key, or of nothing. */
-static void random_other(FIXTURE_DATA(submit) * self, struct twheel_op *op, size_t *which,
-			 size_t timers)
+/* A re-arm or cancel of timer @which of those added, of a key, or of nothing. */
+static void random_rearm_or_cancel(FIXTURE_DATA(submit) * self, struct twheel_op *op, size_t *which,
+				   size_t timers)
 {
 	op->opcode = TWHEEL_OP_CANCEL + random_below(2);
 	*which = timers && random_below(10) ? random_below(timers) : ~0UL;
@@ -204,9 +206,9 @@ static void random_other(FIXTURE_DATA(submit) * self, struct twheel_op *op, size
 	if (op->opcode == TWHEEL_OP_REARM) {
 		op->time = random_time();
 		op->flags |= ABS;
-		if (whole(self) && !random_below(4))
+		if (has_whole_ops(self) && !random_below(4))
 			op->limit = random_below(4);
-		if (whole(self) && !random_below(4))
+		if (has_whole_ops(self) && !random_below(4))
 			op->slack = random_magnitude(50);
 	}
 	if (!random_below(16))
@@ -229,16 +231,16 @@ TEST_F_TIMEOUT(submit, each_result_is_that_of_the_ioctl, 90)
 			if (random_below(2))
 				random_add(self, &ops[i]);
 			else
-				random_other(self, &ops[i], &which, timers);
+				random_rearm_or_cancel(self, &ops[i], &which, timers);
 			if (which != ~0UL)
 				ops[i].handle = handles[which];
-			put(self, i, &ops[i]);
+			put_op(self, i, &ops[i]);
 			if (which != ~0UL)
 				ops[i].handle = twins[which];
 		}
-		ASSERT_EQ(n, submit(self, n, 0));
+		ASSERT_EQ(n, submit_ops(self, n, 0));
 		for (i = 0; i < n; i++) {
-			ret = by_ioctl(self->twin, &ops[i]);
+			ret = run_by_ioctl(self->twin, &ops[i]);
 			failed += ret < 0;
 			ASSERT_EQ(ret, op_at(self, i)->result)
 				TH_LOG("opcode %u flags %x time %llu limit %u", ops[i].opcode,
@@ -257,7 +259,7 @@ TEST_F_TIMEOUT(submit, each_result_is_that_of_the_ioctl, 90)
 		ASSERT_EQ(ret, wh_query(self->fd, handles[i], &query));
 		if (ret)
 			continue;
-		/* Idle times and lifetimes count from the call. */
+		/* Idle timeouts and lifetimes count from the call. */
 		if (!twin.limit)
 			EXPECT_EQ(twin.deadline, query.deadline);
 		EXPECT_EQ(twin.user_data, query.user_data);
@@ -268,7 +270,7 @@ TEST_F_TIMEOUT(submit, each_result_is_that_of_the_ioctl, 90)
 	}
 }
 
-/* Are these as they were put there? */
+/* Checks that these operations have not been done. */
 static void expect_untouched(struct __test_metadata *_metadata, FIXTURE_DATA(submit) * self,
 			     size_t from, size_t to)
 {
@@ -284,7 +286,7 @@ TEST_F(submit, a_bad_one_stops_the_others_if_asked_to)
 	for (bad = 0; bad < N; bad += 11) {
 		for (i = 0; i < N; i++)
 			put_add(self, i, i == bad ? TWHEEL_TIME_MAX + 1 : HOUR, i);
-		ASSERT_EQ(bad + 1, submit(self, N, STOP));
+		ASSERT_EQ(bad + 1, submit_ops(self, N, STOP));
 		EXPECT_EQ(-EINVAL, op_at(self, bad)->result);
 		EXPECT_EQ(0, op_at(self, bad)->handle);
 		expect_untouched(_metadata, self, bad + 1, N);
@@ -294,17 +296,17 @@ TEST_F(submit, a_bad_one_stops_the_others_if_asked_to)
 			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, op_at(self, i)->handle));
 		}
 
-		/* A verdict is no failure. */
-		ASSERT_EQ(N, submit(self, N, 0));
+		/* A verdict is not a failure. */
+		ASSERT_EQ(N, submit_ops(self, N, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, bad)->result);
 		EXPECT_EQ(N - 1, wh_nr_timers(self->fd));
 		for (i = 0; i < N; i++)
 			put_rearm(self, i, op_at(self, i == bad ? !bad : i)->handle, 0);
-		ASSERT_EQ(N, submit(self, N, STOP));
+		ASSERT_EQ(N, submit_ops(self, N, STOP));
 		ASSERT_EQ(true, wh_wait_events(self->fd, N - 1));
 		for (i = 0; i < N; i++)
 			put_rearm(self, i, op_at(self, i)->handle, 2 * HOUR);
-		ASSERT_EQ(N, submit(self, N, STOP));
+		ASSERT_EQ(N, submit_ops(self, N, STOP));
 		EXPECT_EQ(0, wh_nr_events(self->fd));
 		EXPECT_EQ(TWHEEL_WAS_EXPIRED, op_at(self, N / 2)->result);
 		for (i = 0; i < N; i++)
@@ -325,7 +327,7 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 		{ .user_data = 1 }, { .clock = 1 }, { .key = 1 }, { .period = 1 }, { .idle = 1 },
 		{ .lifetime = 1 }, { .touch = 1 },
 	};
-	size_t i, seen = whole(self) ? 99 : 3;
+	size_t i, seen = has_whole_ops(self) ? 99 : 3;
 	struct twheel_op op;
 	__u64 handle;
 
@@ -334,8 +336,8 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 		op = cancels[i];
 		op.opcode = TWHEEL_OP_CANCEL;
 		op.handle = handle;
-		put(self, 0, &op);
-		ASSERT_EQ(1, submit(self, 1, 0));
+		put_op(self, 0, &op);
+		ASSERT_EQ(1, submit_ops(self, 1, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, 0)->result) TH_LOG("cancel, field %zu", i);
 	}
 	for (i = 0; i < ARRAY_SIZE(rearms) && i < seen - 1; i++) {
@@ -343,22 +345,22 @@ TEST_F(submit, fields_that_an_operation_does_not_have)
 		op.opcode = TWHEEL_OP_REARM;
 		op.handle = handle;
 		op.time = HOUR;
-		put(self, 0, &op);
-		ASSERT_EQ(1, submit(self, 1, 0));
+		put_op(self, 0, &op);
+		ASSERT_EQ(1, submit_ops(self, 1, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, 0)->result) TH_LOG("re-arm, field %zu", i);
 	}
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
-	if (whole(self)) {
+	if (has_whole_ops(self)) {
 		put_add(self, 0, HOUR, 1);
 		op_at(self, 0)->limit = 1;
-		ASSERT_EQ(1, submit(self, 1, 0));
+		ASSERT_EQ(1, submit_ops(self, 1, 0));
 		EXPECT_EQ(-EINVAL, op_at(self, 0)->result);
 	}
 	put_add(self, 0, HOUR, 1);
 	op_at(self, 0)->opcode = 3;
 	put_add(self, 1, HOUR, 1);
 	op_at(self, 1)->opcode = ~0U;
-	ASSERT_EQ(2, submit(self, 2, 0));
+	ASSERT_EQ(2, submit_ops(self, 2, 0));
 	EXPECT_EQ(-EOPNOTSUPP, op_at(self, 0)->result);
 	EXPECT_EQ(-EOPNOTSUPP, op_at(self, 1)->result);
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
@@ -370,10 +372,10 @@ TEST_F(submit, operations_longer_than_the_kernel_knows)
 	size_t byte;
 
 	if (self->size <= known) {
-		/* This one looks at what is behind, which is another operation. */
+		/* What follows is another operation, not a tail. */
 		put_add(self, 0, HOUR, 1);
 		memset(op_at(self, 1), 0xff, self->size);
-		ASSERT_EQ(1, submit(self, 1, 0));
+		ASSERT_EQ(1, submit_ops(self, 1, 0));
 		EXPECT_EQ(0, op_at(self, 0)->result);
 		return;
 	}
@@ -382,22 +384,22 @@ TEST_F(submit, operations_longer_than_the_kernel_knows)
 		put_add(self, 1, HOUR, 1);
 		put_add(self, 2, HOUR, 1);
 		((unsigned char *)op_at(self, 1))[byte] = 1;
-		ASSERT_EQ(3, submit(self, 3, 0));
+		ASSERT_EQ(3, submit_ops(self, 3, 0));
 		EXPECT_EQ(0, op_at(self, 0)->result);
 		EXPECT_EQ(-E2BIG, op_at(self, 1)->result) TH_LOG("byte %zu", byte);
 		EXPECT_EQ(0, op_at(self, 2)->result);
-		/* The tail is the program's. */
+		/* The kernel does not write the tail. */
 		EXPECT_EQ(1, ((unsigned char *)op_at(self, 1))[byte]);
 	}
 	EXPECT_EQ(2 * (self->size - known), wh_nr_timers(self->fd));
 }
 
-/* In their order: what one has done the next one finds. */
+/* In order: each operation sees what the previous ones have done. */
 TEST_F(submit, one_after_the_other)
 {
 	size_t i;
 
-	if (!whole(self))
+	if (!has_whole_ops(self))
 		return;
 	for (i = 0; i < 2; i++) {
 		put_add(self, i, (i + 1) * HOUR, i);
@@ -409,7 +411,7 @@ TEST_F(submit, one_after_the_other)
 	put_cancel(self, 4, 5);
 	for (i = 2; i < 5; i++)
 		op_at(self, i)->flags = TWHEEL_BY_KEY;
-	ASSERT_EQ(5, submit(self, 5, 0));
+	ASSERT_EQ(5, submit_ops(self, 5, 0));
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, op_at(self, 0)->result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 1)->result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 2)->result);
@@ -420,7 +422,7 @@ TEST_F(submit, one_after_the_other)
 
 TEST_F(submit, none_and_very_many)
 {
-	EXPECT_EQ(0, submit(self, 0, 0));
+	EXPECT_EQ(0, submit_ops(self, 0, 0));
 	EXPECT_EQ(0, wh_submit(self->fd, NULL, 0, self->size, STOP));
 	EXPECT_EQ(-EFAULT, wh_submit(self->fd, NULL, 1, self->size, 0));
 	EXPECT_EQ(-EFAULT, wh_submit(self->fd, NULL, 0x7fffffff, self->size, 0));
@@ -430,7 +432,9 @@ TEST_F(submit, none_and_very_many)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* Moves the array so that operation @n is the first that begins in, or reaches, a page. */
+/*
+ * Places the array so that operation @n is the first to reach into @page, @reach bytes before it.
+ */
 static void array_before_page(FIXTURE_DATA(submit) * self, unsigned char *page, size_t n,
 			      size_t reach)
 {
@@ -451,7 +455,7 @@ TEST_F(submit, memory_that_ends_midway)
 		for (i = 0; i < n; i++)
 			put_add(self, i, HOUR, i);
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_NONE));
-		ASSERT_EQ(n, submit(self, 2 * n, 0)) TH_LOG("%zu bytes reach in", reach);
+		ASSERT_EQ(n, submit_ops(self, 2 * n, 0)) TH_LOG("%zu bytes reach in", reach);
 		EXPECT_EQ(n, wh_nr_timers(self->fd));
 		EXPECT_EQ(-EFAULT, wh_submit(self->fd, op_at(self, n), n, self->size, 0));
 		EXPECT_EQ(n, wh_nr_timers(self->fd));
@@ -459,7 +463,7 @@ TEST_F(submit, memory_that_ends_midway)
 			ASSERT_EQ(0, op_at(self, i)->result);
 			put_cancel(self, i, op_at(self, i)->handle);
 		}
-		ASSERT_EQ(n, submit(self, 0x7fffffff, 0));
+		ASSERT_EQ(n, submit_ops(self, 0x7fffffff, 0));
 		EXPECT_EQ(0, wh_nr_timers(self->fd));
 		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	}
@@ -467,7 +471,7 @@ TEST_F(submit, memory_that_ends_midway)
 	self->ops = NULL;
 }
 
-/* What could not be told is not done, nor is what comes behind it. */
+/* An operation whose result cannot be written is not done, nor are those after it. */
 TEST_F(submit, results_that_cannot_be_written)
 {
 	unsigned char *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
@@ -482,7 +486,7 @@ TEST_F(submit, results_that_cannot_be_written)
 	ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, 1, &handles[1]));
 	ASSERT_EQ(0, wh_query(self->fd, handles[0], &before));
 	free(self->ops);
-	/* The bad page begins with operation @n, or within the first bytes of it. */
+	/* The bad page starts at operation @n, or within its first bytes. */
 	for (n = 0; n < 40; n += 3) {
 		for (reach = 0; reach < TWHEEL_OP_SIZE_MIN; reach += 8) {
 			array_before_page(self, page, n, reach);
@@ -492,7 +496,7 @@ TEST_F(submit, results_that_cannot_be_written)
 			put_rearm(self, n + 1, handles[0], 2 * HOUR);
 			put_cancel(self, n + 2, handles[1]);
 			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
-			ASSERT_EQ(n ? (int)n : -EFAULT, submit(self, n + 3, 0))
+			ASSERT_EQ(n ? (int)n : -EFAULT, submit_ops(self, n + 3, 0))
 				TH_LOG("operation %zu, %zu bytes", n, reach);
 			ASSERT_EQ(2 + n, wh_nr_timers(self->fd));
 			EXPECT_EQ(-EFAULT, wh_submit(self->fd, op_at(self, n + 1), 2, self->size,
@@ -521,14 +525,14 @@ TEST_F(submit, the_limit_of_timers)
 	ASSERT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_SETUP, &setup));
 	for (i = 0; i < 15; i++)
 		put_add(self, i, HOUR, i);
-	ASSERT_EQ(15, submit(self, 15, 0));
+	ASSERT_EQ(15, submit_ops(self, 15, 0));
 	for (i = 0; i < 15; i++)
 		EXPECT_EQ(i < 10 ? 0 : -ENOSPC, op_at(self, i)->result);
 	put_cancel(self, 0, op_at(self, 0)->handle);
 	put_add(self, 1, HOUR, 1);
 	put_add(self, 2, HOUR, 1);
 	put_add(self, 3, HOUR, 1);
-	ASSERT_EQ(3, submit(self, 4, STOP));
+	ASSERT_EQ(3, submit_ops(self, 4, STOP));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, op_at(self, 0)->result);
 	EXPECT_EQ(0, op_at(self, 1)->result);
 	EXPECT_EQ(-ENOSPC, op_at(self, 2)->result);
@@ -546,18 +550,18 @@ TEST_F_TIMEOUT(submit, very_many_in_one_call, 120)
 	ASSERT_NE(NULL, self->ops);
 	for (i = 0; i < n; i++)
 		put_add(self, i, HOUR + i, i);
-	ASSERT_EQ(n, submit(self, n, 0));
+	ASSERT_EQ(n, submit_ops(self, n, 0));
 	EXPECT_EQ(n, wh_nr_timers(self->fd));
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, op_at(self, i)->result);
 		put_rearm(self, i, op_at(self, i)->handle, i & 1 ? 2 * HOUR : HOUR / 2);
 	}
-	ASSERT_EQ(n, submit(self, n, STOP));
+	ASSERT_EQ(n, submit_ops(self, n, STOP));
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(TWHEEL_WAS_PENDING, op_at(self, i)->result);
 		put_cancel(self, i, op_at(self, i)->handle);
 	}
-	ASSERT_EQ(n, submit(self, n, STOP));
+	ASSERT_EQ(n, submit_ops(self, n, STOP));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(TWHEEL_WAS_PENDING, op_at(self, i)->result);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -573,7 +577,7 @@ TEST_F(submit, what_was_added_fires)
 
 	for (i = 0; i < OPS; i++)
 		put_add(self, i, random_below(200 * MSEC), i);
-	ASSERT_EQ(OPS, submit(self, OPS, 0));
+	ASSERT_EQ(OPS, submit_ops(self, OPS, 0));
 	while (n < OPS) {
 		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%d of %d fired", n, OPS);
 		ret = wh_read(self->fd, events, OPS);
@@ -599,7 +603,7 @@ static void on_alarm(int signal)
 	signals++;
 }
 
-/* A signal that does not kill leaves the array alone. */
+/* A signal that does not kill the process does not interrupt the call. */
 TEST_F(submit, signals)
 {
 	const struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { };
@@ -612,12 +616,12 @@ TEST_F(submit, signals)
 	signal(SIGALRM, on_alarm);
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
 	for (round = 0; round < 1000 && signals < 50; round++)
-		ASSERT_EQ(OPS, submit(self, OPS, 0));
+		ASSERT_EQ(OPS, submit_ops(self, OPS, 0));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
 	EXPECT_LT(0, signals);
 }
 
-/* One that kills ends it: with the same operations again and again it would take long. */
+/* A fatal signal ends the call: with the same operations over and over, it would take long. */
 TEST_F_TIMEOUT(submit, a_fatal_signal, 120)
 {
 	enum { LENGTH = 120, REPEAT = 1000 };
@@ -628,7 +632,7 @@ TEST_F_TIMEOUT(submit, a_fatal_signal, 120)
 	__u64 handle, begin, once, killed;
 	pid_t child;
 
-	/* The length of an operation divides this many pages. */
+	/* The size of an operation divides this many pages. */
 	ASSERT_EQ(0, bytes % self->size);
 	ASSERT_GE(memfd, 0);
 	ASSERT_EQ(0, ftruncate(memfd, bytes));
@@ -643,14 +647,14 @@ TEST_F_TIMEOUT(submit, a_fatal_signal, 120)
 	self->ops = map;
 	for (i = 0; i < n; i++)
 		put_rearm(self, i, handle, HOUR + i);
-	ASSERT_EQ(n, submit(self, n, 0));
+	ASSERT_EQ(n, submit_ops(self, n, 0));
 	begin = now_ns();
-	ASSERT_EQ(n, submit(self, n, 0));
+	ASSERT_EQ(n, submit_ops(self, n, 0));
 	once = now_ns() - begin;
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child)
-		_exit(submit(self, REPEAT * n, 0) == (int)(REPEAT * n));
+		_exit(submit_ops(self, REPEAT * n, 0) == (int)(REPEAT * n));
 	sleep_ns(20 * MSEC + 20 * once);
 	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
 	ASSERT_EQ(0, kill(child, SIGKILL));

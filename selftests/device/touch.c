@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The touch array: the time in it is fresh where programs run, a timer that is touched does
- * not expire, and what a hostile program stores moves no other timer, and takes no more than
- * its share of the softirq.
+ * The touch array: the time in it is fresh where programs run, a timer that is touched does not
+ * expire, and what a hostile program stores moves no other timers and takes no more than its share
+ * of the softirq.
  */
 #include <sys/wait.h>
 
@@ -11,7 +11,7 @@
 #define WORDS	1000
 #define IDLE	(200 * MSEC)
 
-/* A time that is published is younger than this on a busy host, too. */
+/* Even on a busy host, the published time is no older than this. */
 #define FRESH	(60 * MSEC)
 
 FIXTURE(touch)
@@ -38,7 +38,7 @@ FIXTURE_SETUP(touch)
 	self->bytes = setup.touch_bytes;
 	self->touch = wh_map(self->fd, self->bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, self->touch);
-	/* The coarse clocks move with the jiffies. */
+	/* The coarse clocks advance by jiffies. */
 	ASSERT_EQ(0, clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy));
 	self->jiffy = jiffy.tv_nsec;
 	self->n = cpus(self->cpu, 64);
@@ -51,26 +51,26 @@ FIXTURE_TEARDOWN(touch)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-static __u64 published(const struct twheel_touch *touch)
+static __u64 published_time(const struct twheel_touch *touch)
 {
 	return __atomic_load_n(&touch->now, __ATOMIC_RELAXED);
 }
 
-static void store(struct twheel_touch *touch, unsigned int word, __u64 value)
+static void store_word(struct twheel_touch *touch, unsigned int word, __u64 value)
 {
 	__atomic_store_n(&touch->words[word], value, __ATOMIC_RELAXED);
 }
 
-/* What a program does. Returns the time that it stored. */
+/* Touches a word, as a program does. Returns the time that it stored. */
 static __u64 touch_word(struct twheel_touch *touch, unsigned int word)
 {
-	__u64 now = published(touch);
+	__u64 now = published_time(touch);
 
-	store(touch, word, now);
+	store_word(touch, word, now);
 	return now;
 }
 
-/* A timer with an idle timeout that a word tells of. */
+/* Adds a timer with an idle timeout that is touched through @word. */
 static int add_idle(int fd, __u64 idle, __u64 lifetime, __u32 word, __u64 *handle)
 {
 	struct twheel_timer_add add = {
@@ -89,49 +89,49 @@ static int add_idle(int fd, __u64 idle, __u64 lifetime, __u32 word, __u64 *handl
 	return ret;
 }
 
-/* Waits for the next event. Returns whether one came within the guard. */
+/* Waits for the next event. Returns false if it times out. */
 static bool next_event(int fd, struct twheel_event *event)
 {
 	return wh_wait(fd) && wh_read(fd, event, 1) == 1;
 }
 
-/* Due not before @least, and not as late as if a touch too many had been seen. */
+/* Checks that an event was due from @min to @max: later if the kernel has seen a touch too many. */
 static void expect_due(struct __test_metadata *_metadata, const struct twheel_event *event,
-		       __u32 reason, __u64 least, __u64 most)
+		       __u32 reason, __u64 min, __u64 max)
 {
 	EXPECT_EQ(reason, event->reason);
 	EXPECT_LE(event->deadline, event->fired);
-	EXPECT_LE(least, event->deadline);
-	EXPECT_LE(event->deadline, most);
+	EXPECT_LE(min, event->deadline);
+	EXPECT_LE(event->deadline, max);
 }
 
-/* And fired then. */
+/* The same, and that it was punctual. */
 static void expect_fired(struct __test_metadata *_metadata, const struct twheel_event *event,
-			 __u32 reason, __u64 least, __u64 most)
+			 __u32 reason, __u64 min, __u64 max)
 {
-	expect_due(_metadata, event, reason, least, most);
+	expect_due(_metadata, event, reason, min, max);
 	EXPECT_PUNCTUAL(event, 0);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	const __u64 *x = a, *y = b;
 
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Sorts times, tells of them, and returns the middle one. */
-static __u64 median(const char *what, __u64 *times, unsigned int n)
+/* Sorts times, prints the median and the maximum, and returns the median. */
+static __u64 print_median(const char *what, __u64 *times, unsigned int n)
 {
-	qsort(times, n, sizeof(*times), compare);
+	qsort(times, n, sizeof(*times), compare_times);
 	printf("# %s: %lld us, at most %lld us\n", what, (long long)times[n / 2] / 1000,
 	       (long long)times[n - 1] / 1000);
 	return times[n / 2];
 }
 
 /*
- * Time goes on while the CPU that we run on is the only one that is not idle. Without that, half
- * of the ages would be more than half of how long we look.
+ * Checks that time advances while only the CPU that we run on is busy. If it did not, half of the
+ * ages would be more than half of the time that we observe it.
  */
 static void expect_alive(struct __test_metadata *_metadata, FIXTURE_DATA(touch) * self, int cpu)
 {
@@ -141,16 +141,16 @@ static void expect_alive(struct __test_metadata *_metadata, FIXTURE_DATA(touch) 
 
 	ASSERT_EQ(0, pin(cpu));
 	for (begin = now_ns(); now_ns() < begin + 10 * FRESH;) {
-		time = published(self->touch);
+		time = published_time(self->touch);
 		now = now_ns();
 		ASSERT_LE(time, now);
 		ASSERT_LE(last, time);
 		last = time;
-		/* As many samples from the end as from the beginning, on any machine. */
+		/* Samples are evenly distributed over time, on any machine. */
 		if (n < most && now >= begin + n * (10 * FRESH / most))
 			ages[n++] = now - time;
 	}
-	EXPECT_GT(FRESH, median("age on a busy CPU", ages, n));
+	EXPECT_GT(FRESH, print_median("age on a busy CPU", ages, n));
 }
 
 TEST_F_TIMEOUT(touch, time_goes_on_while_a_cpu_is_busy, 90)
@@ -171,12 +171,12 @@ TEST_F_TIMEOUT(touch, time_is_fresh_after_a_sleep, 90)
 		ASSERT_EQ(0, pin(self->cpu[i]));
 		for (k = 0; k < ARRAY_SIZE(ages); k++) {
 			sleep_ns(4 * FRESH);
-			time = published(self->touch);
+			time = published_time(self->touch);
 			ages[k] = now_ns() - time;
 			ASSERT_LE(time, now_ns());
 		}
-		/* What was published before the sleep is older. */
-		EXPECT_GT(FRESH, median("age after a sleep", ages, ARRAY_SIZE(ages)));
+		/* A time that was published before the sleep would be older. */
+		EXPECT_GT(FRESH, print_median("age after a sleep", ages, ARRAY_SIZE(ages)));
 	}
 }
 
@@ -191,23 +191,23 @@ TEST_F(touch, every_array_is_told)
 	ASSERT_EQ(0, wh_setup(fd, 0, 1, &setup));
 	other = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, other);
-	/* From the first moment on. */
-	EXPECT_NE(0, published(other));
-	EXPECT_LE(published(other), now_ns());
+	/* Right from the start. */
+	EXPECT_NE(0, published_time(other));
+	EXPECT_LE(published_time(other), now_ns());
 	for (i = 0; i < 5; i++) {
 		time = now_ns();
 		sleep_ns(20 * self->jiffy);
-		EXPECT_LE(time, published(self->touch));
-		EXPECT_LE(time, published(other));
+		EXPECT_LE(time, published_time(self->touch));
+		EXPECT_LE(time, published_time(other));
 	}
 	EXPECT_EQ(0, munmap(other, setup.touch_bytes));
 	EXPECT_EQ(0, close(fd));
 	time = now_ns();
 	sleep_ns(20 * self->jiffy);
-	EXPECT_LE(time, published(self->touch));
+	EXPECT_LE(time, published_time(self->touch));
 }
 
-/* The frame of memory that a page is in; 0 if that cannot be read. */
+/* The physical frame number of a page; 0 if it cannot be read. */
 static __u64 frame_of(const void *address)
 {
 	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -222,8 +222,8 @@ static __u64 frame_of(const void *address)
 }
 
 /*
- * With each jiffy the kernel publishes the time with interrupts off. That is one store, however
- * many arrays there are: all show the same page.
+ * On each jiffy, the kernel publishes the time with interrupts disabled. That is a single store,
+ * however many arrays there are: all map the same page.
  */
 TEST_F(touch, one_store_for_all)
 {
@@ -235,8 +235,8 @@ TEST_F(touch, one_store_for_all)
 
 	if (access("/proc/self/pagemap", F_OK))
 		SKIP(return, "this kernel does not show in which frame a page is");
-	store(self->touch, 0, 1);
-	EXPECT_NE(0, published(self->touch));
+	store_word(self->touch, 0, 1);
+	EXPECT_NE(0, published_time(self->touch));
 	frame = frame_of(self->touch);
 	ASSERT_NE(0, frame);
 	for (i = 0; i < ARRAYS; i++) {
@@ -245,11 +245,11 @@ TEST_F(touch, one_store_for_all)
 		ASSERT_EQ(0, wh_setup(fd[i], 0, 1, &setup));
 		other[i] = wh_map(fd[i], setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 		ASSERT_NE(NULL, other[i]);
-		/* The page is there when it has been read. */
-		EXPECT_NE(0, published(other[i]));
-		store(other[i], 0, 1);
+		/* Reading the page maps it. */
+		EXPECT_NE(0, published_time(other[i]));
+		store_word(other[i], 0, 1);
 		EXPECT_EQ(frame, frame_of(other[i]));
-		/* The words are each array's own. */
+		/* Each array has its own words. */
 		EXPECT_NE(frame, frame_of(other[i]->words));
 		EXPECT_NE(frame_of(self->touch->words), frame_of(other[i]->words));
 	}
@@ -259,7 +259,9 @@ TEST_F(touch, one_store_for_all)
 	}
 }
 
-/* What a store to the time at a given place in a mapping of its page ends a child with. */
+/*
+ * Stores to a word of the page with the time, in a child. Returns the signal that kills it, or 0.
+ */
 static int signal_of_store(volatile __u64 *word)
 {
 	int status;
@@ -274,7 +276,7 @@ static int signal_of_store(volatile __u64 *word)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* It is everybody's: nobody may write there, whatever was done to the page before. */
+/* All contexts share the page: nobody can write to it, whether or not it was accessed before. */
 TEST_F(touch, the_time_can_only_be_read)
 {
 	volatile __u64 *last = &self->touch->reserved[510], *first = &self->touch->now;
@@ -288,7 +290,7 @@ TEST_F(touch, the_time_can_only_be_read)
 	EXPECT_EQ(SIGBUS, signal_of_store(first));
 	EXPECT_EQ(0, *last);
 	EXPECT_EQ(SIGBUS, signal_of_store(last));
-	/* Nor has the kernel do so. */
+	/* Nor can the kernel be made to write there. */
 	ASSERT_EQ(0, pipe(pipes));
 	ASSERT_EQ(8, write(pipes[1], &nonsense, 8));
 	EXPECT_EQ(-1, read(pipes[0], (void *)last, 8));
@@ -297,18 +299,18 @@ TEST_F(touch, the_time_can_only_be_read)
 	ASSERT_LE(0, memory);
 	EXPECT_NE(8, pwrite(memory, &nonsense, 8, (uintptr_t)last));
 	EXPECT_EQ(0, *last);
-	/* The words begin right behind it, and can be written. */
+	/* The words start right after it, and are writable. */
 	EXPECT_EQ(0, mprotect(self->touch, self->bytes, PROT_READ));
 	EXPECT_EQ(0, mprotect(self->touch, self->bytes, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(SIGBUS, signal_of_store(last));
-	store(self->touch, 0, 1);
+	store_word(self->touch, 0, 1);
 	EXPECT_EQ(4096, (char *)&self->touch->words[0] - (char *)self->touch);
 	close(memory);
 	close(pipes[0]);
 	close(pipes[1]);
 }
 
-/* Arrays come and go, and the time goes on in each. */
+/* Arrays are created and destroyed, and time advances in each. */
 TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 {
 	struct twheel_setup setup;
@@ -316,7 +318,7 @@ TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 	int i, fd;
 	__u64 time;
 
-	/* So that there is none in between. */
+	/* So that there is no array in between. */
 	ASSERT_EQ(0, munmap(self->touch, self->bytes));
 	ASSERT_EQ(0, close(self->fd));
 	for (i = 0; i < 20; i++) {
@@ -327,7 +329,7 @@ TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 		ASSERT_NE(NULL, other);
 		time = now_ns();
 		sleep_ns(20 * self->jiffy);
-		EXPECT_LE(time, published(other));
+		EXPECT_LE(time, published_time(other));
 		EXPECT_EQ(0, munmap(other, setup.touch_bytes));
 		EXPECT_EQ(0, close(fd));
 	}
@@ -339,7 +341,7 @@ TEST_F_TIMEOUT(touch, arrays_come_and_go, 90)
 }
 
 /*
- * Touches a word each 20 ms, for so long. Returns whether it did so in time: on a busy machine
+ * Touches a word every 20 ms, for @duration. Returns whether it did so in time: on a busy machine,
  * it may not have run for a while.
  */
 static bool keep_touching(struct twheel_touch *touch, unsigned int word, __u64 duration)
@@ -357,7 +359,7 @@ static bool keep_touching(struct twheel_touch *touch, unsigned int word, __u64 d
 	return gap < IDLE / 2;
 }
 
-/* How often to try again what takes a machine that is not too busy. */
+/* How often to try what needs a machine that is not too busy. */
 #define TRIES	(simulated() ? 1 : 20)
 
 TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
@@ -381,16 +383,16 @@ TEST_F_TIMEOUT(touch, a_touched_timer_lives, 90)
 	EXPECT_EQ(7, event.user_data);
 	printf("# fired %llu us after the touch and the idle timeout\n",
 	       (event.fired - touched - IDLE) / USEC);
-	/* A touch costs the kernel nothing: it looks once in each idle timeout or so. */
+	/* A touch costs the kernel nothing: it checks the word about once per idle timeout. */
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_LE(5, stats.deferrals - before.deferrals);
 	EXPECT_GE(2 * (SEC / IDLE + 1), stats.deferrals - before.deferrals);
 }
 
 /*
- * What is stored is some jiffies old, and the idle timeout counts from the touch itself: no
- * timer is early by that. On a busy host the time stands still now and then, so the middle
- * one of many has to do, and not at the first try.
+ * The stored time is some jiffies old, yet the idle timeout counts from the touch itself: no timer
+ * is early because of this. On a busy host, time stands still now and then, so only the median of
+ * many has to be right, and not at the first try.
  */
 TEST_F_TIMEOUT(touch, no_jiffy_is_lost, 90)
 {
@@ -405,7 +407,7 @@ TEST_F_TIMEOUT(touch, no_jiffy_is_lost, 90)
 		for (i = 0; i < N; i++) {
 			touched[i] = now_ns();
 			touch_word(self->touch, i);
-			/* Anywhere in a jiffy. */
+			/* At random points of a jiffy. */
 			while (now_ns() < touched[i] + random_below(self->jiffy))
 				;
 		}
@@ -415,21 +417,21 @@ TEST_F_TIMEOUT(touch, no_jiffy_is_lost, 90)
 			over[i] = event.deadline - touched[event.user_data] - IDLE;
 			ASSERT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
 		}
-		/* If it is early this is a very large number. */
-		last = median("later than idle", over, N);
+		/* If a timer is early, this is a very large number. */
+		last = print_median("later than idle", over, N);
 	} while (last > 2 * self->jiffy && --tries);
 	EXPECT_GE(2 * self->jiffy, last);
 }
 
-/* What is not touched, or was touched before it was added, counts from there. */
+/* Without a touch after the add, the idle timeout counts from the add. */
 TEST_F(touch, an_untouched_timer_expires)
 {
 	__u64 before[3], after[3];
 	struct twheel_event event;
 	int i;
 
-	store(self->touch, 1, 12345);
-	store(self->touch, 2, now_ns() - SEC);
+	store_word(self->touch, 1, 12345);
+	store_word(self->touch, 2, now_ns() - SEC);
 	for (i = 0; i < 3; i++) {
 		before[i] = now_ns();
 		ASSERT_EQ(0, add_idle(self->fd, 50 * MSEC, 0, i, NULL));
@@ -444,7 +446,7 @@ TEST_F(touch, an_untouched_timer_expires)
 	}
 }
 
-/* And each counts from two jiffies after the touch, which may have been a time as old as that. */
+/* Each timeout counts from two jiffies after the stored time, which may have been that old. */
 TEST_F(touch, several_timers_share_a_word)
 {
 	struct twheel_event event;
@@ -454,7 +456,7 @@ TEST_F(touch, several_timers_share_a_word)
 	for (i = 1; i <= 4; i++)
 		ASSERT_EQ(0, add_idle(self->fd, i * 50 * MSEC, 0, WORDS - 1, NULL));
 	touched = now_ns();
-	store(self->touch, WORDS - 1, touched);
+	store_word(self->touch, WORDS - 1, touched);
 	for (i = 1; i <= 4; i++) {
 		ASSERT_EQ(true, next_event(self->fd, &event));
 		due = touched + 2 * self->jiffy + i * 50 * MSEC;
@@ -462,7 +464,7 @@ TEST_F(touch, several_timers_share_a_word)
 	}
 }
 
-/* Activity that is told of by a call and by the word: the later of both counts. */
+/* Activity is reported by a call and through the word: the later one counts. */
 TEST_F_TIMEOUT(touch, the_call_counts_too, 90)
 {
 	struct twheel_event event;
@@ -483,7 +485,7 @@ TEST_F_TIMEOUT(touch, the_call_counts_too, 90)
 		     after + IDLE + 2 * self->jiffy);
 }
 
-/* A time from the future tells of activity when it is first seen, and only then. */
+/* A time in the future counts as activity when the kernel first sees it, and only then. */
 TEST_F(touch, the_future_counts_once)
 {
 	const __u64 values[] = { ~0ULL, 1ULL << 63, TWHEEL_TIME_MAX, now_ns() + HOUR };
@@ -493,12 +495,12 @@ TEST_F(touch, the_future_counts_once)
 	unsigned int i;
 
 	for (i = 0; i < 4; i++) {
-		store(self->touch, i, values[i]);
+		store_word(self->touch, i, values[i]);
 		before[i] = now_ns();
 		ASSERT_EQ(0, add_idle(self->fd, 50 * MSEC, HOUR, i, NULL));
 		after[i] = now_ns();
 	}
-	/* It is seen when the timer is added. */
+	/* The kernel sees it when the timer is added. */
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(true, next_event(self->fd, &event));
 		ASSERT_GT(4, event.user_data);
@@ -506,21 +508,21 @@ TEST_F(touch, the_future_counts_once)
 			     before[event.user_data] + 50 * MSEC,
 			     after[event.user_data] + 50 * MSEC);
 	}
-	/* Another one is activity again, from when the kernel comes to it. */
-	store(self->touch, 0, ~0ULL);
+	/* A different one counts as activity again, at the time when the kernel sees it. */
+	store_word(self->touch, 0, ~0ULL);
 	before[0] = now_ns();
 	ASSERT_EQ(0, add_idle(self->fd, 100 * MSEC, HOUR, 0, NULL));
-	store(self->touch, 0, ~1ULL);
+	store_word(self->touch, 0, ~1ULL);
 	ASSERT_EQ(true, next_event(self->fd, &event));
 	EXPECT_EQ(TWHEEL_LIMIT_IDLE, event.reason);
 	EXPECT_LE(before[0] + 200 * MSEC, event.deadline);
-	/* And after all that the kernel has come to a timer once in vain. */
+	/* In all, the kernel has deferred a timer only once. */
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(1, stats.deferrals);
 	EXPECT_EQ(5, stats.expiries);
 }
 
-/* The shortest idle timeout that is looked after by the kernel. */
+/* The shortest idle timeout of a touched timer. */
 TEST_F(touch, too_short)
 {
 	struct twheel_timer_rearm rearm = { .limit = TWHEEL_LIMIT_IDLE };
@@ -537,11 +539,11 @@ TEST_F(touch, too_short)
 }
 
 /**
- * struct toucher - a thread that touches words for as long as it runs
+ * struct toucher - a thread that touches words until it is stopped
  * @touch:	the array
- * @n:		its first words
- * @every:	how long it stores the same time: those that come up by it do so together
- * @stop:	end
+ * @n:		how many words, from the first
+ * @every:	how long it stores the same time: timers that it touches are reached together
+ * @stop:	the thread must exit
  */
 struct toucher {
 	struct twheel_touch	*touch;
@@ -550,17 +552,17 @@ struct toucher {
 	bool			stop;
 };
 
-static void *touch_all(void *arg)
+static void *run_toucher(void *arg)
 {
 	struct toucher *toucher = arg;
 	unsigned int i;
 	__u64 now = 0;
 
 	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED)) {
-		if (published(toucher->touch) >= now + toucher->every)
-			now = published(toucher->touch);
+		if (published_time(toucher->touch) >= now + toucher->every)
+			now = published_time(toucher->touch);
 		for (i = 0; i < toucher->n; i++)
-			store(toucher->touch, i, now);
+			store_word(toucher->touch, i, now);
 	}
 	return NULL;
 }
@@ -568,8 +570,8 @@ static void *touch_all(void *arg)
 #define SHARE	64
 
 /*
- * Can a softirq arm more timers in a tick than it may? Not on a kernel that is slow: to arm one
- * takes it as long as an add among many.
+ * Could a softirq re-arm more timers in a tick than it is allowed to? Not on a slow kernel: a
+ * re-arm takes it as long as an add in a batch.
  */
 static bool is_fast(void)
 {
@@ -582,7 +584,7 @@ static bool is_fast(void)
 		ops[i].opcode = TWHEEL_OP_ADD;
 		ops[i].time = now_ns() + SEC;
 	}
-	/* The first have the memory made that it takes. */
+	/* The first batch allocates the memory. */
 	wh_info(fd, &info);
 	wh_submit(fd, ops, SHARE, sizeof(*ops), 0);
 	begin = now_ns();
@@ -594,9 +596,9 @@ static bool is_fast(void)
 }
 
 /*
- * With a store for each, a program has very many timers live that come up again all the time. A
- * softirq arms no more than 64 of them anew in a tick; the others are a worker's, and are in the
- * end as exact as those.
+ * With one store each, a program keeps very many timers alive that are reached again and again. A
+ * softirq re-arms no more than 64 of them in a tick; a worker handles the others, which in the end
+ * are just as exact.
  */
 TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 {
@@ -616,9 +618,9 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 	ASSERT_EQ(0, wh_setup(fd, 0, n, &setup));
 	toucher.touch = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 	ASSERT_NE(NULL, toucher.touch);
-	/* A worker looks at most of what comes up. */
+	/* A worker handles most of the timers. */
 	punctual_off();
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_toucher, &toucher));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, add_idle(fd, 500 * MSEC, 0, i, NULL));
 	begin = now_ns();
@@ -633,12 +635,12 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 	       stats.deferrals - before.deferrals, stats.postponed - before.postponed,
 	       (last - begin) / info.tick_ns);
 	EXPECT_TRUE(stats.postponed || !fast);
-	/* Some were postponed before that, and looked at since. */
+	/* Some were postponed before the measurement, and re-armed during it. */
 	EXPECT_GE(SHARE * ((last - begin) / info.tick_ns + 2) + n, in_softirq);
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	last = now_ns();
-	/* Each expires, once, and none before its time. */
+	/* Each expires once, and none early. */
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(true, next_event(fd, &event));
 		ASSERT_GT(n, event.user_data);
@@ -646,7 +648,7 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 		ASSERT_LE(event.deadline, event.fired);
 		ASSERT_LE(toucher.touch->words[event.user_data] + 500 * MSEC, event.deadline);
 		ASSERT_NE(1, toucher.touch->words[event.user_data]);
-		store(toucher.touch, event.user_data, 1);
+		store_word(toucher.touch, event.user_data, 1);
 	}
 	EXPECT_EQ(0, wh_nr_timers(fd));
 	EXPECT_EQ(0, munmap(toucher.touch, setup.touch_bytes));
@@ -654,11 +656,11 @@ TEST_F_TIMEOUT(touch, a_share_of_the_softirq, 90)
 }
 
 /**
- * struct account - what calls for timers that are touched have found
+ * struct account - what calls for touched timers have returned
  * @n:		how many timers
- * @handle:	these
+ * @handle:	their handles
  * @cancelled:	how many were cancelled, and added again
- * @rearmed:	how many were moved
+ * @rearmed:	how many were re-armed
  * @wrong:	calls that did not find a pending timer
  */
 struct account {
@@ -669,8 +671,8 @@ struct account {
 	__u64	wrong;
 };
 
-/* Cancels, moves or asks for a timer that ought to be pending. */
-static void do_something(struct __test_metadata *_metadata, int fd, struct account *account)
+/* Cancels, re-arms or queries a timer that must be pending. */
+static void use_timer(struct __test_metadata *_metadata, int fd, struct account *account)
 {
 	unsigned int i = random_below(account->n);
 	__u64 handle = account->handle[i];
@@ -691,8 +693,8 @@ static void do_something(struct __test_metadata *_metadata, int fd, struct accou
 	}
 }
 
-/* Says that timers were active, many in one call, so that they come up again at once. */
-static bool active_together(int fd, const __u64 *handle, int n)
+/* Reports activity of many timers in one call, so that they are reached at the same time. */
+static bool report_activity(int fd, const __u64 *handle, int n)
 {
 	struct twheel_op ops[1000] = {};
 	int i;
@@ -706,7 +708,7 @@ static bool active_together(int fd, const __u64 *handle, int n)
 	return wh_submit(fd, ops, n, sizeof(*ops), 0) == n;
 }
 
-/* What is done to timers that are postponed finds them pending. */
+/* Calls for timers that are postponed find them pending. */
 TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
 {
 	struct toucher toucher = { .n = WORDS, .touch = self->touch, .every = 100 * MSEC };
@@ -721,17 +723,20 @@ TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
 	ASSERT_NE(NULL, account);
 	ASSERT_GE(ARRAY_SIZE(account->handle), n);
 	account->n = n;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_toucher, &toucher));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, add_idle(self->fd, SEC, 0, i % WORDS, &account->handle[i]));
-	/* A second from now they come up at once, too many for a tick; and so each second. */
+	/*
+	 * A second from now they are reached all at once, too many for a tick; and again every
+	 * second.
+	 */
 	for (i = 0; i < n; i += 1000)
-		ASSERT_TRUE(active_together(self->fd, account->handle + i, 1000));
+		ASSERT_TRUE(report_activity(self->fd, account->handle + i, 1000));
 	account->rearmed += n;
-	/* No more than that most of them come up in between. */
+	/* Few enough calls that most timers are still reached meanwhile. */
 	for (end = now_ns() + 4 * SEC; now_ns() < end; sleep_ns(MSEC)) {
 		for (i = 0; i < 10; i++)
-			do_something(_metadata, self->fd, account);
+			use_timer(_metadata, self->fd, account);
 	}
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	printf("# %llu cancelled, %llu moved, %llu times postponed, %llu wrong\n",
@@ -747,7 +752,7 @@ TEST_F_TIMEOUT(touch, postponed_timers_are_pending, 90)
 	free(account);
 }
 
-/* Some are closed while they are postponed. */
+/* Closes a context while some of its timers are postponed. */
 TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
 {
 	struct toucher toucher = { .n = WORDS };
@@ -767,7 +772,7 @@ TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
 		toucher.touch = wh_map(fd, setup.touch_bytes, TWHEEL_TOUCH_OFFSET);
 		ASSERT_NE(NULL, toucher.touch);
 		toucher.stop = false;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, touch_all, &toucher));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, run_toucher, &toucher));
 		for (i = 0; i < 10000; i++)
 			ASSERT_EQ(0, add_idle(fd, 20 * MSEC, 0, i % WORDS, NULL));
 		begin = now_ns();
@@ -784,10 +789,10 @@ TEST_F_TIMEOUT(touch, closed_while_postponed, 90)
 }
 
 /**
- * struct vandal - a thread that writes at random into the first half of the array
+ * struct vandal - a thread that writes random data to the first half of the array
  * @touch:	the array
- * @seed:	of its random numbers
- * @stop:	end
+ * @seed:	seed of its random numbers
+ * @stop:	the thread must exit
  */
 struct vandal {
 	struct twheel_touch	*touch;
@@ -795,7 +800,7 @@ struct vandal {
 	bool			stop;
 };
 
-static void *scribble(void *arg)
+static void *run_vandal(void *arg)
 {
 	struct vandal *vandal = arg;
 	__u32 *half;
@@ -806,8 +811,8 @@ static void *scribble(void *arg)
 		unsigned int word = random_below(WORDS / 2);
 
 		value = random_below(2) ? random_u64() : random_magnitude(64);
-		store(vandal->touch, word, value);
-		/* And halves of words, as a 32-bit program does. */
+		store_word(vandal->touch, word, value);
+		/* Also halves of words, as a 32-bit program does. */
 		half = (__u32 *)&vandal->touch->words[word] + (value & 1);
 		__atomic_store_n(half, value >> 32, __ATOMIC_RELAXED);
 	}
@@ -822,9 +827,9 @@ TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
 	struct twheel_event event;
 	pthread_t thread;
 
-	/* Then a worker looks at what comes up. */
+	/* With a vandal, a worker handles timers. */
 	punctual_allow(2 * self->jiffy);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &vandal));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_vandal, &vandal));
 	for (i = 0; i < WORDS; i++) {
 		idle[i] = 20 * MSEC + random_below(200 * MSEC);
 		lifetime[i] = idle[i] + random_below(400 * MSEC);
@@ -836,10 +841,10 @@ TEST_F_TIMEOUT(touch, a_vandal_moves_its_own_timers_only, 120)
 		ASSERT_EQ(true, next_event(self->fd, &event));
 		ASSERT_GT(WORDS, event.user_data);
 		end = before[event.user_data];
-		/* As nobody touches the others, the idle timeout ends them. */
+		/* Nobody touches the others: they expire by their idle timeout. */
 		if (event.user_data >= WORDS / 2) {
 			end += idle[event.user_data];
-			/* The vandal may have taken its context's share of the softirq. */
+			/* The vandal may have used up its context's share of the softirq. */
 			expect_due(_metadata, &event, TWHEEL_LIMIT_IDLE, end,
 				   after[event.user_data] + idle[event.user_data] +
 				   2 * self->jiffy);
@@ -902,7 +907,7 @@ TEST_F(touch, words_that_are_not_there)
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		EXPECT_EQ(-EINVAL, add_idle(self->fd, HOUR, 0, words[i], NULL));
 	EXPECT_EQ(-EINVAL, add_idle(bare, HOUR, 0, 0, NULL));
-	/* Only an idle timeout is touched. */
+	/* Only an idle timeout can be touched. */
 	EXPECT_EQ(-EINVAL, add_idle(self->fd, 0, HOUR, 0, NULL));
 	add.touch = 1;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
@@ -922,7 +927,7 @@ TEST_F(touch, refuses_other_mappings)
 				     MREMAP_MAYMOVE));
 }
 
-/* Interrupts of the CPUs' own timers, on all CPUs; or POISON. */
+/* The number of local timer interrupts, on all CPUs; or POISON. */
 static __u64 timer_interrupts(void)
 {
 	FILE *file = fopen("/proc/interrupts", "r");
@@ -943,7 +948,7 @@ static __u64 timer_interrupts(void)
 	return sum;
 }
 
-/* The array is there, and nobody runs: no CPU wakes up each jiffy for it. */
+/* With an array and all CPUs idle, no CPU wakes up on each jiffy for it. */
 TEST_F_TIMEOUT(touch, costs_nothing_when_idle, 60)
 {
 	const __u64 jiffies = 2 * SEC / self->jiffy;
@@ -986,7 +991,7 @@ TEST_F_TIMEOUT(touch, cpus_come_and_go, 120)
 		ASSERT_EQ(0, set_cpu_online(self->cpu[i], 1));
 		expect_alive(_metadata, self, self->cpu[i]);
 	}
-	/* One that is away when the first array comes, and back only then. */
+	/* A CPU that is offline when the first array is created, and comes back only afterwards. */
 	ASSERT_EQ(0, pin(self->cpu[0]));
 	ASSERT_EQ(0, set_cpu_online(self->cpu[1], 0));
 	ASSERT_EQ(0, munmap(self->touch, self->bytes));

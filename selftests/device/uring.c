@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring: arrays of operations by IORING_OP_URING_CMD, events by IORING_OP_READ and
- * IORING_OP_POLL_ADD, and the end of it all in every order. Done when submitted, by a worker,
- * and by the kernel's thread that polls for submissions.
+ * io_uring: arrays of operations through IORING_OP_URING_CMD, events through IORING_OP_READ and
+ * IORING_OP_POLL_ADD, and teardown in every order. Commands run at submission, in a worker, and in
+ * the kernel thread that polls for submissions.
  */
 #include <liburing.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 #define STOP	TWHEEL_SUBMIT_STOP
 #define PAGE	4096UL
 
-/* No result of a command. */
+/* Not the result of any command. */
 #define NOTHING	(-ETIME)
 
 FIXTURE(uring)
@@ -36,19 +36,22 @@ FIXTURE_VARIANT_ADD(uring, inline) { };
 FIXTURE_VARIANT_ADD(uring, worker) { .flags = IOSQE_ASYNC };
 FIXTURE_VARIANT_ADD(uring, sqpoll) { .setup = IORING_SETUP_SQPOLL };
 
-static __u64 references(void)
+static __u64 module_references(void)
 {
 	return file_number("/sys/module/twheel/refcnt");
 }
 
-/* Has all been given back? What a ring held is, some time after it was closed. */
+/*
+ * Waits until everything has been released, some time after a ring was closed. Returns false if it
+ * times out.
+ */
 static bool all_gone(const FIXTURE_DATA(uring) * self)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 
 	if (!wait_total("contexts", self->contexts))
 		return false;
-	while (references() != self->references) {
+	while (module_references() != self->references) {
 		if (now_ns() > end)
 			return false;
 		sleep_ns(MSEC);
@@ -61,14 +64,14 @@ FIXTURE_SETUP(uring)
 	struct io_uring_params params = { .flags = variant->setup, .sq_thread_idle = 10 };
 
 	self->contexts = total("contexts");
-	self->references = references();
+	self->references = module_references();
 	ASSERT_NE(POISON, self->references);
 	self->fd = wh_open(0);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, io_uring_queue_init_params(ENTRIES, &self->ring, &params));
 }
 
-/* A test that has closed one of them itself says so by an fd of -1, a ring_fd of -1. */
+/* A test that has closed one of them itself sets fd or ring_fd to -1. */
 FIXTURE_TEARDOWN(uring)
 {
 	if (self->ring.ring_fd >= 0)
@@ -78,10 +81,10 @@ FIXTURE_TEARDOWN(uring)
 	EXPECT_EQ(true, all_gone(self));
 }
 
-/* The next submission, of a command. */
-static struct io_uring_sqe *prepare(FIXTURE_DATA(uring) * self,
-				    const FIXTURE_VARIANT(uring) * variant,
-				    const struct twheel_submit *submit)
+/* Prepares the next submission: a command. */
+static struct io_uring_sqe *prepare_command(FIXTURE_DATA(uring) * self,
+					    const FIXTURE_VARIANT(uring) * variant,
+					    const struct twheel_submit *submit)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
 
@@ -104,10 +107,10 @@ static struct twheel_submit array_of(const void *ops, __u32 nr, __u16 size, __u1
 }
 
 /*
- * Hands in @n submissions. A thread that polls has looked at them when this returns, and the
- * number that liburing tells may be that of earlier ones, too.
+ * Submits @n entries. With a thread that polls for them, it has taken them when this returns, and
+ * the number that liburing returns may include earlier ones.
  */
-static bool hand_in(FIXTURE_DATA(uring) * self, int n)
+static bool submit_entries(FIXTURE_DATA(uring) * self, int n)
 {
 	int ret = io_uring_submit(&self->ring);
 
@@ -118,8 +121,8 @@ static bool hand_in(FIXTURE_DATA(uring) * self, int n)
 	return ret >= n;
 }
 
-/* Waits for a completion, and returns its result. */
-static int result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
+/* Waits for a completion. Returns its result. */
+static int wait_result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
 {
 	struct __kernel_timespec guard = { .tv_sec = GUARD_MS / 1000 };
 	struct io_uring_cqe *cqe;
@@ -130,7 +133,7 @@ static int result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
 	} while (ret == -EINTR);
 	if (ret)
 		return NOTHING;
-	/* A worker may have armed timers no sooner than now. */
+	/* A worker may have armed timers as late as now. */
 	punctual_from_now();
 	ret = cqe->res;
 	if (copy)
@@ -139,16 +142,16 @@ static int result(FIXTURE_DATA(uring) * self, struct io_uring_cqe *copy)
 	return ret;
 }
 
-/* Does an array of operations, as wh_submit() does. */
-static int command(FIXTURE_DATA(uring) * self, const FIXTURE_VARIANT(uring) * variant,
-		   const void *ops, __u32 nr, __u16 size, __u16 flags)
+/* Runs an array of operations, as wh_submit() does. */
+static int run_command(FIXTURE_DATA(uring) * self, const FIXTURE_VARIANT(uring) * variant,
+		       const void *ops, __u32 nr, __u16 size, __u16 flags)
 {
 	const struct twheel_submit submit = array_of(ops, nr, size, flags);
 
-	prepare(self, variant, &submit);
-	if (!hand_in(self, 1))
+	prepare_command(self, variant, &submit);
+	if (!submit_entries(self, 1))
 		return -EIO;
-	return result(self, NULL);
+	return wait_result(self, NULL);
 }
 
 static bool nothing_completes(FIXTURE_DATA(uring) * self)
@@ -189,7 +192,7 @@ static struct twheel_op cancel_op(__u64 handle)
 	};
 }
 
-/* Has this process a worker of io_uring's? */
+/* Does this process have an io_uring worker? */
 static bool has_worker(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -212,8 +215,8 @@ static bool has_worker(void)
 }
 
 /*
- * A long array is not done while it is handed in, where it would keep what else is handed in, or
- * the thread that polls, waiting: a worker does it.
+ * A long array is not processed at submission, where it would delay other submissions or the thread
+ * that polls: a worker processes it.
  */
 TEST_F(uring, long_arrays_are_a_workers)
 {
@@ -224,9 +227,9 @@ TEST_F(uring, long_arrays_are_a_workers)
 	ASSERT_NE(NULL, ops);
 	for (i = 0; i < LONG; i++)
 		ops[i] = add_op(HOUR, i);
-	ASSERT_EQ(SHORT, command(self, variant, ops, SHORT, SIZE, 0));
+	ASSERT_EQ(SHORT, run_command(self, variant, ops, SHORT, SIZE, 0));
 	EXPECT_EQ(!!(variant->flags & IOSQE_ASYNC), has_worker());
-	ASSERT_EQ(LONG, command(self, variant, ops, LONG, SIZE, 0));
+	ASSERT_EQ(LONG, run_command(self, variant, ops, LONG, SIZE, 0));
 	EXPECT_EQ(true, has_worker());
 	for (i = 0; i < LONG; i++)
 		ASSERT_EQ(0, ops[i].result);
@@ -234,7 +237,7 @@ TEST_F(uring, long_arrays_are_a_workers)
 	free(ops);
 }
 
-/* Whoever does it has the program's file descriptors. */
+/* Wherever a command runs, it uses the program's file descriptors. */
 TEST_F(uring, watches)
 {
 	struct twheel_op op = add_op(TWHEEL_TIME_NONE, 1);
@@ -246,7 +249,7 @@ TEST_F(uring, watches)
 	op.flags = TWHEEL_WATCHED | TWHEEL_WATCH_SHUTDOWN;
 	op.idle = 50 * MSEC;
 	op.touch = here;
-	ASSERT_EQ(1, command(self, variant, &op, 1, SIZE, 0));
+	ASSERT_EQ(1, run_command(self, variant, &op, 1, SIZE, 0));
 	EXPECT_EQ(0, op.result);
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(op.handle, event.handle);
@@ -261,7 +264,7 @@ TEST_F(uring, adds_rearms_and_cancels)
 	struct twheel_op ops[4] = { add_op(HOUR, 1), add_op(HOUR, 2), add_op(0, 3) };
 	struct twheel_event event;
 
-	ASSERT_EQ(3, command(self, variant, ops, 3, SIZE, 0));
+	ASSERT_EQ(3, run_command(self, variant, ops, 3, SIZE, 0));
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(0, ops[1].result);
 	EXPECT_EQ(0, ops[2].result);
@@ -273,7 +276,7 @@ TEST_F(uring, adds_rearms_and_cancels)
 	ops[0] = rearm_op(ops[0].handle, 2 * HOUR);
 	ops[1] = cancel_op(ops[1].handle);
 	ops[2] = rearm_op(ops[2].handle, 0);
-	ASSERT_EQ(4, command(self, variant, ops, 4, SIZE, 0));
+	ASSERT_EQ(4, run_command(self, variant, ops, 4, SIZE, 0));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[0].result);
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[1].result);
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, ops[2].result);
@@ -285,7 +288,7 @@ TEST_F(uring, adds_rearms_and_cancels)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
-/* Operations of the least size, and more than the kernel takes at a time. */
+/* Operations of the minimum size, and more than the kernel processes at a time. */
 TEST_F(uring, many_operations)
 {
 	enum { NR = 5000 };
@@ -297,7 +300,7 @@ TEST_F(uring, many_operations)
 	op = add_op(HOUR, 7);
 	for (i = 0; i < NR; i++)
 		memcpy(ops + i * TWHEEL_OP_SIZE_MIN, &op, TWHEEL_OP_SIZE_MIN);
-	ASSERT_EQ(NR, command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
+	ASSERT_EQ(NR, run_command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
 	EXPECT_EQ(NR, wh_nr_timers(self->fd));
 	for (i = 0; i < NR; i++) {
 		memcpy(&op, ops + i * TWHEEL_OP_SIZE_MIN, TWHEEL_OP_SIZE_MIN);
@@ -305,7 +308,7 @@ TEST_F(uring, many_operations)
 		op = cancel_op(op.handle);
 		memcpy(ops + i * TWHEEL_OP_SIZE_MIN, &op, TWHEEL_OP_SIZE_MIN);
 	}
-	ASSERT_EQ(NR, command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
+	ASSERT_EQ(NR, run_command(self, variant, ops, NR, TWHEEL_OP_SIZE_MIN, 0));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	free(ops);
 }
@@ -314,14 +317,14 @@ TEST_F(uring, failures_of_operations)
 {
 	struct twheel_op ops[3] = { add_op(HOUR, 1), cancel_op(POISON), add_op(HOUR, 2) };
 
-	ASSERT_EQ(2, command(self, variant, ops, 3, SIZE, STOP));
+	ASSERT_EQ(2, run_command(self, variant, ops, 3, SIZE, STOP));
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(-ENOENT, ops[1].result);
 	EXPECT_EQ(-1, ops[2].result);
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 
 	ops[0] = cancel_op(ops[0].handle);
-	ASSERT_EQ(3, command(self, variant, ops, 3, SIZE, 0));
+	ASSERT_EQ(3, run_command(self, variant, ops, 3, SIZE, 0));
 	EXPECT_EQ(TWHEEL_WAS_PENDING, ops[0].result);
 	EXPECT_EQ(-ENOENT, ops[1].result);
 	EXPECT_EQ(0, ops[2].result);
@@ -334,21 +337,21 @@ TEST_F(uring, refused)
 	const struct twheel_submit submit = array_of(&op, 1, SIZE, 0);
 	unsigned int i;
 
-	EXPECT_EQ(-EINVAL, command(self, variant, &op, 1, 0, 0));
-	EXPECT_EQ(-EINVAL, command(self, variant, &op, 1, TWHEEL_OP_SIZE_MIN - 8, 0));
-	EXPECT_EQ(-EINVAL, command(self, variant, &op, 1, SIZE + 1, 0));
-	EXPECT_EQ(-EINVAL, command(self, variant, &op, 1U << 31, SIZE, 0));
+	EXPECT_EQ(-EINVAL, run_command(self, variant, &op, 1, 0, 0));
+	EXPECT_EQ(-EINVAL, run_command(self, variant, &op, 1, TWHEEL_OP_SIZE_MIN - 8, 0));
+	EXPECT_EQ(-EINVAL, run_command(self, variant, &op, 1, SIZE + 1, 0));
+	EXPECT_EQ(-EINVAL, run_command(self, variant, &op, 1U << 31, SIZE, 0));
 	for (i = 1; i < 16; i++)
-		EXPECT_EQ(-EOPNOTSUPP, command(self, variant, &op, 1, SIZE, 1U << i));
+		EXPECT_EQ(-EOPNOTSUPP, run_command(self, variant, &op, 1, SIZE, 1U << i));
 	for (i = 0; i < 32; i++) {
-		prepare(self, variant, &submit)->cmd_op = 1U << i;
-		ASSERT_EQ(true, hand_in(self, 1));
-		EXPECT_EQ(-EOPNOTSUPP, result(self, NULL));
+		prepare_command(self, variant, &submit)->cmd_op = 1U << i;
+		ASSERT_EQ(true, submit_entries(self, 1));
+		EXPECT_EQ(-EOPNOTSUPP, wait_result(self, NULL));
 	}
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 	EXPECT_EQ(-1, op.result);
-	EXPECT_EQ(0, command(self, variant, NULL, 0, SIZE, 0));
-	EXPECT_EQ(1, command(self, variant, &op, 1, SIZE, 0));
+	EXPECT_EQ(0, run_command(self, variant, NULL, 0, SIZE, 0));
+	EXPECT_EQ(1, run_command(self, variant, &op, 1, SIZE, 0));
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
@@ -363,18 +366,18 @@ TEST_F(uring, bad_memory)
 	ASSERT_EQ(0, mprotect(page + PAGE, PAGE, PROT_NONE));
 	for (i = 0; i < 3; i++)
 		ops[i] = add_op(HOUR, i);
-	EXPECT_EQ(-EFAULT, command(self, variant, NULL, 1, SIZE, 0));
-	EXPECT_EQ(-EFAULT, command(self, variant, page + PAGE, 1, SIZE, 0));
-	EXPECT_EQ(-EFAULT, command(self, variant, (void *)-PAGE, 1, SIZE, 0));
+	EXPECT_EQ(-EFAULT, run_command(self, variant, NULL, 1, SIZE, 0));
+	EXPECT_EQ(-EFAULT, run_command(self, variant, page + PAGE, 1, SIZE, 0));
+	EXPECT_EQ(-EFAULT, run_command(self, variant, (void *)-PAGE, 1, SIZE, 0));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
-	EXPECT_EQ(3, command(self, variant, ops, 5, SIZE, 0));
+	EXPECT_EQ(3, run_command(self, variant, ops, 5, SIZE, 0));
 	EXPECT_EQ(3, wh_nr_timers(self->fd));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, ops[i].handle));
 	munmap(page, 2 * PAGE);
 }
 
-/* Done one after the other; and not once one has failed. */
+/* Linked commands run one after the other, and not at all once one has failed. */
 TEST_F(uring, linked)
 {
 	struct twheel_op set = add_op(HOUR, 1), cancel = cancel_op(42), last = add_op(HOUR, 2);
@@ -393,14 +396,14 @@ TEST_F(uring, linked)
 		/* The second time the command in the middle fails. */
 		submit[1].op_size = round ? 0 : SIZE;
 		for (i = 0; i < 3; i++) {
-			sqe = prepare(self, variant, &submit[i]);
+			sqe = prepare_command(self, variant, &submit[i]);
 			sqe->user_data = i;
 			if (i < 2)
 				sqe->flags |= IOSQE_IO_LINK;
 		}
-		ASSERT_EQ(true, hand_in(self, 3));
+		ASSERT_EQ(true, submit_entries(self, 3));
 		for (i = 0; i < 3; i++) {
-			ret = result(self, &cqe);
+			ret = wait_result(self, &cqe);
 			ASSERT_NE(NOTHING, ret);
 			results[cqe.user_data] = ret;
 		}
@@ -413,7 +416,7 @@ TEST_F(uring, linked)
 	}
 }
 
-static void *scribble(void *arg)
+static void *run_scribbler(void *arg)
 {
 	struct twheel_submit *area = arg;
 	unsigned int i;
@@ -425,7 +428,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* What has been checked is what is done, whatever another thread writes meanwhile. */
+/* The kernel executes the values that it has checked, whatever another thread writes meanwhile. */
 TEST_F(uring, submission_that_changes)
 {
 	struct twheel_op op = cancel_op(POISON);
@@ -435,16 +438,16 @@ TEST_F(uring, submission_that_changes)
 	pthread_t thread;
 	int ret;
 
-	/* All submissions are in the same place. */
+	/* All submissions use the same entry. */
 	io_uring_queue_exit(&self->ring);
 	ASSERT_EQ(0, io_uring_queue_init(1, &self->ring, variant->setup));
 	memset(self->ring.sq.sqes->cmd, 0, sizeof(submit));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, self->ring.sq.sqes->cmd));
-	/* A slow kernel may do with fewer. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_scribbler, self->ring.sq.sqes->cmd));
+	/* Fewer rounds on a slow kernel. */
 	for (i = 0; i < 2000 && (!done || now_ns() < end); i++) {
-		prepare(self, variant, &submit);
-		ASSERT_EQ(true, hand_in(self, 1));
-		ret = result(self, NULL);
+		prepare_command(self, variant, &submit);
+		ASSERT_EQ(true, submit_entries(self, 1));
+		ret = wait_result(self, NULL);
 		ASSERT_EQ(true, ret == 1 || ret == -EINVAL) TH_LOG("result %d", ret);
 		done += ret == 1;
 	}
@@ -454,7 +457,7 @@ TEST_F(uring, submission_that_changes)
 	EXPECT_LT(0, done);
 }
 
-/* Begins a read() of up to @nr events. */
+/* Submits a read of up to @nr events. */
 static void begin_read(struct __test_metadata *_metadata, FIXTURE_DATA(uring) * self,
 		       const FIXTURE_VARIANT(uring) * variant, struct twheel_event *events,
 		       unsigned int nr)
@@ -465,7 +468,7 @@ static void begin_read(struct __test_metadata *_metadata, FIXTURE_DATA(uring) * 
 	io_uring_prep_read(sqe, self->fd, events, nr * sizeof(*events), 0);
 	sqe->flags = variant->flags;
 	sqe->user_data = 1;
-	ASSERT_EQ(true, hand_in(self, 1));
+	ASSERT_EQ(true, submit_entries(self, 1));
 }
 
 TEST_F(uring, read_of_events_that_are_there)
@@ -477,7 +480,7 @@ TEST_F(uring, read_of_events_that_are_there)
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
 	ASSERT_EQ(true, wh_wait_events(self->fd, 3));
 	begin_read(_metadata, self, variant, events, 4);
-	ASSERT_EQ(3 * sizeof(*events), result(self, NULL));
+	ASSERT_EQ(3 * sizeof(*events), wait_result(self, NULL));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EVENT_OK(&events[i]);
 		EXPECT_EQ(i, events[i].seq);
@@ -495,18 +498,18 @@ TEST_F(uring, read_that_waits)
 
 	begin_read(_metadata, self, variant, &event, 1);
 	EXPECT_EQ(true, nothing_completes(self));
-	/* While it waits, commands are done. */
-	prepare(self, variant, &submit);
-	ASSERT_EQ(true, hand_in(self, 1));
+	/* Commands run while it waits. */
+	prepare_command(self, variant, &submit);
+	ASSERT_EQ(true, submit_entries(self, 1));
 	for (i = 0; i < 2; i++) {
-		ret = result(self, &cqe);
+		ret = wait_result(self, &cqe);
 		ASSERT_EQ(cqe.user_data ? (int)sizeof(event) : 1, ret);
 	}
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(5, event.user_data);
 }
 
-/* Cancelled, a read takes no event away. */
+/* A read that is cancelled takes no event. */
 TEST_F(uring, read_that_is_cancelled)
 {
 	struct twheel_event event;
@@ -519,9 +522,9 @@ TEST_F(uring, read_that_is_cancelled)
 	sqe = io_uring_get_sqe(&self->ring);
 	io_uring_prep_cancel64(sqe, 1, 0);
 	sqe->user_data = 0;
-	ASSERT_EQ(true, hand_in(self, 1));
+	ASSERT_EQ(true, submit_entries(self, 1));
 	for (i = 0; i < 2; i++) {
-		ret = result(self, &cqe);
+		ret = wait_result(self, &cqe);
 		EXPECT_EQ(true, cqe.user_data ? ret == -ECANCELED || ret == -EINTR :
 						!ret || ret == -EALREADY)
 			TH_LOG("%llu: %d", cqe.user_data, ret);
@@ -539,21 +542,21 @@ TEST_F(uring, multishot_poll)
 	unsigned int i;
 
 	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
-	ASSERT_EQ(true, hand_in(self, 1));
+	ASSERT_EQ(true, submit_entries(self, 1));
 	for (i = 0; i < 5; i++) {
 		EXPECT_EQ(true, nothing_completes(self));
 		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
-		ASSERT_EQ(POLLIN, result(self, &cqe) & POLLIN);
+		ASSERT_EQ(POLLIN, wait_result(self, &cqe) & POLLIN);
 		EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags & IORING_CQE_F_MORE);
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ(i, event.user_data);
 	}
 }
 
-/* Entries of the device's ring. */
+/* Entries of the context's ring. */
 #define RING	16
 
-/* To ask does not wake who asks: with a ring that is full there would be no end of it. */
+/* A poll must not wake the poller itself: with a full ring, this would never end. */
 TEST_F(uring, multishot_poll_of_a_full_ring)
 {
 	struct twheel_setup setup;
@@ -566,8 +569,8 @@ TEST_F(uring, multishot_poll_of_a_full_ring)
 	while (total("pending"))
 		sleep_ns(MSEC);
 	io_uring_prep_poll_multishot(io_uring_get_sqe(&self->ring), self->fd, POLLIN);
-	ASSERT_EQ(true, hand_in(self, 1));
-	ASSERT_EQ(POLLIN, result(self, &cqe) & POLLIN);
+	ASSERT_EQ(true, submit_entries(self, 1));
+	ASSERT_EQ(POLLIN, wait_result(self, &cqe) & POLLIN);
 	EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags & IORING_CQE_F_MORE);
 	EXPECT_EQ(true, nothing_completes(self));
 }
@@ -584,8 +587,8 @@ static void leave_in_flight(struct __test_metadata *_metadata, FIXTURE_DATA(urin
 		ops[i] = add_op(HOUR, i);
 	begin_read(_metadata, self, variant, event, 1);
 	io_uring_prep_poll_multishot(io_uring_get_sqe(&self->ring), self->fd, POLLIN);
-	prepare(self, variant, &submit);
-	ASSERT_EQ(true, hand_in(self, 2));
+	prepare_command(self, variant, &submit);
+	ASSERT_EQ(true, submit_entries(self, 2));
 }
 
 TEST_F(uring, ring_closed_first)
@@ -596,7 +599,7 @@ TEST_F(uring, ring_closed_first)
 	leave_in_flight(_metadata, self, variant, &event, ops, ARRAY_SIZE(ops));
 	io_uring_queue_exit(&self->ring);
 	self->ring.ring_fd = -1;
-	/* The file lives on, and nobody takes its events away. */
+	/* The context lives on, and nobody takes its events. */
 	ASSERT_EQ(0, wh_add(self->fd, 0, 0, 1, NULL));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(0, event.seq);
@@ -613,7 +616,7 @@ TEST_F(uring, file_closed_first)
 	leave_in_flight(_metadata, self, variant, &event, ops, ARRAY_SIZE(ops));
 	EXPECT_EQ(0, close(self->fd));
 	self->fd = -1;
-	/* What waits for an event holds the file. */
+	/* Requests that wait for an event hold a reference to the file. */
 	sleep_ns(20 * MSEC);
 	EXPECT_EQ(self->contexts + 1, total("contexts"));
 	io_uring_queue_exit(&self->ring);
@@ -630,10 +633,10 @@ TEST_F(uring, registered_file)
 	ASSERT_EQ(0, io_uring_register_files(&self->ring, &self->fd, 1));
 	EXPECT_EQ(0, close(self->fd));
 	self->fd = 0;
-	sqe = prepare(self, variant, &submit);
+	sqe = prepare_command(self, variant, &submit);
 	sqe->flags |= IOSQE_FIXED_FILE;
-	ASSERT_EQ(true, hand_in(self, 1));
-	EXPECT_EQ(1, result(self, NULL));
+	ASSERT_EQ(true, submit_entries(self, 1));
+	EXPECT_EQ(1, wait_result(self, NULL));
 	EXPECT_EQ(0, op.result);
 	EXPECT_EQ(self->contexts + 1, total("contexts"));
 	ASSERT_EQ(0, io_uring_unregister_files(&self->ring));
@@ -641,7 +644,7 @@ TEST_F(uring, registered_file)
 	EXPECT_EQ(true, all_gone(self));
 }
 
-/* A process that is killed, commands on their way, leaves nothing. */
+/* A process that is killed with commands in flight leaves nothing behind. */
 TEST_F(uring, killed)
 {
 	static struct twheel_op ops[2000];
@@ -660,7 +663,7 @@ TEST_F(uring, killed)
 			if (io_uring_queue_init(ENTRIES, &self->ring, variant->setup))
 				_exit(1);
 			leave_in_flight(_metadata, self, variant, &event, ops, ARRAY_SIZE(ops));
-			while (command(self, variant, ops, ARRAY_SIZE(ops), SIZE, 0) != NOTHING)
+			while (run_command(self, variant, ops, ARRAY_SIZE(ops), SIZE, 0) != NOTHING)
 				;
 			_exit(1);
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Numbers that are out of range, and fields that contradict each other: refused with their
- * errno, and nothing has changed.
+ * Values that are out of range, and fields that contradict each other: rejected with the right
+ * errno, and nothing changes.
  */
 #include "abi_test.h"
 
@@ -102,20 +102,20 @@ TEST_F(values, adds_that_are_out_of_range)
 
 TEST_F(values, adds_that_contradict_themselves)
 {
-	/* Nothing to expire for. */
+	/* No limit at all. */
 	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE);
 	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE, .period = SEC);
 	EXPECT_BAD_ADD(.time = TWHEEL_TIME_NONE, .slack = SEC, .spread = SEC);
-	/* A period and an end. */
+	/* A period, and an idle timeout or lifetime. */
 	EXPECT_BAD_ADD(.period = SEC, .idle = SEC);
 	EXPECT_BAD_ADD(.period = SEC, .lifetime = SEC);
-	/* Limits are on one clock. */
+	/* Limits are on CLOCK_MONOTONIC. */
 	EXPECT_BAD_ADD(.clock = CLOCK_BOOTTIME, .idle = SEC);
 	EXPECT_BAD_ADD(.clock = CLOCK_BOOTTIME, .lifetime = SEC);
-	/* Numbers that nothing reads. */
+	/* Values that no flag makes use of. */
 	EXPECT_BAD_ADD(.key = 1);
 	EXPECT_BAD_ADD(.touch = 1, .idle = SEC);
-	/* No touch array; and what it would tell nothing of. */
+	/* Without a touch array, and without an idle timeout. */
 	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED, .idle = SEC);
 	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED);
 	EXPECT_BAD_ADD(.flags = TWHEEL_TOUCHED, .lifetime = SEC);
@@ -136,7 +136,7 @@ TEST_F(values, rearms_that_are_out_of_range_or_contradict_themselves)
 		EXPECT_BAD_REARM(.time = SEC, .slack = large[i]);
 		EXPECT_BAD_REARM(.time = SEC, .spread = large[i]);
 	}
-	/* It has a deadline, and that is its last limit. */
+	/* The deadline is its last limit. */
 	EXPECT_BAD_REARM(.time = TWHEEL_TIME_NONE);
 	EXPECT_BAD_REARM(.time = SEC, .limit = TWHEEL_LIMIT_IDLE);
 	EXPECT_BAD_REARM(.time = SEC, .limit = TWHEEL_LIMIT_LIFETIME);
@@ -195,7 +195,7 @@ TEST_F(values, setups_that_are_out_of_range)
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		argument.setup.touch_words = words[i];
 		expect_error(_metadata, &self->sample, TWHEEL_IOC_SETUP, &argument, EINVAL);
-		/* Not the half of it either. */
+		/* The rest of the call has no effect either. */
 		argument.setup.ring_entries = 64;
 		argument.setup.max_timers = 5;
 		expect_error(_metadata, &self->sample, TWHEEL_IOC_SETUP, &argument, EINVAL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The full account. Threads arm, move and cancel timers whose times are around now, by
- * handle and by key, others read, one of them into bad memory. At the end each arming
- * has ended in exactly one way: it was taken back, and no event of it was ever read; or
- * its event was read once, and whoever came later was told that it was too late.
+ * The full account. Threads arm, re-arm and cancel timers whose deadlines are around now, by handle
+ * and by key; others read, one of them into bad memory. In the end, each arming has ended in
+ * exactly one way: it was revoked, and no event of it was ever read; or its event was read once,
+ * and later calls returned that they were too late.
  *
- * An arming is known by the lowest bits of its deadline. All periods have zeros there.
+ * The lowest bits of the deadline identify the arming. All periods have zeros there.
  */
 #include "twheel_test.h"
 
@@ -19,12 +19,12 @@
 #define PAGE		4096UL
 
 /**
- * enum end - how an arming ended, as its owner was told
- * @UNUSED:	there was none: the call that was to begin it came too late
- * @ARMED:	it has not
- * @TAKEN:	it was taken back
+ * enum end - how an arming ended, as its owner's calls returned
+ * @UNUSED:	never begun: the call that was to begin it came too late
+ * @ARMED:	not ended yet
+ * @TAKEN:	revoked before an event was read
  * @GONE:	it fired
- * @LAST:	it is periodic, and was ended while an event was being delivered
+ * @LAST:	periodic, and ended while an event was being delivered
  */
 enum end {
 	UNUSED,
@@ -37,9 +37,9 @@ enum end {
 /**
  * struct arming - one arming
  * @end:	an enum end; written by the owner
- * @end_seq:	events that the context had delivered when it had ended, if it is periodic
- * @events:	events of it that were read; atomic
- * @last_seq:	the last number of these; atomic
+ * @end_seq:	how many events the context had delivered when it ended, if it is periodic
+ * @events:	how many events of it were read; atomic
+ * @last_seq:	the latest sequence number of these; atomic
  */
 struct arming {
 	__u32	end;
@@ -49,11 +49,11 @@ struct arming {
 };
 
 /**
- * struct slot - a timer of an owner
+ * struct slot - an owner's timer
  * @handle:	its handle
- * @used:	armings begun; the last one is the timer's, if @armed
- * @gone:	the last arming of which a call was told that it came too late
- * @armed:	as far as the owner knows
+ * @used:	armings begun; the last is the current one if @armed
+ * @gone:	the last arming for which a call came too late
+ * @armed:	the timer is armed, as far as the owner knows
  * @keyed:	its key is its number
  * @periodic:	it has a period
  * @armings:	all armings
@@ -71,17 +71,17 @@ struct slot {
 /**
  * struct account - what all threads share
  * @fd:		the context
- * @seed:	of the random numbers
- * @owners:	their number
- * @numbers:	where threads take their number
- * @stop_owners: they shall end
- * @stop_readers: they shall end
- * @slots:	those of all owners
- * @seqs:	a bit for each number of an event
+ * @seed:	seed of the random numbers
+ * @owners:	how many owners there are
+ * @numbers:	where threads take their numbers from
+ * @stop_owners: owners must exit
+ * @stop_readers: readers must exit
+ * @slots:	the slots of all owners
+ * @seqs:	a bit for each sequence number
  * @events:	events read
  * @verdicts:	how often each was returned
  * @too_late:	calls that came too late
- * @faults:	what must not be
+ * @faults:	violations
  */
 struct account {
 	int		fd;
@@ -133,12 +133,12 @@ FIXTURE_TEARDOWN(verdicts)
 	EXPECT_EQ(0, close(self->account.fd));
 }
 
-static void count(__u64 *number)
+static void count_one(__u64 *number)
 {
 	__atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
 }
 
-static void fault(struct account *account, const char *what, size_t slot, long value)
+static void report_fault(struct account *account, const char *what, size_t slot, long value)
 {
 	if (__atomic_fetch_add(&account->faults, 1, __ATOMIC_RELAXED) < 20)
 		printf("# slot %zu: %s: %ld\n", slot, what, value);
@@ -146,7 +146,7 @@ static void fault(struct account *account, const char *what, size_t slot, long v
 
 /* ---- owners */
 
-/* The end of the timer's arming, as a call has told. */
+/* Records the end of the timer's current arming, as a call returned it. */
 static void end_arming(struct account *account, size_t number, int ret)
 {
 	struct slot *slot = &account->slots[number];
@@ -156,7 +156,7 @@ static void end_arming(struct account *account, size_t number, int ret)
 	switch (ret) {
 	case TWHEEL_WAS_DELIVERED:
 		if (!slot->periodic)
-			fault(account, "a one-shot timer was delivered", number, ret);
+			report_fault(account, "a one-shot timer was delivered", number, ret);
 		arming->end = LAST;
 		break;
 	case TWHEEL_WAS_PENDING:
@@ -167,24 +167,24 @@ static void end_arming(struct account *account, size_t number, int ret)
 	case -EALREADY:
 	case -ENOENT:
 		if (slot->periodic)
-			fault(account, "a periodic timer is gone", number, ret);
+			report_fault(account, "a periodic timer is gone", number, ret);
 		arming->end = GONE;
 		slot->gone = slot->used;
-		count(&account->too_late);
+		count_one(&account->too_late);
 		break;
 	default:
-		fault(account, "a call failed", number, ret);
+		report_fault(account, "a call failed", number, ret);
 	}
 	if (ret >= 0)
-		count(&account->verdicts[ret]);
+		count_one(&account->verdicts[ret]);
 	if (slot->periodic) {
 		if (wh_stats(account->fd, &stats))
-			fault(account, "stats", number, 0);
+			report_fault(account, "stats", number, 0);
 		arming->end_seq = stats.delivered;
 	}
 }
 
-/* A deadline around now that tells of the arming. */
+/* A deadline around now that identifies the arming. */
 static __u64 deadline_of(const struct slot *slot)
 {
 	__u64 time = now_ns() + random_below(3 * MSEC) - random_below(MSEC);
@@ -193,20 +193,20 @@ static __u64 deadline_of(const struct slot *slot)
 }
 
 /*
- * An event that was being delivered has come back from bad memory, and has been taken back
- * since: it was not too late after all.
+ * An event whose delivery to bad memory failed has been revoked since: the call that found it in
+ * delivery was not too late after all.
  */
-static void came_back(struct account *account, size_t number)
+static void event_came_back(struct account *account, size_t number)
 {
 	struct slot *slot = &account->slots[number];
 
 	if (!slot->keyed || slot->periodic || slot->armings[slot->gone].end != GONE)
-		fault(account, "an event came back", number, slot->gone);
+		report_fault(account, "an event came back", number, slot->gone);
 	slot->armings[slot->gone].end = TAKEN;
 }
 
-/* Adds the timer; one with a key that is there becomes this one. */
-static void own_add(struct account *account, size_t number)
+/* Adds the timer. If there is one with its key, the add re-arms that one. */
+static void owner_add(struct account *account, size_t number)
 {
 	struct slot *slot = &account->slots[number];
 	struct twheel_timer_add add = {
@@ -228,15 +228,15 @@ static void own_add(struct account *account, size_t number)
 		end_arming(account, number, ret);
 		slot->used++;
 	} else if (ret == TWHEEL_WAS_EXPIRED) {
-		came_back(account, number);
+		event_came_back(account, number);
 	} else if (ret != (slot->keyed ? TWHEEL_WAS_ABSENT : 0)) {
-		fault(account, "an add", number, ret);
+		report_fault(account, "an add", number, ret);
 	}
 	slot->handle = add.handle;
 	slot->armed = true;
 }
 
-static void own_rearm(struct account *account, size_t number)
+static void owner_rearm(struct account *account, size_t number)
 {
 	struct slot *slot = &account->slots[number];
 	__u64 deadline;
@@ -257,7 +257,7 @@ static void own_rearm(struct account *account, size_t number)
 		slot->armings[slot->used].end = UNUSED;
 }
 
-static void own_cancel(struct account *account, size_t number)
+static void owner_cancel(struct account *account, size_t number)
 {
 	struct slot *slot = &account->slots[number];
 	int ret;
@@ -269,31 +269,31 @@ static void own_cancel(struct account *account, size_t number)
 	end_arming(account, number, ret);
 	slot->armed = false;
 	if (ret >= 0 && wh_state(account->fd, slot->handle) != -ENOENT)
-		fault(account, "cancelled, but still there", number, ret);
+		report_fault(account, "cancelled, but still there", number, ret);
 }
 
-/* Does something to a timer, unless its armings are used up. */
-static bool own(struct account *account, size_t number)
+/* Makes a call for a timer, unless its armings are used up. */
+static bool owner_act(struct account *account, size_t number)
 {
 	struct slot *slot = &account->slots[number];
 
 	if (slot->used == ARMINGS - 1)
 		return false;
 	if (!slot->armed) {
-		own_add(account, number);
+		owner_add(account, number);
 		return true;
 	}
 	switch (random_below(3)) {
 	case 0:
-		own_cancel(account, number);
+		owner_cancel(account, number);
 		break;
 	case 1:
-		own_rearm(account, number);
+		owner_rearm(account, number);
 		break;
 	default:
-		/* Without a key, that would be another timer. */
+		/* Without a key, this would add another timer. */
 		if (slot->keyed)
-			own_add(account, number);
+			owner_add(account, number);
 	}
 	return true;
 }
@@ -303,14 +303,14 @@ static unsigned int take_number(struct account *account)
 	return __atomic_fetch_add(&account->numbers, 1, __ATOMIC_RELAXED);
 }
 
-static void *owner(void *arg)
+static void *run_owner(void *arg)
 {
 	struct account *account = arg;
 	unsigned int number = take_number(account), idle = 0;
 
 	random_thread(account->seed, number);
 	while (!__atomic_load_n(&account->stop_owners, __ATOMIC_RELAXED) && idle < 10 * SLOTS) {
-		if (own(account, number * SLOTS + random_below(SLOTS)))
+		if (owner_act(account, number * SLOTS + random_below(SLOTS)))
 			idle = 0;
 		else
 			idle++;
@@ -320,26 +320,26 @@ static void *owner(void *arg)
 
 /* ---- readers */
 
-static void book(struct account *account, const struct twheel_event *event)
+static void record_event(struct account *account, const struct twheel_event *event)
 {
 	__u32 last, seq = event->seq;
 	struct arming *arming;
 	struct slot *slot;
 
-	count(&account->events);
+	count_one(&account->events);
 	if (event->user_data >= account->owners * SLOTS || event->seq >= MOST_EVENTS) {
-		fault(account, "an event of no timer", event->user_data, event->seq);
+		report_fault(account, "an event of no timer", event->user_data, event->seq);
 		return;
 	}
 	if (__atomic_fetch_or(&account->seqs[seq / 64], 1ULL << seq % 64, __ATOMIC_RELAXED) &
 	    1ULL << seq % 64)
-		fault(account, "a number came twice", event->user_data, seq);
+		report_fault(account, "a number came twice", event->user_data, seq);
 	slot = &account->slots[event->user_data];
 	arming = &slot->armings[event->deadline & (ARMINGS - 1)];
 	if (event->fired < event->deadline)
-		fault(account, "early", event->user_data, event->deadline - event->fired);
+		report_fault(account, "early", event->user_data, event->deadline - event->fired);
 	if (event->overruns && !slot->periodic)
-		fault(account, "overruns", event->user_data, event->overruns);
+		report_fault(account, "overruns", event->user_data, event->overruns);
 	__atomic_fetch_add(&arming->events, 1, __ATOMIC_RELAXED);
 	last = __atomic_load_n(&arming->last_seq, __ATOMIC_RELAXED);
 	while (last < seq && !__atomic_compare_exchange_n(&arming->last_seq, &last, seq, false,
@@ -347,8 +347,8 @@ static void book(struct account *account, const struct twheel_event *event)
 		;
 }
 
-/* Reads; the memory ends after some events, or before the first. */
-static void *reader(void *arg)
+/* Reads into memory that ends after some events, or before the first. */
+static void *run_reader(void *arg)
 {
 	struct account *account = arg;
 	unsigned int number = take_number(account), whole, i;
@@ -361,7 +361,7 @@ static void *reader(void *arg)
 
 	random_thread(account->seed, number);
 	if (memory == MAP_FAILED || mprotect(memory + PAGE, PAGE, PROT_NONE)) {
-		fault(account, "mmap", 0, errno);
+		report_fault(account, "mmap", 0, errno);
 		return NULL;
 	}
 	while (!__atomic_load_n(&account->stop_readers, __ATOMIC_RELAXED)) {
@@ -370,10 +370,10 @@ static void *reader(void *arg)
 		buffer = memory + PAGE - whole * EVENT - (bad ? random_below(EVENT) & ~7UL : 0);
 		ret = read(account->fd, buffer, bad ? 50 * EVENT : whole * EVENT);
 		if (ret < 0 && errno != EAGAIN && !(errno == EFAULT && bad && !whole))
-			fault(account, "read", number, errno);
+			report_fault(account, "read", number, errno);
 		for (i = 0; ret > 0 && i < ret / EVENT; i++) {
 			memcpy(&event, buffer + i * EVENT, EVENT);
-			book(account, &event);
+			record_event(account, &event);
 		}
 	}
 	munmap(memory, 2 * PAGE);
@@ -382,7 +382,7 @@ static void *reader(void *arg)
 
 /* ---- the account */
 
-/* What is left is taken back, by a drain that nobody disturbs. */
+/* Drains the remaining timers, with nobody else running. */
 static void close_account(struct __test_metadata *_metadata, struct account *account)
 {
 	static struct twheel_timer_query records[MOST_OWNERS * SLOTS];
@@ -412,8 +412,8 @@ static void close_account(struct __test_metadata *_metadata, struct account *acc
 	}
 }
 
-/* Is an arming's end that of which its events tell? */
-static bool balanced(const struct slot *slot, const struct arming *arming)
+/* Do an arming's events match its end? */
+static bool is_balanced(const struct slot *slot, const struct arming *arming)
 {
 	switch (arming->end) {
 	case UNUSED:
@@ -446,7 +446,7 @@ static void check_account(struct __test_metadata *_metadata, struct account *acc
 			arming = &slot->armings[k];
 			armings += arming->end != UNUSED;
 			sums[arming->end]++;
-			if (!balanced(slot, arming) && wrong++ < 10)
+			if (!is_balanced(slot, arming) && wrong++ < 10)
 				printf("# slot %zu%s%s, arming %zu: %s, %u events, %u of %u\n",
 				       i, slot->keyed ? " keyed" : "",
 				       slot->periodic ? " periodic" : "", k, ends[arming->end],
@@ -460,7 +460,7 @@ static void check_account(struct __test_metadata *_metadata, struct account *acc
 	       account->verdicts[3], account->too_late);
 	EXPECT_EQ(0, wrong);
 	EXPECT_EQ(armings, sums[TAKEN] + sums[GONE] + sums[LAST]);
-	/* Numbers without gaps. */
+	/* There are no gaps in the sequence numbers. */
 	for (seq = 0; seq < account->events && seq < MOST_EVENTS; seq++)
 		ASSERT_NE(0, account->seqs[seq / 64] & 1ULL << seq % 64);
 	EXPECT_LT(0, sums[GONE]);
@@ -476,12 +476,12 @@ TEST_F_TIMEOUT(verdicts, every_arming_ends_once, 120)
 	unsigned int i;
 
 	for (i = 0; i < account->owners; i++)
-		ASSERT_EQ(0, pthread_create(&owners[i], NULL, owner, account));
-	/* The owners' numbers are the first. */
+		ASSERT_EQ(0, pthread_create(&owners[i], NULL, run_owner, account));
+	/* Owners take the first numbers. */
 	while (__atomic_load_n(&account->numbers, __ATOMIC_RELAXED) < account->owners)
 		sched_yield();
 	for (i = 0; i < READERS; i++)
-		ASSERT_EQ(0, pthread_create(&readers[i], NULL, reader, account));
+		ASSERT_EQ(0, pthread_create(&readers[i], NULL, run_reader, account));
 	sleep_ns(5 * SEC);
 	__atomic_store_n(&account->stop_owners, true, __ATOMIC_RELAXED);
 	for (i = 0; i < account->owners; i++)
@@ -494,7 +494,7 @@ TEST_F_TIMEOUT(verdicts, every_arming_ends_once, 120)
 	EXPECT_EQ(0, account->faults);
 	ASSERT_EQ(0, wh_stats(account->fd, &stats));
 	EXPECT_EQ(account->events, stats.delivered);
-	/* An event in delivery may also have come to nothing. */
+	/* An event in delivery may also have been dropped. */
 	EXPECT_LE(stats.taken_back + stats.delivered, stats.expiries);
 	EXPECT_GE(stats.taken_back + stats.delivered + account->verdicts[TWHEEL_WAS_DELIVERED],
 		  stats.expiries);

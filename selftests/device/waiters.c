@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many who wait for a context: a softirq wakes a few, a worker the others. All are woken by each
- * event, while others come and go.
+ * Many tasks wait for a context: a softirq wakes a few of them, a worker the others. Each event
+ * wakes all of them, while others come and go.
  */
 #include <pthread.h>
 
@@ -9,14 +9,14 @@
 
 #include "late_workers.h"
 
-/* Instances of epoll. A softirq wakes 64. */
+/* Numbers of epoll instances. A softirq wakes 64. */
 #define FEW		10
 #define MANY		200
 
 /**
- * struct others - who comes and goes
+ * struct others - a thread that starts and stops waiting
  * @fd:		the context
- * @stop:	that is enough
+ * @stop:	the thread must exit
  */
 struct others {
 	int	fd;
@@ -72,8 +72,11 @@ FIXTURE_TEARDOWN(waiters)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-/* Counts who is woken in so many milliseconds; after one who is not, who has been by then. */
-static int woken(const FIXTURE_DATA(waiters) * self, int n, int timeout)
+/*
+ * Counts the instances that are woken within @timeout ms. After one that is not, counts only those
+ * already woken.
+ */
+static int count_woken(const FIXTURE_DATA(waiters) * self, int n, int timeout)
 {
 	struct epoll_event event;
 	int woken = 0, i;
@@ -87,14 +90,14 @@ static int woken(const FIXTURE_DATA(waiters) * self, int n, int timeout)
 	return woken;
 }
 
-/* Has an event come, and counts who is woken by it. */
+/* Causes an event, and counts the instances that it wakes. */
 static int wake_all(FIXTURE_DATA(waiters) * self, int n)
 {
-	return wh_add(self->fd, MSEC, 0, 0, NULL) ? -1 : woken(self, n, GUARD_MS);
+	return wh_add(self->fd, MSEC, 0, 0, NULL) ? -1 : count_woken(self, n, GUARD_MS);
 }
 
-/* Comes and goes: with an epoll of any kind, or in a poll(). */
-static void *come_and_go(void *arg)
+/* Starts and stops waiting, in epolls of all kinds and in poll(). */
+static void *run_others(void *arg)
 {
 	const __u32 events[] = { EPOLLIN, EPOLLIN | EPOLLET, EPOLLIN | EPOLLEXCLUSIVE };
 	struct others *others = arg;
@@ -121,7 +124,7 @@ TEST_F_TIMEOUT(waiters, all_are_woken, 120)
 	pthread_t thread;
 	int round;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, come_and_go, &self->others));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_others, &self->others));
 	for (round = 0; round < 100; round++) {
 		EXPECT_EQ(variant->n, wake_all(self, variant->n));
 		EXPECT_EQ(1, wh_read(self->fd, &event, 1));
@@ -131,7 +134,7 @@ TEST_F_TIMEOUT(waiters, all_are_woken, 120)
 	EXPECT_EQ(NULL, wrong) TH_LOG("%s", (char *)wrong);
 }
 
-/* Each event, though nothing is read. */
+/* By each event, even if nothing is read. */
 TEST_F_TIMEOUT(waiters, by_each_event, 120)
 {
 	int round;
@@ -142,8 +145,8 @@ TEST_F_TIMEOUT(waiters, by_each_event, 120)
 }
 
 /*
- * By an event that comes when the worker has not woken all for the one before. Who has been woken,
- * and has found that another one has read it, waits as the others do.
+ * By an event that comes before the worker has woken all waiters for the previous one. A waiter
+ * that was woken, and found the event read by somebody else, waits again like the others.
  */
 TEST_F_TIMEOUT(waiters, while_others_are_still_woken, 60)
 {
@@ -154,18 +157,18 @@ TEST_F_TIMEOUT(waiters, while_others_are_still_woken, 60)
 	ASSERT_EQ(true, hold_workers(&late));
 	ASSERT_EQ(0, wh_add(self->fd, MSEC, 0, 0, NULL));
 	EXPECT_EQ(true, wh_wait_events(self->fd, 1));
-	first = woken(self, variant->n, 0);
+	first = count_woken(self, variant->n, 0);
 	EXPECT_LE(1, first);
 	EXPECT_GE(simulated() && variant->n == MANY ? MANY - 1 : variant->n, first);
 	EXPECT_EQ(1, wh_read(self->fd, &event, 1));
-	EXPECT_EQ(0, woken(self, variant->n, 0));
+	EXPECT_EQ(0, count_woken(self, variant->n, 0));
 	ASSERT_EQ(0, wh_add(self->fd, MSEC, 0, 0, NULL));
 	EXPECT_EQ(true, wh_wait_events(self->fd, 1));
 	ASSERT_EQ(true, let_workers_be(&late));
-	EXPECT_EQ(variant->n, woken(self, variant->n, GUARD_MS));
+	EXPECT_EQ(variant->n, count_woken(self, variant->n, GUARD_MS));
 }
 
-/* The worker may be at it when the context goes. */
+/* The worker may be waking waiters when the context is closed. */
 TEST_F_TIMEOUT(waiters, and_then_it_closes, 120)
 {
 	int round, fd, i, epoll[MANY];
@@ -183,14 +186,14 @@ TEST_F_TIMEOUT(waiters, and_then_it_closes, 120)
 	EXPECT_EQ(true, wait_total("contexts", 1));
 }
 
-static void *wait_in(void *arg)
+static void *wait_in_epoll(void *arg)
 {
 	struct epoll_event event;
 
 	return (void *)(long)(epoll_wait(*(int *)arg, &event, 1, 2000) == 1);
 }
 
-/* Who waits with EPOLLEXCLUSIVE does so lest all are woken. */
+/* Tasks that wait with EPOLLEXCLUSIVE must not all be woken. */
 TEST(of_those_who_want_to_be_alone)
 {
 	int fd = wh_open(O_NONBLOCK), epoll[MANY], i, nr = 0;
@@ -201,7 +204,7 @@ TEST(of_those_who_want_to_be_alone)
 	for (i = 0; i < MANY; i++) {
 		epoll[i] = wh_epoll(fd, EPOLLIN | EPOLLEXCLUSIVE);
 		ASSERT_LE(0, epoll[i]);
-		ASSERT_EQ(0, pthread_create(&thread[i], NULL, wait_in, &epoll[i]));
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, wait_in_epoll, &epoll[i]));
 	}
 	ASSERT_EQ(0, wh_add(fd, SEC, 0, 0, NULL));
 	for (i = 0; i < MANY; i++) {
