@@ -50,15 +50,15 @@ FIXTURE_TEARDOWN(charged)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
-/* Checks that the group is charged for at least @least bytes more than @before. */
+/* Checks that the group is charged for at least @min bytes more than @before. */
 static void expect_grown(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
-			 __u64 before, __u64 least)
+			 __u64 before, __u64 min)
 {
 	const __s64 grown = wait_uncharged(self->group) - before;
 
-	printf("# charged for %lld bytes more, at least %llu are due\n", grown, least);
+	printf("# charged for %lld bytes more, at least %llu are due\n", grown, min);
 	/* Some pages are charged in advance, and charges are not counted at once. */
-	EXPECT_LE((__s64)(least - least / 4), grown);
+	EXPECT_LE((__s64)(min - min / 4), grown);
 }
 
 TEST_F_TIMEOUT(charged, contexts, 120)

@@ -137,7 +137,7 @@ TEST_F_TIMEOUT(cpus, timers_of_all, 90)
 
 struct record {
 	__u64		handle;
-	__u64		least;
+	__u64		earliest;
 	unsigned char	ended;
 };
 
@@ -190,7 +190,7 @@ static void hammer_add(struct hammer *hammer, unsigned int slot)
 
 	if (id >= RECORDS)
 		return;
-	record->least = now_ns() + distance;
+	record->earliest = now_ns() + distance;
 	if (wh_add(account->fd, distance, 0, id, &record->handle)) {
 		count_one(&account->faults);
 		return;

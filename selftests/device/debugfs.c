@@ -258,7 +258,7 @@ struct level {
  * Reads the lines of "levels" that have timers. Returns how many there are, or -1. A line without
  * timers is of slots that other CPUs have emptied, which the owner has not noticed yet.
  */
-static int read_levels(struct level *levels, int most)
+static int read_levels(struct level *levels, int max)
 {
 	FILE *file = fopen(DEBUGFS "/twheel/levels", "r");
 	char line[256];
@@ -269,7 +269,7 @@ static int read_levels(struct level *levels, int most)
 	if (fgets(line, sizeof(line), file) &&
 	    !strcmp(line, "cpu level slots chunks timers more\n"))
 		n = 0;
-	while (n >= 0 && n < most && fgets(line, sizeof(line), file)) {
+	while (n >= 0 && n < max && fgets(line, sizeof(line), file)) {
 		if (parse_numbers(line, &levels[n].cpu, 6) != 6)
 			n = -1;
 		else if (levels[n].timers)

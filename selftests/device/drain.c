@@ -74,16 +74,16 @@ TEST_F(drain, as_a_query_would_have_told)
 	static struct twheel_timer_query before[N], records[N];
 	struct twheel_event event;
 	__u64 cursor = 0, seen = 0;
-	size_t most, i;
+	size_t max, i;
 	int n;
 
-	for (most = 1; most <= N; most = most * 3 + 1) {
+	for (max = 1; max <= N; max = max * 3 + 1) {
 		add_mixed(_metadata, self->fd, N, EXPIRED, before);
 		for (cursor = seen = 0;; seen += n) {
 			memset(records, 0xa5, sizeof(records));
-			n = wh_drain(self->fd, records, most, RECORD, &cursor);
+			n = wh_drain(self->fd, records, max, RECORD, &cursor);
 			ASSERT_LE(0, n);
-			ASSERT_GE(most, (size_t)n);
+			ASSERT_GE(max, (size_t)n);
 			if (!n)
 				break;
 			for (i = 0; i < (size_t)n; i++) {

@@ -42,15 +42,15 @@ static void print_lateness(const struct lateness *lateness)
 /**
  * struct model - what the test knows about a timer
  * @handle:	its handle
- * @least:	its deadline, or the earliest that it can be
- * @most:	the latest that its deadline can be
+ * @earliest:	its deadline, or the earliest that it can be
+ * @latest:	the latest that its deadline can be
  * @armed:	when it was armed, at the latest
  * @events:	how many events were read since it was armed
  */
 struct model {
 	__u64	handle;
-	__u64	least;
-	__u64	most;
+	__u64	earliest;
+	__u64	latest;
 	__u64	armed;
 	int	events;
 };
@@ -103,10 +103,10 @@ static int model_add(int fd, __u32 flags, __u64 distance, __u64 id, struct model
 	int ret;
 
 	model->events = 0;
-	model->least = now_ns() + distance;
-	ret = wh_add(fd, flags & ABS ? model->least : distance, flags, id, &model->handle);
+	model->earliest = now_ns() + distance;
+	ret = wh_add(fd, flags & ABS ? model->earliest : distance, flags, id, &model->handle);
 	model->armed = now_ns();
-	model->most = flags & ABS ? model->least : model->armed + distance;
+	model->latest = flags & ABS ? model->earliest : model->armed + distance;
 	return ret;
 }
 
@@ -116,8 +116,8 @@ static int model_add_at(int fd, bool directly, __u64 deadline, __u64 id, struct 
 	int ret;
 
 	model->events = 0;
-	model->least = deadline;
-	model->most = deadline;
+	model->earliest = deadline;
+	model->latest = deadline;
 	if (directly) {
 		ret = wh_add(fd, deadline, ABS, id, &model->handle);
 	} else {
@@ -133,13 +133,13 @@ static int model_add_at(int fd, bool directly, __u64 deadline, __u64 id, struct 
 
 static int model_rearm(int fd, __u32 flags, __u64 distance, struct model *model)
 {
-	__u64 least = now_ns() + distance;
+	__u64 earliest = now_ns() + distance;
 	int ret;
 
-	ret = wh_rearm(fd, model->handle, flags & ABS ? least : distance, flags);
+	ret = wh_rearm(fd, model->handle, flags & ABS ? earliest : distance, flags);
 	model->armed = now_ns();
-	model->least = least;
-	model->most = flags & ABS ? least : model->armed + distance;
+	model->earliest = earliest;
+	model->latest = flags & ABS ? earliest : model->armed + distance;
 	return ret;
 }
 
@@ -159,8 +159,8 @@ static int drain(struct __test_metadata *_metadata, FIXTURE_DATA(early) * self,
 			model = &models[event->user_data];
 			EXPECT_EVENT_OK(event);
 			ASSERT_EQ(model->handle, event->handle);
-			ASSERT_LE(model->least, event->deadline);
-			ASSERT_GE(model->most, event->deadline);
+			ASSERT_LE(model->earliest, event->deadline);
+			ASSERT_GE(model->latest, event->deadline);
 			ASSERT_EQ(0, model->events++);
 			ASSERT_EQ(self->seq++, event->seq);
 			EXPECT_PUNCTUAL(event, model->armed);
@@ -306,8 +306,8 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[1].handle, event.handle);
-			ASSERT_LE(models[1].least, event.deadline);
-			ASSERT_GT(models[0].least, event.fired);
+			ASSERT_LE(models[1].earliest, event.deadline);
+			ASSERT_GT(models[0].earliest, event.fired);
 			EXPECT_PUNCTUAL(&event, models[1].armed);
 			record_lateness(&self->lateness, &event);
 			/*
@@ -321,7 +321,7 @@ TEST_F_TIMEOUT(early, a_later_timer_hides_none, 90)
 			ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 			EXPECT_EVENT_OK(&event);
 			ASSERT_EQ(models[0].handle, event.handle);
-			ASSERT_LE(models[0].least, event.deadline);
+			ASSERT_LE(models[0].earliest, event.deadline);
 			EXPECT_PUNCTUAL(&event, models[0].armed);
 			record_lateness(&self->lateness, &event);
 		}
@@ -351,8 +351,8 @@ TEST_F_TIMEOUT(early, pushed_ahead_for_long, 90)
 	EXPECT_EVENT_OK(&event);
 	EXPECT_EQ(0, event.seq);
 	EXPECT_EQ(model.handle, event.handle);
-	EXPECT_LE(model.least, event.deadline);
-	EXPECT_GE(model.most, event.deadline);
+	EXPECT_LE(model.earliest, event.deadline);
+	EXPECT_GE(model.latest, event.deadline);
 	EXPECT_PUNCTUAL(&event, model.armed);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }

@@ -6,7 +6,7 @@
 
 #include "twheel_test.h"
 
-#define MOST_SHOWN	1024
+#define MAX_SHOWN	1024
 
 /**
  * struct shown - the contents of the file
@@ -16,7 +16,7 @@
  */
 struct shown {
 	char	text[1 << 19];
-	char	*lines[2 * MOST_SHOWN];
+	char	*lines[2 * MAX_SHOWN];
 	size_t	n;
 };
 
@@ -179,17 +179,17 @@ TEST_F_TIMEOUT(fdinfo, very_many, 60)
 {
 	size_t i;
 
-	for (i = 0; i < MOST_SHOWN; i++)
+	for (i = 0; i < MAX_SHOWN; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, read_fdinfo(self));
-	EXPECT_EQ(MOST_SHOWN, self->shown->n);
+	EXPECT_EQ(MAX_SHOWN, self->shown->n);
 	EXPECT_EQ(POISON, fdinfo_number(self, "twheel-timers-not-shown"));
 	for (i = 0; i < 3000; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, read_fdinfo(self));
-	EXPECT_EQ(MOST_SHOWN, self->shown->n);
+	EXPECT_EQ(MAX_SHOWN, self->shown->n);
 	EXPECT_EQ(3000, fdinfo_number(self, "twheel-timers-not-shown"));
-	EXPECT_EQ(MOST_SHOWN + 3000, fdinfo_number(self, "twheel-timers"));
+	EXPECT_EQ(MAX_SHOWN + 3000, fdinfo_number(self, "twheel-timers"));
 }
 
 static volatile sig_atomic_t signals;
@@ -212,7 +212,7 @@ TEST_F_TIMEOUT(fdinfo, ends_short_at_a_signal, 60)
 	__u64 left;
 	size_t i;
 
-	for (i = 0; i < MOST_SHOWN; i++)
+	for (i = 0; i < MAX_SHOWN; i++)
 		ASSERT_EQ(0, wh_add(self->fd, HOUR, 0, i, NULL));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
@@ -221,11 +221,11 @@ TEST_F_TIMEOUT(fdinfo, ends_short_at_a_signal, 60)
 	EXPECT_LT(0, signals);
 	left = fdinfo_number(self, "twheel-timers-not-shown");
 	ASSERT_NE(POISON, left);
-	EXPECT_GT(MOST_SHOWN, self->shown->n);
-	EXPECT_EQ(MOST_SHOWN, self->shown->n + left);
+	EXPECT_GT(MAX_SHOWN, self->shown->n);
+	EXPECT_EQ(MAX_SHOWN, self->shown->n + left);
 	/* Without signals, all are shown. */
 	ASSERT_EQ(0, read_fdinfo(self));
-	EXPECT_EQ(MOST_SHOWN, self->shown->n);
+	EXPECT_EQ(MAX_SHOWN, self->shown->n);
 }
 
 TEST_HARNESS_MAIN

@@ -15,14 +15,14 @@
 /**
  * struct connection - what the server knows about a connection
  * @handle:	its timer; 0 if it has timed out
- * @least:	a lower bound of its deadline
- * @most:	an upper bound of its deadline
+ * @earliest:	a lower bound of its deadline
+ * @latest:	an upper bound of its deadline
  * @messages:	messages received
  */
 struct connection {
 	__u64		handle;
-	__u64		least;
-	__u64		most;
+	__u64		earliest;
+	__u64		latest;
 	unsigned int	messages;
 };
 
@@ -107,11 +107,11 @@ static bool handle_heartbeat(struct __test_metadata *_metadata, FIXTURE_DATA(hea
 	ASSERT_GT(CONNECTIONS, number);
 	connection = &self->connections[number];
 	connection->messages++;
-	connection->least = now_ns() + TIMEOUT;
+	connection->earliest = now_ns() + TIMEOUT;
 	ASSERT_LE(0, connection->handle ?
 		     wh_rearm(self->fd, connection->handle, TIMEOUT, 0) :
 		     wh_add(self->fd, TIMEOUT, 0, number, &connection->handle));
-	connection->most = now_ns() + TIMEOUT;
+	connection->latest = now_ns() + TIMEOUT;
 	return true;
 }
 
@@ -134,8 +134,8 @@ static unsigned int handle_timeouts(struct __test_metadata *_metadata,
 		ASSERT_GT(CONNECTIONS, events[i].user_data);
 		connection = &self->connections[events[i].user_data];
 		ASSERT_EQ(connection->handle, events[i].handle);
-		EXPECT_LE(connection->least, events[i].deadline);
-		EXPECT_GE(connection->most, events[i].deadline);
+		EXPECT_LE(connection->earliest, events[i].deadline);
+		EXPECT_GE(connection->latest, events[i].deadline);
 		connection->handle = 0;
 	}
 	return n;

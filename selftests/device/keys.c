@@ -322,11 +322,11 @@ TEST_F(keys, contexts_have_their_own)
 /* How long until a timer expires. */
 static __u64 delay_of(const struct twheel_timer_add *add)
 {
-	__u64 least = add->time;
+	__u64 min = add->time;
 
-	if (add->idle && add->idle < least)
-		least = add->idle;
-	return add->lifetime && add->lifetime < least ? add->lifetime : least;
+	if (add->idle && add->idle < min)
+		min = add->idle;
+	return add->lifetime && add->lifetime < min ? add->lifetime : min;
 }
 
 /* Whatever kind a key's timer was, an add changes it to the new kind, and it is still one timer. */

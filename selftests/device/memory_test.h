@@ -90,12 +90,12 @@ static inline void flush_group_stats(int group)
 	_exit(0);
 }
 
-/* Waits until the group is charged for @least to @most bytes. Returns false if it times out. */
-static inline bool wait_charged(int group, __u64 least, __u64 most)
+/* Waits until the group is charged for @min to @max bytes. Returns false if it times out. */
+static inline bool wait_charged(int group, __u64 min, __u64 max)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC, bytes;
 
-	while ((bytes = kernel_bytes()) < least || bytes > most) {
+	while ((bytes = kernel_bytes()) < min || bytes > max) {
 		if (now_ns() > end)
 			return false;
 		flush_group_stats(group);

@@ -8,7 +8,7 @@
 #include "late_memory.h"
 #include "twheel_test.h"
 
-#define MOST_OVERRUNS	0xffffffffU
+#define MAX_OVERRUNS	0xffffffffU
 
 FIXTURE(periodic)
 {
@@ -359,13 +359,13 @@ TEST_F(periodic, more_overruns_than_fit)
 	struct twheel_event event;
 	__u64 handle;
 
-	while (now_ns() <= MOST_OVERRUNS + SEC)
+	while (now_ns() <= MAX_OVERRUNS + SEC)
 		sleep_ns(100 * MSEC);
 	ASSERT_EQ(0, add_periodic(self->fd, 1, ABS, 1, 1, &handle));
 	ASSERT_EQ(true, wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(1, event.deadline);
-	EXPECT_EQ(MOST_OVERRUNS, event.overruns);
+	EXPECT_EQ(MAX_OVERRUNS, event.overruns);
 	/* The timer continues. */
 	ASSERT_EQ(true, wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));

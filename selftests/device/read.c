@@ -459,11 +459,11 @@ static void *run_reader(void *arg)
 	struct twheel_event events[CROWD_READERS];
 	static unsigned int numbers;
 	struct crowd *crowd = arg;
-	int n, i, most = 1 + __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED) % CROWD_READERS;
+	int n, i, max = 1 + __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED) % CROWD_READERS;
 	bool stop = false;
 
 	while (!stop) {
-		n = wh_read(crowd->fd, events, most);
+		n = wh_read(crowd->fd, events, max);
 		for (i = 0; i < n; i++) {
 			if (wh_event_fault(&events[i]))
 				__atomic_fetch_add(&crowd->faults, 1, __ATOMIC_RELAXED);

@@ -23,8 +23,8 @@ FIRST(timer_add, int fd, struct twheel_timer_add *add);
 FIRST(timer_rearm, int fd, const struct twheel_timer_rearm *rearm);
 FIRST(query, int fd, uint64_t handle, struct twheel_timer_query *query);
 FIRST(query_key, int fd, uint64_t key, struct twheel_timer_query *query);
-FIRST(drain, int fd, struct twheel_timer_query *timers, unsigned int most, uint64_t *cursor);
-FIRST(read, int fd, struct twheel_event *events, unsigned int most);
+FIRST(drain, int fd, struct twheel_timer_query *timers, unsigned int max, uint64_t *cursor);
+FIRST(read, int fd, struct twheel_event *events, unsigned int max);
 FIRST(batch_submit, int fd, const struct twheel_batch *batch, unsigned int flags);
 
 #define twheel_info(...)		first_info(__VA_ARGS__)

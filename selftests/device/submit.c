@@ -433,7 +433,7 @@ TEST_F(submit, none_and_very_many)
 }
 
 /*
- * Places the array so that operation @n is the first to reach into @page, @reach bytes before it.
+ * Places the array so that operation @n, the first to reach @page, starts @reach bytes before it.
  */
 static void array_before_page(FIXTURE_DATA(submit) * self, unsigned char *page, size_t n,
 			      size_t reach)

@@ -135,8 +135,8 @@ static __u64 print_median(const char *what, __u64 *times, unsigned int n)
  */
 static void expect_alive(struct __test_metadata *_metadata, FIXTURE_DATA(touch) * self, int cpu)
 {
-	const unsigned int most = 10000;
-	__u64 time, last = 0, now, begin, ages[most];
+	const unsigned int max = 10000;
+	__u64 time, last = 0, now, begin, ages[max];
 	unsigned int n = 0;
 
 	ASSERT_EQ(0, pin(cpu));
@@ -147,7 +147,7 @@ static void expect_alive(struct __test_metadata *_metadata, FIXTURE_DATA(touch) 
 		ASSERT_LE(last, time);
 		last = time;
 		/* Samples are evenly distributed over time, on any machine. */
-		if (n < most && now >= begin + n * (10 * FRESH / most))
+		if (n < max && now >= begin + n * (10 * FRESH / max))
 			ages[n++] = now - time;
 	}
 	EXPECT_GT(FRESH, print_median("age on a busy CPU", ages, n));

@@ -12,9 +12,9 @@
 #define ARMING_BITS	12
 #define ARMINGS		(1U << ARMING_BITS)
 #define SLOTS		48
-#define MOST_OWNERS	8
+#define MAX_OWNERS	8
 #define READERS		3
-#define MOST_EVENTS	(1U << 25)
+#define MAX_EVENTS	(1U << 25)
 #define EVENT		sizeof(struct twheel_event)
 #define PAGE		4096UL
 
@@ -106,18 +106,18 @@ FIXTURE(verdicts)
 FIXTURE_SETUP(verdicts)
 {
 	struct account *account = &self->account;
-	int list[MOST_OWNERS];
+	int list[MAX_OWNERS];
 	size_t i;
 
 	memset(account, 0, sizeof(*account));
 	account->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(account->fd, 0);
 	account->seed = random_seed();
-	account->owners = cpus(list, MOST_OWNERS);
+	account->owners = cpus(list, MAX_OWNERS);
 	if (account->owners < 2)
 		account->owners = 2;
 	account->slots = calloc(account->owners * SLOTS, sizeof(*account->slots));
-	account->seqs = calloc(MOST_EVENTS / 64, sizeof(*account->seqs));
+	account->seqs = calloc(MAX_EVENTS / 64, sizeof(*account->seqs));
 	ASSERT_NE(NULL, account->slots);
 	ASSERT_NE(NULL, account->seqs);
 	for (i = 0; i < account->owners * SLOTS; i++) {
@@ -327,7 +327,7 @@ static void record_event(struct account *account, const struct twheel_event *eve
 	struct slot *slot;
 
 	count_one(&account->events);
-	if (event->user_data >= account->owners * SLOTS || event->seq >= MOST_EVENTS) {
+	if (event->user_data >= account->owners * SLOTS || event->seq >= MAX_EVENTS) {
 		report_fault(account, "an event of no timer", event->user_data, event->seq);
 		return;
 	}
@@ -385,7 +385,7 @@ static void *run_reader(void *arg)
 /* Drains the remaining timers, with nobody else running. */
 static void close_account(struct __test_metadata *_metadata, struct account *account)
 {
-	static struct twheel_timer_query records[MOST_OWNERS * SLOTS];
+	static struct twheel_timer_query records[MAX_OWNERS * SLOTS];
 	unsigned int n = account->owners * SLOTS, i;
 	struct slot *slot;
 	__u64 cursor = 0;
@@ -461,7 +461,7 @@ static void check_account(struct __test_metadata *_metadata, struct account *acc
 	EXPECT_EQ(0, wrong);
 	EXPECT_EQ(armings, sums[TAKEN] + sums[GONE] + sums[LAST]);
 	/* There are no gaps in the sequence numbers. */
-	for (seq = 0; seq < account->events && seq < MOST_EVENTS; seq++)
+	for (seq = 0; seq < account->events && seq < MAX_EVENTS; seq++)
 		ASSERT_NE(0, account->seqs[seq / 64] & 1ULL << seq % 64);
 	EXPECT_LT(0, sums[GONE]);
 	EXPECT_LT(0, account->verdicts[TWHEEL_WAS_PENDING]);
@@ -470,7 +470,7 @@ static void check_account(struct __test_metadata *_metadata, struct account *acc
 
 TEST_F_TIMEOUT(verdicts, every_arming_ends_once, 120)
 {
-	pthread_t owners[MOST_OWNERS], readers[READERS];
+	pthread_t owners[MAX_OWNERS], readers[READERS];
 	struct account *account = &self->account;
 	struct twheel_context_stats stats;
 	unsigned int i;
