@@ -397,7 +397,7 @@ static __s64 earlier_than(const struct twheel_event *events, int n, __u64 bound)
 TEST_F(debugfs, lateness_is_what_events_tell)
 {
 	enum { N = 4000 };
-	const __u64 tick = file_number(PARAMETERS "tick_ns"), portion = MSEC;
+	const __u64 tick = file_number(PARAMETERS "tick_ns"), batch = MSEC;
 	const __u64 deadline = (now_ns() / tick + 200) * tick;
 	const bool known = punctual_guest();
 	static struct twheel_event events[N];
@@ -418,12 +418,12 @@ TEST_F(debugfs, lateness_is_what_events_tell)
 		ASSERT_LE(earlier_than(events, N, 1ULL << i), below[i]) TH_LOG("2^%d", i);
 		/* Elsewhere a batch may take any time. */
 		if (known)
-			ASSERT_GE(earlier_than(events, N, (1ULL << i) + portion), below[i])
+			ASSERT_GE(earlier_than(events, N, (1ULL << i) + batch), below[i])
 				TH_LOG("2^%d", i);
 	}
 }
 
-/* A burst is processed in batches, as the module's parameter says. */
+/* A burst is processed in batches of the module's budget. */
 TEST_F_TIMEOUT(debugfs, a_burst_is_portioned, 60)
 {
 	enum { N = 20000 };

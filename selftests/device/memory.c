@@ -457,7 +457,7 @@ static __u64 add_far(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * 
 
 /*
  * As add_far(), for timers that the kernel re-arms: there is activity at once, and again shortly
- * before they expire. Returns when.
+ * before they would expire. Returns the time of the latter.
  */
 static __u64 add_touched(struct __test_metadata *_metadata, FIXTURE_DATA(charges) * self,
 			 struct twheel_touch *touch)

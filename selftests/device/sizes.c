@@ -188,7 +188,7 @@ TEST_F(sizes, drain)
 	EXPECT_GUARD(timers);
 }
 
-/* The helper that does this is of neither version. */
+/* Waits until all timers have expired. wh_wait_events() belongs to neither version. */
 static bool all_expired(int fd)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;

@@ -22,7 +22,7 @@
  * enum end - how an arming ended, as its owner's calls returned
  * @UNUSED:	never begun: the call that was to begin it came too late
  * @ARMED:	not ended yet
- * @TAKEN:	revoked before an event was read
+ * @TAKEN:	it was revoked
  * @GONE:	it fired
  * @LAST:	periodic, and ended while an event was being delivered
  */
