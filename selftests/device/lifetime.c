@@ -394,26 +394,33 @@ TEST_F(lifetime, killed_with_timers_armed)
 	EXPECT_EQ(self->pending, total("pending"));
 }
 
-/* Executes a program, with the context still open or not, that waits for a line. */
+/* Executes a program, with the context still open or not, that writes a line and waits for one. */
 static void expect_after_exec(struct __test_metadata *_metadata, FIXTURE_DATA(lifetime) * self,
 			      int flags, __u64 contexts)
 {
-	int go[2], fd;
+	int go[2], ready[2], fd;
 	pid_t child;
+	char line;
 
 	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(ready));
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
 		fd = open(DEVICE, O_RDWR | flags);
 		close(self->fd);
 		close(go[1]);
-		if (fd < 0 || wh_add(fd, HOUR, 0, 1, NULL) || dup2(go[0], 0))
+		if (fd < 0 || wh_add(fd, HOUR, 0, 1, NULL) || dup2(go[0], 0) ||
+		    dup2(ready[1], 1) != 1)
 			_exit(1);
-		execl("/bin/sh", "sh", "-c", "read byte", NULL);
+		execl("/bin/sh", "sh", "-c", "echo && read line", NULL);
 		_exit(2);
 	}
 	close(go[0]);
+	close(ready[1]);
+	/* The context was there, and what its exec has closed is going. */
+	EXPECT_EQ(1, read(ready[0], &line, 1));
+	close(ready[0]);
 	EXPECT_EQ(true, wait_total("contexts", contexts));
 	EXPECT_EQ(true, wait_total("pending", self->pending + contexts - self->contexts - 1));
 	/* The child is still running: the count above is not what it left after exiting. */
