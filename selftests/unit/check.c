@@ -9,7 +9,7 @@ struct count {
 	unsigned long emptied;
 };
 
-/* What every entry of a slot has in common. */
+/* What all entries of a slot have in common. */
 struct place {
 	u64 tick;
 	bool work;
@@ -22,13 +22,13 @@ static void check_node(const struct twheel *wheel, const struct twheel_node *nod
 		return;
 	CHECK(place->tick > wheel->now);
 	CHECK(node->defer_after == (place->tick - 1) << wheel->shift);
-	/* Or its time had passed when it was filed. */
+	/* Or its deadline had already passed when it was enqueued. */
 	CHECK(twheel_may_defer(node, node->deadline) ||
 	      place->tick <= wheel->earliest >> wheel->shift);
 }
 
-/* Has another CPU reported that it emptied the chunk? */
-static bool reported(const struct twheel *wheel, const struct twheel_chunk *chunk)
+/* Has another CPU reported this chunk as emptied? */
+static bool is_reported(const struct twheel *wheel, const struct twheel_chunk *chunk)
 {
 	const struct twheel_page *page = twheel_page_of(chunk), *listed;
 
@@ -38,8 +38,8 @@ static bool reported(const struct twheel *wheel, const struct twheel_chunk *chun
 	return false;
 }
 
-/* Was its node removed, and is it still to be cleared? */
-static bool removed(const struct twheel *wheel, struct twheel_node *const *cell)
+/* Has its node been dequeued, with the cell still to be cleared? */
+static bool is_pending_clear(const struct twheel *wheel, struct twheel_node *const *cell)
 {
 	unsigned int i;
 
@@ -66,7 +66,7 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 
 			if (!node)
 				continue;
-			if (removed(wheel, &chunk->cell[i])) {
+			if (is_pending_clear(wheel, &chunk->cell[i])) {
 				stale++;
 				continue;
 			}
@@ -76,7 +76,7 @@ static void check_chain(const struct twheel *wheel, const struct twheel_slot *sl
 			used++;
 		}
 		if (!used) {
-			CHECK(stale || link == &wheel->expiring.head || reported(wheel, chunk));
+			CHECK(stale || link == &wheel->expiring.head || is_reported(wheel, chunk));
 			count->emptied++;
 		}
 		count->nodes += used;
@@ -118,7 +118,7 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 			CHECK(marked);
 			CHECK(place.tick > wheel->now);
 		} else if (marked) {
-			/* The last node of a spill list does not know its slot. */
+			/* The last node of a spill list does not record its slot. */
 			CHECK(wheel->stats.spilled);
 		}
 		check_chain(wheel, slot, &place, count);
@@ -126,7 +126,7 @@ static void check_level(const struct twheel *wheel, unsigned int level, struct c
 	}
 }
 
-/* Returns how many chunks of a page are free. */
+/* Returns the number of free chunks in a page. */
 static unsigned long check_page(const struct twheel *wheel, const struct twheel_page *page)
 {
 	const struct twheel_chunk *chunk;
@@ -144,7 +144,7 @@ static unsigned long check_page(const struct twheel *wheel, const struct twheel_
 	return nr;
 }
 
-/* Returns how many chunks of all pages are free. */
+/* Returns the number of free chunks in all pages. */
 static unsigned long check_pages(const struct twheel *wheel)
 {
 	const struct twheel_page *page = wheel->withheld ? wheel->withheld_page : wheel->page;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Does a wheel keep its invariants? Found out by looking at everything in it.
+ * Checks the invariants of a wheel by examining everything in it.
  */
 #ifndef _CHECK_H
 #define _CHECK_H
@@ -8,13 +8,13 @@
 #include "wheel.h"
 #include "wheel_expire.h"
 
-/* Ends the test, with the place and the seed, if @x is not true. */
+/* Ends the test with the location and the seed if @x is not true. */
 #define CHECK(x) do {							\
 	if (!(x))							\
 		check_failed(__FILE__, __LINE__, #x);			\
 	} while (0)
 
-/* The first tick that is not before @deadline, by a way of its own. */
+/* The first tick not before @deadline, computed independently of the wheel. */
 static inline u64 due_tick(const struct twheel *wheel, u64 deadline)
 {
 	u64 tick_ns = 1ULL << wheel->shift;

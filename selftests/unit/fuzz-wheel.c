@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The input is a program that uses a wheel, and the oracle looks on: for libFuzzer.
+ * For libFuzzer: the input is a program that uses a wheel, checked against the oracle.
  */
 #include <stdint.h>
 
@@ -8,7 +8,7 @@
 
 #define TIMERS		48
 
-/* What begins the input. */
+/* The start of the input. */
 struct setup {
 	u8 shift;
 	u8 chunks;
@@ -17,9 +17,9 @@ struct setup {
 };
 
 /*
- * Then come instructions. The low half of @op is the operation, the next three bits are
- * how often it is done (or how many timers, one after the other, it is done to), and the
- * highest lets a callback execute it, if one comes first.
+ * Instructions follow. The low half of @op is the operation; the next three bits say how many
+ * times it is repeated (or on how many consecutive timers it is done); the highest bit allows a
+ * callback to execute it, if one runs first.
  */
 struct instruction {
 	u8 op;
@@ -51,13 +51,13 @@ void check_failed(const char *file, int line, const char *what)
 	abort();
 }
 
-/* The last tick that a deadline can have. */
+/* The last tick that a deadline can fall on. */
 static u64 tick_max(unsigned int shift)
 {
 	return min(TICK_MAX, ~0ULL >> 1 >> shift);
 }
 
-/* A time from @from on. The edges of slots are where the mistakes are. */
+/* A time not before @from. Most bugs are at the edges of slots. */
 static u64 time_from(u64 from, u64 max, u8 bits, u8 value)
 {
 	unsigned int shift = bits % 64 % (64 - __builtin_clzll(max));
@@ -97,25 +97,25 @@ static void use_timer(struct run *run, const struct instruction *i, unsigned int
 		break;
 	case TAKE:
 		if (t->armed)
-			model_take(m, t);
+			model_dequeue_remote(m, t);
 		break;
 	default:
 		if (!t->armed)
-			model_send(m, t, deadline);
+			model_queue_remote(m, t, deadline);
 	}
 }
 
-/* Time went by, or does not look so, and as much is worked off as there is leave to. */
-static void advance(struct run *run, const struct instruction *i, unsigned int budget)
+/* Time passes, or seems not to, and expired timers are processed as far as @budget allows. */
+static void advance_clock(struct run *run, const struct instruction *i, unsigned int budget)
 {
 	struct model *m = &run->model;
 	u64 clock = time_from(run->clock, run->end_of_time, i->bits, i->value);
 
 	run->clock = max(run->clock, clock);
-	model_work(m, clock, budget < 7 ? budget : ~0U);
+	model_expire(m, clock, budget < 7 ? budget : ~0U);
 }
 
-static void execute(struct run *run)
+static void execute_next(struct run *run)
 {
 	const struct instruction *i = run->next++;
 	unsigned int times = i->op >> 4 & 7, nr;
@@ -125,21 +125,21 @@ static void execute(struct run *run)
 	case SUPPLY:
 		twheel_withhold_chunks(m->wheel, i->bits & 0x40);
 		if (i->bits & 0x80) {
-			model_give_back(m, i->value, i->timer);
+			model_release(m, i->value, i->timer);
 			break;
 		}
 		model_withhold(m);
-		model_supply(m, i->value);
+		model_add_chunks(m, i->value);
 		break;
 	case ADVANCE:
-		advance(run, i, times);
+		advance_clock(run, i, times);
 		break;
 	case FORWARD:
 		model_forward(m, min(run->clock, time_from(0, run->end_of_time, i->bits,
 							   i->value)));
 		break;
 	case EMPTY:
-		model_empty(m);
+		model_evict_all(m);
 		run->clock = time_from(0, run->end_of_time, i->bits, i->value);
 		twheel_reset(m->wheel, run->clock);
 		break;
@@ -155,7 +155,7 @@ static void run_callback(struct model *m, struct timer *t __attribute__((unused)
 	const struct instruction *i = run->next;
 
 	if (i < run->end && i->op & IN_CALLBACK && ops[i->op & 15] < ADVANCE)
-		execute(run);
+		execute_next(run);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -172,18 +172,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.next = (const struct instruction *)(setup + 1);
 	run.end = run.next + (size - sizeof(*setup)) / sizeof(*run.next);
 	shift = setup->shift % 21;
-	/* There is always a tick to come, for what is armed late. */
+	/* One tick is always left for timers that are armed late. */
 	run.end_of_time = tick_max(shift) - 1;
 	run.clock = time_from(0, run.end_of_time, setup->bits, setup->value);
 	m = &run.model;
 	model_init(m, TIMERS, shift, run.clock);
-	model_supply(m, setup->chunks);
+	model_add_chunks(m, setup->chunks);
 	m->expired = run_callback;
 	while (run.next < run.end) {
-		/* Not after each operation on timers: it takes much longer than they. */
+		/* Not after every operation on a timer: the check takes much longer than that. */
 		if (ops[run.next->op & 15] >= SUPPLY)
 			model_check(m);
-		execute(&run);
+		execute_next(&run);
 	}
 	model_check(m);
 	model_free(m);

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Fuzz wheel.c against the oracle, in two sizes at the same time. Prints TAP.
+# Fuzzes wheel.c against the oracle, in two sizes at the same time. Prints TAP.
 # usage: selftests/unit/fuzz.sh SECONDS
-#        selftests/unit/fuzz.sh corpus	run what the corpus of the tree has, and nothing else
-#        selftests/unit/fuzz.sh keep	add to the corpus what was found, and minimise it
+#        selftests/unit/fuzz.sh corpus	run the corpus in the tree, and nothing else
+#        selftests/unit/fuzz.sh keep	add what was found to the corpus, and minimise it
 #
-# The corpus of the tree is read; what is found stays in build/fuzz.
+# The corpus in the tree is only read; what is found goes to build/fuzz.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -15,7 +15,7 @@ corpus=$TOP/selftests/unit/corpus
 programs=$BUILD/selftests/unit
 sizes=(2x3 6x9)
 
-# A find is kept if it reaches code that none before reaches.
+# An input is kept if it reaches code that no earlier one reaches.
 keep() {
 	local new=$BUILD/fuzz/corpus size
 
@@ -40,8 +40,8 @@ fuzz() {
 		exec "$programs/fuzz-wheel-$size" -runs=0 -print_final_stats=1 \
 			-artifact_prefix="$finds-failed/" "$corpus" > "$finds.log" 2>&1
 	fi
-	# Short programs find little, and too long ones take their time. Freed memory is kept
-	# for few runs only: a run leaves some 40 kB.
+	# Short programs find little, and very long ones are slow. The quarantine of freed memory
+	# is kept small, enough for a few runs: each run frees some 40 kB.
 	ASAN_OPTIONS=quarantine_size_mb=1 exec "$programs/fuzz-wheel-$size" \
 		-max_total_time="$seconds" -max_len=512 -len_control=10 -timeout=60 \
 		-print_final_stats=1 -artifact_prefix="$finds-failed/" \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What module/core/wheel.c uses of the kernel's headers, for userspace. Each header
- * in linux/ beside this one includes it.
+ * The parts of the kernel's headers that module/core/wheel.c uses, for userspace. Each header
+ * in linux/, next to this one, includes it.
  */
 #ifndef _KERNEL_H
 #define _KERNEL_H
@@ -20,7 +20,7 @@ typedef unsigned short u16;
 typedef unsigned char u8;
 typedef long long s64;
 
-/* Threads are all that userspace knows of CPUs. */
+/* In userspace, threads stand in for CPUs. */
 #define CONFIG_SMP		1
 
 #define __aligned(n)		__attribute__((aligned(n)))
@@ -72,18 +72,18 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
-/* For who frees what others may still be reading. */
+/* For memory that is freed while others may still be reading it. */
 struct rcu_head {
 	struct rcu_head *next;
 	void (*func)(struct rcu_head *head);
 };
 
-/* One that another thread may change, as in the kernel. */
+/* May be changed by another thread, as in the kernel. */
 typedef struct {
 	long counter;
 } atomic_long_t;
 
-/* Here threads can meet; stress-wheel.c has one wait for another. */
+/* A point where threads can race; in stress-wheel.c, one waits here for another. */
 #ifdef STRESS
 void meet(void);
 void rcu_read_lock(void);
@@ -103,7 +103,7 @@ static inline void rcu_read_unlock(void)
 #endif
 
 /*
- * The steps that a thread has gone, of those that may be many, and how often it has taken a lock:
+ * Counts the steps of a thread, where there may be many, and how often it has taken a lock:
  * see test_steps() and test_stop().
  */
 #ifdef COUNT_STEPS
@@ -114,11 +114,11 @@ extern __thread unsigned long steps, locks;
 #define count_lock()		do { } while (0)
 #endif
 
-/* Marked accesses are atomic, and order nothing: what they are in the kernel. */
+/* Marked accesses are atomic but unordered, as in the kernel. */
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 
-/* ThreadSanitizer knows no fences; what makes processors wait will do. */
+/* ThreadSanitizer does not support fences; an ordered read-modify-write does instead. */
 #ifdef __SANITIZE_THREAD__
 #define smp_mb() ({							\
 	int _fence = 0;							\
@@ -168,7 +168,7 @@ static inline void atomic_long_dec(atomic_long_t *v)
 	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_RELAXED);
 }
 
-/* There are no interrupts to be kept off, but fewer processors than threads. */
+/* There are no interrupts to disable, but there may be fewer processors than threads. */
 typedef struct {
 	int locked;
 } raw_spinlock_t;

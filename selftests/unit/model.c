@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model.h"
 
-/* Keeps what is free of a page from the wheel, which does not count it. */
+/* Withholds the free chunks of a page from the wheel, which does not count them. */
 static void withhold_page(struct model *m, struct twheel_page *page)
 {
 	struct twheel_chunk *chunk;
@@ -13,13 +13,13 @@ static void withhold_page(struct model *m, struct twheel_page *page)
 	}
 }
 
-/* Takes the wheel's free chunks away, for it to run out of them. */
+/* Takes away the wheel's free chunks, so that it runs out of them. */
 void model_withhold(struct model *m)
 {
 	struct twheel *wheel = m->wheel;
 	bool withheld = wheel->withheld;
 
-	/* A chunk that is neither free nor in use must not be looked at for a report. */
+	/* A report must not refer to a chunk that is neither free nor in use. */
 	while (wheel->emptied)
 		twheel_reclaim(wheel);
 	twheel_withhold_chunks(wheel, false);
@@ -50,7 +50,7 @@ void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now)
 	twheel_init(m->wheel, shift, owner, now);
 }
 
-/* A page of its own, so that its end is noticed. */
+/* Allocated separately, so that overruns are detected. */
 void *model_page(void)
 {
 	void *page = aligned_alloc(TWHEEL_PAGE_BYTES, TWHEEL_PAGE_BYTES);
@@ -62,7 +62,7 @@ void *model_page(void)
 	return memset(page, 0, TWHEEL_PAGE_BYTES);
 }
 
-static void supply_one(struct model *m)
+static void add_chunk(struct model *m)
 {
 	struct twheel_chunk *chunk = m->withheld;
 
@@ -72,14 +72,14 @@ static void supply_one(struct model *m)
 	m->wheel->stats.chunks++;
 }
 
-/* Gives the wheel so many chunks, as far as there are any. */
-void model_supply(struct model *m, unsigned int nr)
+/* Gives the wheel up to @nr chunks, as many as there are. */
+void model_add_chunks(struct model *m, unsigned int nr)
 {
 	struct twheel_page *page;
 
 	while (nr) {
 		if (m->withheld) {
-			supply_one(m);
+			add_chunk(m);
 			nr--;
 			continue;
 		}
@@ -98,7 +98,7 @@ void model_supply(struct model *m, unsigned int nr)
 	}
 }
 
-/* A page that the wheel has given back. */
+/* Forgets a page that the wheel has released. */
 static void forget_page(struct model *m, const struct twheel_page *page)
 {
 	unsigned int i;
@@ -109,13 +109,13 @@ static void forget_page(struct model *m, const struct twheel_page *page)
 }
 
 /*
- * Has the wheel give back what is free beyond @keep chunks, and @reserve more if nobody is
- * charged for them. All of it is gone then.
+ * Makes the wheel release the pages beyond @keep free chunks, and @reserve more in pages that are
+ * charged to nobody. It must release all of them.
  */
-void model_give_back(struct model *m, unsigned long keep, unsigned long reserve)
+void model_release(struct model *m, unsigned long keep, unsigned long reserve)
 {
 	struct twheel_return ret = { .keep = keep, .reserve = reserve, .nr_to_scan = m->nr_pages };
-	/* What is reclaimed only becomes free. */
+	/* Reclaiming a chunk frees it, and does not change this. */
 	unsigned long chunks = m->wheel->stats.chunks, left;
 	struct twheel_page *page;
 	unsigned int i;
@@ -132,7 +132,7 @@ void model_give_back(struct model *m, unsigned long keep, unsigned long reserve)
 	CHECK(!m->wheel->emptied);
 	CHECK(m->wheel->stats.chunks == chunks);
 	left = m->wheel->stats.free;
-	/* What is beyond that is in pages that are not wholly free. */
+	/* The excess is in pages that are not entirely free. */
 	for (i = 0; i < m->nr_pages; i++)
 		CHECK(m->pages[i]->free != TWHEEL_PAGE_FREE ||
 		      left < keep + TWHEEL_PAGE_CHUNKS +
@@ -148,7 +148,7 @@ void model_free(struct model *m)
 	free(m->wheel);
 }
 
-/* The tick of the slot for what is due at @tick: the finest that reaches so far. */
+/* The tick of the slot for a timer due at @tick: the finest slot that reaches that far. */
 static u64 slot_tick(const struct model *m, u64 tick)
 {
 	u64 width = 1;
@@ -158,8 +158,8 @@ static u64 slot_tick(const struct model *m, u64 tick)
 	return tick / width * width;
 }
 
-/* When the wheel comes to a timer that is filed now. */
-static void filed(struct model *m, struct timer *t)
+/* Sets when the wheel reaches a timer that is enqueued now. */
+static void set_earliest(struct model *m, struct timer *t)
 {
 	u64 due = due_tick(m->wheel, t->node.deadline);
 
@@ -167,13 +167,13 @@ static void filed(struct model *m, struct timer *t)
 	t->passed = t->earliest > max(due, m->wheel->now + 1);
 }
 
-/* Enters a node in the wheel by @file, and looks where it is. */
-static void enter(struct model *m, struct timer *t, u64 deadline,
-		  u64 (*file)(struct twheel *wheel, struct twheel_node *node, u64 deadline))
+/* Enqueues a node with @enqueue, and checks where it is. */
+static void enqueue_by(struct model *m, struct timer *t, u64 deadline,
+		       u64 (*enqueue)(struct twheel *wheel, struct twheel_node *node, u64 deadline))
 {
 	t->node.deadline = deadline;
-	filed(m, t);
-	CHECK(file(m->wheel, &t->node, deadline) >> m->wheel->shift ==
+	set_earliest(m, t);
+	CHECK(enqueue(m->wheel, &t->node, deadline) >> m->wheel->shift ==
 	      slot_tick(m, t->earliest));
 	CHECK(t->node.location);
 }
@@ -181,45 +181,45 @@ static void enter(struct model *m, struct timer *t, u64 deadline,
 void model_arm(struct model *m, struct timer *t, u64 deadline)
 {
 	CHECK(!t->node.location);
-	enter(m, t, deadline, twheel_enqueue);
+	enqueue_by(m, t, deadline, twheel_enqueue);
 	t->armed = true;
 	m->armed++;
 }
 
-static void disarmed(struct model *m, struct timer *t)
+static void note_disarmed(struct model *m, struct timer *t)
 {
 	CHECK(t->armed && !t->node.location);
 	t->armed = false;
-	t->sent = false;
+	t->on_remote = false;
 	m->armed--;
 }
 
 void model_cancel(struct model *m, struct timer *t)
 {
 	twheel_dequeue(m->wheel, &t->node);
-	disarmed(m, t);
+	note_disarmed(m, t);
 }
 
-/* As another CPU would cancel it. */
-void model_take(struct model *m, struct timer *t)
+/* Cancels it as another CPU would. */
+void model_dequeue_remote(struct model *m, struct timer *t)
 {
 	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == 1);
 	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == 0);
-	disarmed(m, t);
+	note_disarmed(m, t);
 }
 
-/* As another CPU would arm it, while this one works. */
-void model_send(struct model *m, struct timer *t, u64 deadline)
+/* Arms it as another CPU would, while this one is busy. */
+void model_queue_remote(struct model *m, struct timer *t, u64 deadline)
 {
 	t->node.deadline = deadline;
 	twheel_queue_remote(m->wheel, &t->node);
 	t->armed = true;
-	t->sent = true;
+	t->on_remote = true;
 	m->armed++;
 }
 
-/* The owner looks into the remote list. Returns what it has filed, or NULL. */
-struct timer *model_receive(struct model *m)
+/* The owner processes one node of the remote list. Returns it once enqueued, or NULL. */
+struct timer *model_unqueue_remote(struct model *m)
 {
 	struct twheel_node *node = twheel_unqueue_remote(m->wheel);
 	struct timer *t;
@@ -227,78 +227,78 @@ struct timer *model_receive(struct model *m)
 	if (!node)
 		return NULL;
 	t = container_of(node, struct timer, node);
-	CHECK(t->armed && t->sent);
+	CHECK(t->armed && t->on_remote);
 	CHECK(twheel_dequeue_remote(m->wheel, node) == -EAGAIN);
-	t->sent = false;
-	filed(m, t);
+	t->on_remote = false;
+	set_earliest(m, t);
 	twheel_enqueue_from_remote(m->wheel, node);
 	return t;
 }
 
-/* The tick at which the wheel comes to a timer in a cell. */
+/* The tick at which the wheel reaches a timer in a cell. */
 static u64 entry_tick(const struct model *m, const struct timer *t)
 {
 	return due_tick(m->wheel, t->node.defer_after + 1);
 }
 
-/* As the engine does it: store the deadline if that is enough. */
+/* As core/timer.c does it: only store the deadline if that is enough. */
 void model_rearm(struct model *m, struct timer *t, u64 deadline)
 {
 	u64 due = due_tick(m->wheel, deadline);
 
 	if (!twheel_may_defer(&t->node, deadline)) {
-		enter(m, t, deadline, twheel_requeue);
-		t->sent = false;
+		enqueue_by(m, t, deadline, twheel_requeue);
+		t->on_remote = false;
 		return;
 	}
-	/* The entry stays: the wheel must not get there too late. */
+	/* The entry stays: the wheel must not reach it too late. */
 	CHECK(due >= entry_tick(m, t));
 	t->earliest = max(due, m->wheel->now);
 	t->passed = false;
 	t->node.deadline = deadline;
 }
 
-/* The first tick at which the oracle has something to hand out. */
+/* The first tick at which the oracle expects a timer to expire. */
 static u64 model_next(const struct model *m)
 {
 	u64 next = TWHEEL_NEVER;
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++)
-		if (m->timers[i].armed && !m->timers[i].sent)
+		if (m->timers[i].armed && !m->timers[i].on_remote)
 			next = min(next, m->timers[i].earliest);
 	return next;
 }
 
-/* A node has come out of the wheel, and nobody else has got it. */
-static void model_left(struct model *m, struct timer *t)
+/* The wheel has handed out a node, which nobody else can get now. */
+static void note_dequeued(struct model *m, struct timer *t)
 {
 	CHECK(twheel_dequeue_remote(m->wheel, &t->node) == -EAGAIN);
 	twheel_detach(&t->node);
-	disarmed(m, t);
+	note_disarmed(m, t);
 }
 
-static void model_expired(void *arg, struct twheel_node *node, u64 late)
+static void expire_timer(void *arg, struct twheel_node *node, u64 late)
 {
 	struct timer *t = container_of(node, struct timer, node);
 	struct model *m = arg;
 
-	CHECK(!t->sent);
-	/* Never early, and in wheel time never late. */
+	CHECK(!t->on_remote);
+	/* Never early, and in terms of the wheel's time never late. */
 	CHECK(node->deadline <= m->due);
 	CHECK(late == m->due - node->deadline);
 	CHECK(m->wheel->now <= t->earliest);
-	/* In order, or it is later than what is in order; or it was when it was armed. */
+	/* In order, unless the wheel is behind, or the deadline had passed when it was armed. */
 	CHECK(t->passed || m->wheel->now == t->earliest ||
 	      m->due > (m->wheel->now + TWHEEL_BEHIND) << m->wheel->shift);
-	/* If its time has come, one for the next tick may come, too. */
+	/* A timer due at the next tick may expire too, if its deadline has been reached. */
 	CHECK(t->passed || t->earliest <= (m->due >> m->wheel->shift) + 1);
-	model_left(m, t);
+	note_dequeued(m, t);
 	if (m->expired)
 		m->expired(m, t);
 }
 
-/* Some time within a tick, always the same. */
+/* A time within a tick, always the same one. */
 static u64 time_within(const struct model *m, u64 tick)
 {
 	u64 part = tick * 0x9e3779b97f4a7c15ULL >> 1 >> (63 - m->wheel->shift);
@@ -307,12 +307,12 @@ static u64 time_within(const struct model *m, u64 tick)
 }
 
 /*
- * Takes what the wheel hands out, in at most @budget steps. If there is more, it stops
- * where time has come to the next slot, with nothing of it worked off.
+ * Expires timers, in at most @budget steps. If there are more, it stops when the wheel has
+ * advanced to the next slot and nothing in that slot has expired yet.
  */
-void model_work(struct model *m, u64 tick, unsigned int budget)
+void model_expire(struct model *m, u64 tick, unsigned int budget)
 {
-	while (model_receive(m))
+	while (model_unqueue_remote(m))
 		;
 	for (; twheel_advance(m->wheel, tick); budget--) {
 		if (!budget) {
@@ -320,15 +320,15 @@ void model_work(struct model *m, u64 tick, unsigned int budget)
 			return;
 		}
 		m->due = twheel_due_until(m->wheel, time_within(m, tick));
-		if (!twheel_expire(m->wheel, 1, m->due, model_expired, m))
-			twheel_expire_spilled(m->wheel, m->due, model_expired, m);
+		if (!twheel_expire(m->wheel, 1, m->due, expire_timer, m))
+			twheel_expire_spilled(m->wheel, m->due, expire_timer, m);
 	}
 	CHECK(m->wheel->now >= tick);
 	CHECK(model_next(m) > tick);
 	CHECK(twheel_next_expiry(m->wheel) > tick);
 }
 
-/* Moves time forward, never back, and never over a slot that is to be taken. */
+/* Moves time forward, never back, and never past an occupied slot. */
 void model_forward(struct model *m, u64 tick)
 {
 	u64 now = m->wheel->now;
@@ -340,17 +340,17 @@ void model_forward(struct model *m, u64 tick)
 
 void model_advance(struct model *m, u64 tick)
 {
-	model_work(m, tick, ~0U);
+	model_expire(m, tick, ~0U);
 }
 
-static void model_evicted(struct model *m, struct twheel_node *node)
+static void evict_timer(struct model *m, struct twheel_node *node)
 {
 	m->wheel->stats.dequeued++;
-	model_left(m, container_of(node, struct timer, node));
+	note_dequeued(m, container_of(node, struct timer, node));
 }
 
-/* As a dead CPU's wheel is emptied, and then used again. */
-void model_empty(struct model *m)
+/* Empties the wheel like that of a dead CPU, which is then reused. */
+void model_evict_all(struct model *m)
 {
 	struct twheel_chunk *chunk;
 	struct twheel_node *node;
@@ -363,7 +363,7 @@ void model_empty(struct model *m)
 				node = chunk->cell[i];
 				chunk->cell[i] = NULL;
 				if (node)
-					model_evicted(m, node);
+					evict_timer(m, node);
 			}
 			twheel_chunk_put(m->wheel, chunk);
 		}
@@ -371,7 +371,7 @@ void model_empty(struct model *m)
 		if (!node)
 			node = twheel_unqueue_remote(m->wheel);
 		if (node)
-			model_evicted(m, node);
+			evict_timer(m, node);
 	} while (node || twheel_advance(m->wheel, TWHEEL_NEVER - 1));
 	CHECK(!m->armed);
 }
@@ -380,7 +380,7 @@ void model_check(const struct model *m)
 {
 	check_wheel(m->wheel, m->armed);
 	CHECK(twheel_next_expiry(m->wheel) <= model_next(m));
-	/* An empty chunk that is being worked off has yet to be. */
+	/* An empty chunk that is expiring has not been freed yet. */
 	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
 	    !m->wheel->nr_pending_clear && !twheel_chunk_get(m->wheel))
 		CHECK(twheel_next_expiry(m->wheel) == TWHEEL_NEVER);

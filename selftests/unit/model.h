@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The oracle: a wheel, and beside it a list of timers that is looked at from one end to
- * the other on every occasion. Whatever is done goes through here, and is compared.
+ * The oracle: a wheel, and next to it a list of timers that is searched linearly every time. All
+ * operations go through it, and their results are compared.
  */
 #ifndef _MODEL_H
 #define _MODEL_H
@@ -12,31 +12,31 @@
 
 /**
  * struct timer - a timer as the oracle sees it
- * @node:	what the wheel sees of it
+ * @node:	the wheel's view of it
  * @earliest:	the first tick at which the wheel may hand it out, and the last
- * @passed:	its deadline had passed when it was filed, while the wheel was behind
+ * @passed:	its deadline had passed when it was enqueued, while the wheel was behind
  * @armed:	the wheel must hold it
- * @sent:	it is in the remote list: @earliest is not known yet
+ * @on_remote:	it is on the remote list: @earliest is not known yet
  */
 struct timer {
 	struct twheel_node node;
 	u64 earliest;
-	bool passed, armed, sent;
+	bool passed, armed, on_remote;
 };
 
 /**
  * struct model - a wheel and its oracle
  * @wheel:	the wheel
- * @due:	until when those are due that are handed out, in nanoseconds
+ * @due:	the time in nanoseconds up to which timers are expired
  * @timers:	the timers
- * @nr:		how many
- * @armed:	how many of them are armed
- * @expired:	called when a timer has expired, if not NULL. May use any timer, but may
- *		not let time pass
+ * @nr:		number of timers
+ * @armed:	number of armed timers
+ * @expired:	called when a timer has expired, if not NULL. May use any timer, but must not
+ *		advance time
  * @pages:	the wheel's pages of chunks
- * @nr_pages:	how many
- * @most_pages:	how many there may be
- * @withheld:	those of their chunks that the wheel has not got
+ * @nr_pages:	number of pages
+ * @most_pages:	the maximum number of pages
+ * @withheld:	chunks of these pages that the wheel has not been given
  */
 struct model {
 	struct twheel *wheel;
@@ -52,21 +52,21 @@ struct model {
 void model_init(struct model *m, unsigned int nr, unsigned int shift, u64 now);
 void model_free(struct model *m);
 void model_withhold(struct model *m);
-void model_supply(struct model *m, unsigned int nr);
-void model_give_back(struct model *m, unsigned long keep, unsigned long reserve);
+void model_add_chunks(struct model *m, unsigned int nr);
+void model_release(struct model *m, unsigned long keep, unsigned long reserve);
 void *model_page(void);
 
 void model_arm(struct model *m, struct timer *t, u64 deadline);
 void model_rearm(struct model *m, struct timer *t, u64 deadline);
 void model_cancel(struct model *m, struct timer *t);
-void model_take(struct model *m, struct timer *t);
-void model_send(struct model *m, struct timer *t, u64 deadline);
-struct timer *model_receive(struct model *m);
+void model_dequeue_remote(struct model *m, struct timer *t);
+void model_queue_remote(struct model *m, struct timer *t, u64 deadline);
+struct timer *model_unqueue_remote(struct model *m);
 
-void model_work(struct model *m, u64 tick, unsigned int budget);
+void model_expire(struct model *m, u64 tick, unsigned int budget);
 void model_advance(struct model *m, u64 tick);
 void model_forward(struct model *m, u64 tick);
-void model_empty(struct model *m);
+void model_evict_all(struct model *m);
 void model_check(const struct model *m);
 
 #endif /* _MODEL_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Random numbers that are the same everywhere. Each thread has its own.
+ * Random numbers that are the same on every machine. Each thread has its own state.
  */
 #ifndef _RANDOM_H
 #define _RANDOM_H
 
 #include "kernel.h"
 
-/* What is drawn next follows from it alone. */
+/* Determines all numbers drawn later. */
 static __thread u64 random_state;
 
 /* splitmix64: small and good enough. */
@@ -25,7 +25,7 @@ static inline u64 draw_below(u64 n)
 	return draw() % n;
 }
 
-/* Small numbers and large ones alike: the number of bits is even, up to @bits. */
+/* Small and large numbers alike: the number of bits is uniform, up to @bits. */
 static inline u64 draw_bits(unsigned int bits)
 {
 	unsigned int n = draw_below(bits + 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel's races, with threads: the owner lets time pass while others take nodes away.
- * Every arming has to end once, as fired, removed or taken; and when the owner and another
- * take the last two nodes of a chunk at the same time, one of them sees that it is empty.
- * Pages go back meanwhile, and are freed when nobody can be looking at them any more: who
- * looks longer is told by a sanitizer.
+ * The wheel's races, with threads: the owner advances time while others take nodes away.
+ * Every arming must end exactly once, as fired, removed or taken; and when the owner and another
+ * thread take the last two nodes of a chunk at the same time, one of them must see that it is
+ * empty. Pages are released meanwhile, and freed once nobody can be reading them any more; a
+ * sanitizer reports readers that are too late.
  *
  * Prints TAP. Built with -DSTRESS, for the delays of meet().
  */
@@ -19,15 +19,15 @@
 #define TIMERS		150
 #define OTHERS		3
 
-/* Operations of each thread between two looks at the whole; how many looks at least. */
+/* Operations per thread between two checks of everything; the minimum number of checks. */
 #define ROUND		2000
 #define ROUNDS_MIN	8
 
 /*
- * @lock serialises the calls for a timer, but for what the owner's twheel_expire() does
- * to it. It guards all members but @fired, which the owner counts up while it has the
- * node in its hands. A timer that is @free is its callback's while that is called, without the
- * lock; others stop it.
+ * @lock serialises the calls for a timer, except for what the owner's twheel_expire() does to it.
+ * It guards all members except @fired, which the owner increments while it holds the node. A timer
+ * that is @free belongs to its callback while that runs, without the lock; other threads must stop
+ * it.
  */
 struct shared {
 	struct twheel_node node;
@@ -41,10 +41,10 @@ static struct twheel wheel;
 static struct shared timers[TIMERS];
 static unsigned long pages_freed;
 
-/* What the owner has called back last. */
+/* The node whose callback the owner called last. */
 static struct twheel_node *running;
 
-/* Timers that others took, for the owner to arm. */
+/* Timers that others have taken, for the owner to arm. */
 static pthread_mutex_t returned_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared *returned;
 
@@ -64,8 +64,8 @@ void check_failed(const char *file, int line, const char *what)
 }
 
 /*
- * The others shall come in between, now and then. They run on other processors, or on
- * this one: but then it may be long until it is this thread's turn again.
+ * Now and then, gives the others a chance to run in between. They run on other processors, or on
+ * this one, in which case it may take long until this thread runs again.
  */
 void meet(void)
 {
@@ -78,15 +78,15 @@ void meet(void)
 }
 
 /*
- * RCU: each thread counts when it begins to read, and when it ends. So a thread reads as long
- * as its count is odd, and if it is another later, it has ended since.
+ * RCU: each thread increments its count when it starts and when it stops reading. So a thread is
+ * reading while its count is odd, and if the count has changed since, that reader has finished.
  */
 static unsigned long reads[1 + OTHERS];
 static __thread unsigned int self;
 
 void rcu_read_lock(void)
 {
-	/* What is read comes after it. */
+	/* Reads come after it. */
 	__atomic_fetch_add(&reads[self], 1, __ATOMIC_SEQ_CST);
 }
 
@@ -95,7 +95,7 @@ void rcu_read_unlock(void)
 	__atomic_fetch_add(&reads[self], 1, __ATOMIC_SEQ_CST);
 }
 
-/* Pages that have been given back, and what the threads' counts were then. */
+/* Pages that have been released, and the threads' counts at that time. */
 struct grace {
 	struct grace *next;
 	struct twheel_page *pages;
@@ -104,7 +104,7 @@ struct grace {
 
 static struct grace *graces;
 
-static void free_later(struct twheel_page *pages)
+static void defer_free(struct twheel_page *pages)
 {
 	struct grace *grace = malloc(sizeof(*grace));
 	unsigned int i;
@@ -118,7 +118,7 @@ static void free_later(struct twheel_page *pages)
 	graces = grace;
 }
 
-static bool is_over(const struct grace *grace)
+static bool has_elapsed(const struct grace *grace)
 {
 	unsigned int i;
 
@@ -129,20 +129,20 @@ static bool is_over(const struct grace *grace)
 	return true;
 }
 
-static void free_what_is_over(void)
+static void free_elapsed(void)
 {
 	struct grace **link = &graces, *grace;
 	struct twheel_page *page;
 
 	while ((grace = *link)) {
-		if (!is_over(grace)) {
+		if (!has_elapsed(grace)) {
 			link = &grace->next;
 			continue;
 		}
 		*link = grace->next;
 		while ((page = grace->pages)) {
 			grace->pages = page->next;
-			/* Where no sanitizer looks, at least nothing is as it was. */
+			/* For builds without a sanitizer: at least change the contents. */
 			memset(page, 0xa5, TWHEEL_PAGE_BYTES);
 			free(page);
 			pages_freed++;
@@ -151,15 +151,15 @@ static void free_what_is_over(void)
 	}
 }
 
-static void owner_give_back(unsigned long keep)
+static void owner_release(unsigned long keep)
 {
 	struct twheel_return ret = { .keep = keep, .nr_to_scan = 1 + draw_below(8) };
 
 	while (twheel_release_pages(&wheel, &ret))
 		;
 	if (ret.pages)
-		free_later(ret.pages);
-	free_what_is_over();
+		defer_free(ret.pages);
+	free_elapsed();
 }
 
 static struct shared *draw_timer(void)
@@ -172,20 +172,20 @@ static u64 draw_deadline(void)
 	return (READ_ONCE(now) << wheel.shift) + draw_bits(11);
 }
 
-static bool pending(const struct shared *t)
+static bool is_pending(const struct shared *t)
 {
 	return READ_ONCE(t->node.location);
 }
 
-/* How many armings have not ended. The node is not pending, or nobody changes that. */
-static unsigned long open_armings(const struct shared *t)
+/* The armings that have not ended. The node is not pending, or nobody else changes that. */
+static unsigned long nr_open_armings(const struct shared *t)
 {
 	return t->armed - t->fired - t->removed - t->taken;
 }
 
-static void file(struct shared *t)
+static void enqueue_timer(struct shared *t)
 {
-	CHECK(open_armings(t) == 0);
+	CHECK(nr_open_armings(t) == 0);
 	t->armed++;
 	t->node.deadline = draw_deadline();
 	twheel_enqueue(&wheel, &t->node, t->node.deadline);
@@ -195,8 +195,8 @@ static void owner_use(struct shared *t)
 {
 	u64 deadline = draw_deadline();
 
-	if (!pending(t)) {
-		file(t);
+	if (!is_pending(t)) {
+		enqueue_timer(t);
 	} else if (draw_below(3) && twheel_may_defer(&t->node, deadline)) {
 		t->node.deadline = deadline;
 	} else if (draw_below(3)) {
@@ -206,13 +206,13 @@ static void owner_use(struct shared *t)
 		twheel_dequeue(&wheel, &t->node);
 		t->removed++;
 		if (draw_below(2))
-			file(t);
+			enqueue_timer(t);
 	}
 }
 
 /*
- * The owner does not wait for a lock: who has it may be waiting for the owner to let
- * a node out of its hands.
+ * The owner does not wait for a lock: whoever holds it may be waiting for the owner to let go of
+ * a node.
  */
 static void owner_try_use(struct shared *t)
 {
@@ -231,7 +231,7 @@ static void use_freely(struct shared *t)
 		owner_use(t);
 }
 
-static void expired(void *arg __attribute__((unused)), struct twheel_node *node, u64 late)
+static void fire_timer(void *arg __attribute__((unused)), struct twheel_node *node, u64 late)
 {
 	struct shared *t = container_of(node, struct shared, node);
 
@@ -240,9 +240,9 @@ static void expired(void *arg __attribute__((unused)), struct twheel_node *node,
 	t->fired++;
 	if (draw_below(128) == 0)
 		sched_yield();
-	/* The call before is over: pairs with is_running(). */
+	/* The previous callback is over: pairs with is_running(). */
 	smp_store_release(&running, node);
-	/* From here on the node is whose who has the lock, or this one's. */
+	/* From here on the node belongs to the holder of the lock, or to this callback. */
 	twheel_detach(node);
 	if (stop)
 		return;
@@ -270,14 +270,14 @@ static void owner_arm_returned(void)
 		pthread_mutex_lock(&t->lock);
 		next = t->next;
 		t->returned = false;
-		/* Others may have sent it. */
-		if (!pending(t))
-			file(t);
+		/* Another thread may have queued it remotely. */
+		if (!is_pending(t))
+			enqueue_timer(t);
 		pthread_mutex_unlock(&t->lock);
 	}
 }
 
-static void let_pass(u64 ticks)
+static void advance_time(u64 ticks)
 {
 	struct twheel_node *node;
 	u64 due;
@@ -287,9 +287,9 @@ static void let_pass(u64 ticks)
 		twheel_enqueue_from_remote(&wheel, node);
 	while (twheel_advance(&wheel, now)) {
 		due = twheel_due_until(&wheel, now << wheel.shift);
-		while (twheel_expire(&wheel, 1 + draw_below(4), due, expired, NULL))
+		while (twheel_expire(&wheel, 1 + draw_below(4), due, fire_timer, NULL))
 			;
-		twheel_expire_spilled(&wheel, due, expired, NULL);
+		twheel_expire_spilled(&wheel, due, fire_timer, NULL);
 	}
 	smp_store_release(&running, NULL);
 }
@@ -297,46 +297,46 @@ static void let_pass(u64 ticks)
 static bool is_running(const struct twheel *wheel __attribute__((unused)),
 		       const struct twheel_node *node)
 {
-	/* Pairs with the stores in expired() and let_pass(). */
+	/* Pairs with the stores in fire_timer() and advance_time(). */
 	return smp_load_acquire(&running) == node;
 }
 
-/* Takes a timer away, from another CPU; or returns -EBUSY if it is its callback's now. */
-static int try_take(struct shared *t)
+/* Dequeues a timer, from another CPU; or returns -EBUSY if it belongs to its running callback. */
+static int try_dequeue(struct shared *t)
 {
 	return t->free ? twheel_dequeue_not_running(&wheel, &t->node, is_running) :
 			 twheel_dequeue_remote(&wheel, &t->node);
 }
 
-static void own(void)
+static void run_owner(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < ROUND; i++) {
 		owner_try_use(draw_timer());
 		if (draw_below(4) == 0)
-			let_pass(draw_bits(5));
+			advance_time(draw_bits(5));
 		if (draw_below(16) == 0)
 			owner_arm_returned();
 		if (draw_below(64) == 0)
 			twheel_forward(&wheel, now);
 		if (draw_below(64) == 0)
-			owner_give_back(draw_below(TWHEEL_PAGE_CHUNKS));
+			owner_release(draw_below(TWHEEL_PAGE_CHUNKS));
 		if (draw_below(64) == 0 && wheel.stats.chunks < 2 * TIMERS)
 			twheel_add_page(&wheel, model_page(), true);
-		/* Now and then all pages become free. */
+		/* Now and then, make all pages free. */
 		if (draw_below(256) == 0)
-			let_pass(1ULL << 10);
+			advance_time(1ULL << 10);
 	}
 }
 
 /* What another CPU does to a timer. */
-static void interfere(struct shared *t)
+static void take_timer(struct shared *t)
 {
 	unsigned long flags, eagain = 0, ebusy = 0;
 	int result;
 
-	while ((result = try_take(t)) < 0) {
+	while ((result = try_dequeue(t)) < 0) {
 		eagain += result == -EAGAIN;
 		ebusy += result == -EBUSY;
 		sched_yield();
@@ -344,7 +344,7 @@ static void interfere(struct shared *t)
 	__atomic_fetch_add(&again, eagain, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&running_meanwhile, ebusy, __ATOMIC_RELAXED);
 	t->taken += result;
-	CHECK(open_armings(t) == 0);
+	CHECK(nr_open_armings(t) == 0);
 	switch (draw_below(4)) {
 	case 0:
 		break;
@@ -366,7 +366,7 @@ static void interfere(struct shared *t)
 	}
 }
 
-static void *other(void *arg)
+static void *run_other(void *arg)
 {
 	struct shared *t;
 	unsigned int i;
@@ -377,7 +377,7 @@ static void *other(void *arg)
 		for (i = 0; i < ROUND; i++) {
 			t = draw_timer();
 			pthread_mutex_lock(&t->lock);
-			interfere(t);
+			take_timer(t);
 			pthread_mutex_unlock(&t->lock);
 		}
 		pthread_barrier_wait(&quiet);
@@ -386,31 +386,31 @@ static void *other(void *arg)
 	return NULL;
 }
 
-/* The wheel has chunks enough, or few, or none. Everybody else waits. */
+/* Gives the wheel many chunks, or few, or none. All other threads are waiting. */
 static void change_chunks(void)
 {
 	static struct model m = { .wheel = &wheel };
 
 	model_withhold(&m);
-	/* A page that goes back has to have all of its own. */
-	model_supply(&m, draw_below(2) ? draw_bits(6) : ~0U);
+	/* A page can only be released if the wheel has all of its chunks. */
+	model_add_chunks(&m, draw_below(2) ? draw_bits(6) : ~0U);
 }
 
-/* Everybody else waits. Returns how many timers are pending. */
-static unsigned long account(void)
+/* All other threads are waiting. Returns the number of pending timers. */
+static unsigned long check_account(void)
 {
 	unsigned long nodes = 0;
 	unsigned int i;
 
 	for (i = 0; i < TIMERS; i++) {
-		CHECK(open_armings(&timers[i]) == pending(&timers[i]));
-		nodes += pending(&timers[i]);
+		CHECK(nr_open_armings(&timers[i]) == is_pending(&timers[i]));
+		nodes += is_pending(&timers[i]);
 	}
 	check_wheel(&wheel, nodes);
 	return nodes;
 }
 
-static void stress(unsigned int seconds)
+static void run_stress(unsigned int seconds)
 {
 	time_t end = time(NULL) + seconds;
 	pthread_t thread[OTHERS];
@@ -418,26 +418,26 @@ static void stress(unsigned int seconds)
 	unsigned long i;
 
 	for (i = 0; i < OTHERS; i++) {
-		if (pthread_create(&thread[i], NULL, other, (void *)(i + 1))) {
+		if (pthread_create(&thread[i], NULL, run_other, (void *)(i + 1))) {
 			perror("stress-wheel: a thread");
 			exit(2);
 		}
 	}
 	do {
-		own();
+		run_owner();
 		pthread_barrier_wait(&quiet);
-		account();
+		check_account();
 		change_chunks();
 		WRITE_ONCE(stop, ++rounds >= ROUNDS_MIN && time(NULL) >= end);
 		pthread_barrier_wait(&quiet);
 	} while (!stop);
 	for (i = 0; i < OTHERS; i++)
 		pthread_join(thread[i], NULL);
-	let_pass(1ULL << 11);
-	CHECK(account() == 0);
+	advance_time(1ULL << 11);
+	CHECK(check_account() == 0);
 }
 
-static void report(void)
+static void print_report(void)
 {
 	unsigned long fired = 0, removed = 0, taken = 0;
 	unsigned int i;
@@ -452,15 +452,15 @@ static void report(void)
 	printf("%lu running\n", running_meanwhile);
 	printf("# %lu cascades, %lu spilled, %lu pages given back\n", wheel.stats.cascades,
 	       wheel.stats.spilled, pages_freed);
-	/* What has not happened was not tested. */
+	/* What has not happened has not been tested. */
 	CHECK(fired && removed && taken && again && running_meanwhile);
 	CHECK(wheel.stats.cascades && wheel.stats.spilled && pages_freed);
 }
 
 /*
- * A wheel with two nodes, in one chunk, whose page is given back with them. @begun and @ended count
- * the rounds: the owner has filed both, and the other has taken the second. There are no more when
- * @begun is 0.
+ * A wheel with two nodes in one chunk, whose page is released when they go. @begun and @ended count
+ * the rounds: the owner has enqueued both nodes, and the other thread has taken the second. @begun
+ * is set to 0 after the last round.
  */
 static struct {
 	struct twheel wheel;
@@ -468,8 +468,8 @@ static struct {
 	unsigned long begun, ended;
 } two;
 
-/* Until another thread has changed a count; that one may have no processor. */
-static unsigned long await(const unsigned long *count, unsigned long old)
+/* Waits until another thread has changed a count; that thread may not have a processor. */
+static unsigned long await_change(const unsigned long *count, unsigned long old)
 {
 	unsigned long new;
 	unsigned int i;
@@ -485,15 +485,15 @@ static void *take_second(void *arg __attribute__((unused)))
 	unsigned long round = 0;
 
 	self = 1;
-	while ((round = await(&two.begun, round))) {
+	while ((round = await_change(&two.begun, round))) {
 		CHECK(twheel_dequeue_remote(&two.wheel, &two.node[1]) == 1);
 		smp_store_release(&two.ended, round);
 	}
 	return NULL;
 }
 
-/* All that the wheel can give back: the other may just be emptying the page. */
-static struct twheel_page *give_back_two(void)
+/* Releases what the wheel can release: the other thread may just be emptying the page. */
+static struct twheel_page *release_two(void)
 {
 	struct twheel_return ret = { .nr_to_scan = 1 };
 
@@ -502,8 +502,8 @@ static struct twheel_page *give_back_two(void)
 	return ret.pages;
 }
 
-/* Returns how many times. */
-static unsigned long last_two(unsigned int seconds)
+/* Returns the number of rounds. */
+static unsigned long race_last_two(unsigned int seconds)
 {
 	struct twheel_page *pages;
 	time_t end = time(NULL) + seconds;
@@ -528,9 +528,9 @@ static unsigned long last_two(unsigned int seconds)
 		for (i = round % 512; i; i--)
 			__asm__ volatile("" ::: "memory");
 		twheel_dequeue(&two.wheel, &two.node[0]);
-		pages = give_back_two();
-		await(&two.ended, round - 1);
-		/* The other has done with it. */
+		pages = release_two();
+		await_change(&two.ended, round - 1);
+		/* The other thread is done with it. */
 		free(pages);
 		check_wheel(&two.wheel, 0);
 	} while (round % 1024 || time(NULL) < end);
@@ -561,14 +561,14 @@ int main(int argc, char **argv)
 		timers[i].free = i % 2;
 	}
 	pthread_barrier_init(&quiet, NULL, 1 + OTHERS);
-	/* A wheel that is broken may never come to an end. */
+	/* A broken wheel may loop for ever. */
 	alarm(seconds + 120);
-	stress(seconds);
-	report();
+	run_stress(seconds);
+	print_report();
 	printf("ok 1 the owner and others, for %u s\n", seconds);
 	fflush(stdout);
 	test++;
-	printf("# %lu times\n", last_two(seconds));
+	printf("# %lu times\n", race_last_two(seconds));
 	printf("ok 2 the last two nodes of a chunk, for %u s\n", seconds);
 	return 0;
 }

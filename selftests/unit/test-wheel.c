@@ -26,9 +26,9 @@ void check_failed(const char *file, int line, const char *what)
 }
 
 /*
- * Every pair of deadlines from every start, with time moving in every step: the
- * second is added in the middle of the way and, in turn, kept, cancelled, or
- * moved to where the first was. Only for wheels with few ticks.
+ * Every pair of deadlines from every start, with time advancing in every step: the
+ * second timer is added halfway and then, in turn, kept, cancelled, or moved to the
+ * deadline of the first. Only for wheels with few ticks.
  */
 static void try_pair(struct model *m, u64 start, u64 a, u64 b, u64 step, unsigned int act)
 {
@@ -62,7 +62,7 @@ static void test_exhaustive(unsigned int loops __unused)
 	if (TICK_MAX >= 128)
 		return;
 	model_init(&m, 2, 0, 0);
-	model_supply(&m, 2);
+	model_add_chunks(&m, 2);
 	for (start = 0; start < TICK_MAX; start++)
 		for (a = 0; a <= TICK_MAX; a++)
 			for (b = 0; b <= TICK_MAX; b += 1 + TICK_MAX / 20)
@@ -75,13 +75,13 @@ static void test_exhaustive(unsigned int loops __unused)
 /**
  * struct config - a kind of random run
  * @name:	for the reader
- * @nr:		timers
+ * @nr:		number of timers
  * @shift:	nanoseconds per tick, as a power of two
- * @bits:	most bits of a distance, in nanoseconds
- * @step:	most bits of a step of time, in ticks
- * @chunks:	chunks supplied, in percent of the timers
+ * @bits:	maximum number of bits of a distance, in nanoseconds
+ * @step:	maximum number of bits of a step of time, in ticks
+ * @chunks:	chunks given to the wheel, in percent of the timers
  * @cancel:	weight of cancelling against adding, in percent
- * @budget:	most entries looked at in one go, or 0 for all
+ * @budget:	maximum number of entries examined in one go, or 0 for all
  */
 struct config {
 	const char *name;
@@ -108,7 +108,7 @@ static u64 draw_deadline(const struct model *m, const struct config *c)
 	u64 deadline = (m->wheel->now << c->shift) + draw_bits(c->bits < room ? c->bits : room);
 	u64 limit = 1ULL << room;
 
-	/* Times that lie on the edge of a slot are where the mistakes are. */
+	/* Most bugs are at the edges of slots. */
 	if (draw_below(4) == 0)
 		deadline &= ~0ULL << draw_below(room);
 	if (draw_below(16) == 0)
@@ -121,11 +121,11 @@ static void random_op(struct model *m, const struct config *c)
 	struct timer *t = &m->timers[draw_below(m->nr)];
 
 	if (!t->armed && draw_below(8) == 0)
-		model_send(m, t, draw_deadline(m, c));
+		model_queue_remote(m, t, draw_deadline(m, c));
 	else if (!t->armed)
 		model_arm(m, t, draw_deadline(m, c));
 	else if (draw_below(100) < c->cancel / 2)
-		model_take(m, t);
+		model_dequeue_remote(m, t);
 	else if (draw_below(100) < c->cancel)
 		model_cancel(m, t);
 	else
@@ -139,7 +139,7 @@ static void random_step(struct model *m, const struct config *c, u64 *clock, u64
 	if (draw_below(8) == 0)
 		model_forward(m, draw_below(4) ? *clock : draw_below(*clock + 1));
 	*clock = step < end - *clock ? *clock + step : end;
-	model_work(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
+	model_expire(m, *clock, c->budget ? 1 + draw_below(c->budget) : ~0U);
 }
 
 struct random_run {
@@ -147,7 +147,7 @@ struct random_run {
 	const struct config *config;
 };
 
-/* A callback may use any timer, its own included. */
+/* A callback may use any timer, including its own. */
 static void random_expired(struct model *m, struct timer *t __unused)
 {
 	const struct random_run *run = container_of(m, struct random_run, model);
@@ -158,7 +158,7 @@ static void random_expired(struct model *m, struct timer *t __unused)
 
 static void random_run(const struct config *c, unsigned int rounds)
 {
-	/* Half of the ticks that the wheel can count to, so that a deadline fits. */
+	/* Half of the wheel's range in ticks, so that every deadline fits. */
 	unsigned int room = TWHEEL_BITS * TWHEEL_LEVELS - 1;
 	u64 end = 1ULL << (room + c->shift > 61 ? 61 - c->shift : room);
 	u64 clock = draw_below(end);
@@ -166,7 +166,7 @@ static void random_run(const struct config *c, unsigned int rounds)
 	struct model *m = &run.model;
 
 	model_init(m, c->nr, c->shift, clock);
-	model_supply(m, c->nr * c->chunks / 100);
+	model_add_chunks(m, c->nr * c->chunks / 100);
 	m->expired = random_expired;
 	while (rounds--) {
 		unsigned int ops = draw_below(2 * c->nr);
@@ -177,17 +177,17 @@ static void random_run(const struct config *c, unsigned int rounds)
 		random_step(m, c, &clock, end);
 		model_check(m);
 		if (draw_below(64) == 0)
-			model_supply(m, c->nr / 10);
+			model_add_chunks(m, c->nr / 10);
 		if (draw_below(16) == 0) {
-			model_give_back(m, draw_below(2 * TWHEEL_PAGE_CHUNKS), draw_bits(8));
+			model_release(m, draw_below(2 * TWHEEL_PAGE_CHUNKS), draw_bits(8));
 			model_check(m);
 			model_withhold(m);
-			model_supply(m, c->nr * c->chunks / 100);
+			model_add_chunks(m, c->nr * c->chunks / 100);
 		}
 		if (draw_below(16) == 0)
 			twheel_withhold_chunks(m->wheel, draw_below(4) == 0);
 		if (clock == end) {
-			model_empty(m);
+			model_evict_all(m);
 			clock = draw_below(end);
 			twheel_reset(m->wheel, clock);
 		}
@@ -202,14 +202,14 @@ static void test_random(unsigned int loops)
 			random_run(&configs[i], 100);
 }
 
-/* A lone timer wakes the wheel at most once per level, from wherever it starts. */
+/* A lone timer wakes the wheel at most once per level, wherever it starts. */
 static void test_wakeups(unsigned int loops)
 {
 	struct model m;
 
 	loops *= 200;
 	model_init(&m, 1, 0, 0);
-	model_supply(&m, 1);
+	model_add_chunks(&m, 1);
 	while (loops--) {
 		unsigned int wakeups = 0;
 		u64 start = draw_bits(TWHEEL_BITS * TWHEEL_LEVELS - 1);
@@ -224,14 +224,14 @@ static void test_wakeups(unsigned int loops)
 		}
 		CHECK(!m.armed);
 		CHECK(wakeups <= TWHEEL_LEVELS);
-		/* What was removed is not in the way when the wheel begins anew. */
+		/* A removed node does not get in the way when the wheel is reset. */
 		model_arm(&m, &m.timers[0], m.wheel->now + 1);
 		model_cancel(&m, &m.timers[0]);
 	}
 	model_free(&m);
 }
 
-/* A timer that is pushed on before it is due is touched once per turn, not per push. */
+/* A timer that is always re-armed before it is due is handled once per timeout, not per re-arm. */
 static void test_heartbeat(unsigned int loops __unused)
 {
 	const u64 timeout = TICK_MAX / 8;
@@ -241,7 +241,7 @@ static void test_heartbeat(unsigned int loops __unused)
 	if (timeout < 4)
 		return;
 	model_init(&m, 1, 0, 0);
-	model_supply(&m, 1);
+	model_add_chunks(&m, 1);
 	model_arm(&m, &m.timers[0], timeout);
 	for (now = 0; now + 2 * timeout < TICK_MAX; now += 1 + timeout / 100) {
 		model_advance(&m, now);
@@ -256,8 +256,8 @@ static void test_heartbeat(unsigned int loops __unused)
 }
 
 /*
- * The orders that would hoard chunks: what is left in use must be bounded by what
- * is still armed, and what was ever used by the most that were armed at once.
+ * The orders of operations that might hoard chunks: chunks in use must be bounded by the timers
+ * still armed, and chunks ever used by the most timers armed at once.
  */
 static void test_memory(unsigned int loops __unused)
 {
@@ -267,7 +267,7 @@ static void test_memory(unsigned int loops __unused)
 	u64 far = TICK_MAX / 2;
 
 	model_init(&m, nr, 0, 0);
-	model_supply(&m, nr);
+	model_add_chunks(&m, nr);
 	for (keep = 2; keep <= 2 * TWHEEL_CHUNK_CELLS; keep++) {
 		for (round = 0; round < 50; round++) {
 			for (i = 0; i < nr; i++)
@@ -276,15 +276,15 @@ static void test_memory(unsigned int loops __unused)
 			CHECK(!m.wheel->stats.spilled);
 			for (i = 0; i < nr; i++)
 				if (i % keep && i % 3)
-					model_take(&m, &m.timers[i]);
+					model_dequeue_remote(&m, &m.timers[i]);
 				else if (i % keep)
 					model_cancel(&m, &m.timers[i]);
-			/* What others have emptied is dropped when the next is filed. */
+			/* Chunks emptied by others are dropped at the next enqueue. */
 			if (!m.wheel->emptied)
 				CHECK(m.wheel->stats.chunks - m.wheel->stats.free <=
 				      m.armed + TWHEEL_PENDING_CLEAR);
 		}
-		/* The same slot over and over: a chunk is left again and again. */
+		/* The same slot over and over: a chunk is emptied again and again. */
 		for (round = 0; round < 1000; round++) {
 			model_arm(&m, &m.timers[1], far);
 			model_cancel(&m, &m.timers[1]);
@@ -295,8 +295,8 @@ static void test_memory(unsigned int loops __unused)
 }
 
 /*
- * Many chunks that another CPU has emptied are not dropped in one go, but not forgotten
- * either. The most that any call may do is counted.
+ * Many chunks emptied by another CPU are not dropped in one go, but are not forgotten either.
+ * Counts the maximum number of steps that any call takes.
  */
 static void test_steps(unsigned int loops __unused)
 {
@@ -308,12 +308,12 @@ static void test_steps(unsigned int loops __unused)
 	bool more;
 
 	model_init(&m, nr, 0, 0);
-	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	model_add_chunks(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
 	for (i = 0; i < nr; i++)
 		model_arm(&m, &m.timers[i], TICK_MAX - i % 2);
 	used = m.wheel->stats.chunks - m.wheel->stats.free;
 	for (i = 0; i < nr; i++)
-		model_take(&m, &m.timers[i]);
+		model_dequeue_remote(&m, &m.timers[i]);
 	for (i = 0; i < nr; i++) {
 		steps = 0;
 		model_arm(&m, &m.timers[i], TICK_MAX - i % 2);
@@ -324,7 +324,7 @@ static void test_steps(unsigned int loops __unused)
 	CHECK(!m.wheel->emptied);
 	for (i = 0; i < nr; i++) {
 		if (i % 2)
-			model_take(&m, &m.timers[i]);
+			model_dequeue_remote(&m, &m.timers[i]);
 		else
 			model_cancel(&m, &m.timers[i]);
 	}
@@ -333,12 +333,12 @@ static void test_steps(unsigned int loops __unused)
 		more = twheel_release_pages(m.wheel, &ret);
 		CHECK(steps <= TWHEEL_STEPS);
 	} while (more);
-	/* They are still the model's. */
+	/* The pages still belong to the model. */
 	CHECK(!m.wheel->stats.chunks);
 	model_free(&m);
 }
 
-/* After a peak all pages go back, but for those with a timer, whatever the order. */
+/* After a peak, all pages without a timer are released, whatever the order. */
 static void test_pages(unsigned int loops)
 {
 	const unsigned int nr = 5000;
@@ -347,22 +347,22 @@ static void test_pages(unsigned int loops)
 
 	model_init(&m, nr, 0, 0);
 	for (round = 0; round < loops; round++) {
-		model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+		model_add_chunks(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
 		for (i = 0; i < nr; i++)
 			model_arm(&m, &m.timers[i], 1 + draw_below(TICK_MAX / 2));
 		keep = draw_below(nr / 10);
 		for (i = keep; i < nr; i++) {
 			if (draw_below(2))
-				model_take(&m, &m.timers[i]);
+				model_dequeue_remote(&m, &m.timers[i]);
 			else
 				model_cancel(&m, &m.timers[i]);
 		}
-		model_give_back(&m, 0, 0);
+		model_release(&m, 0, 0);
 		model_check(&m);
 		CHECK(m.nr_pages <= m.armed);
 		for (i = 0; i < keep; i++)
 			model_cancel(&m, &m.timers[i]);
-		model_give_back(&m, 0, 0);
+		model_release(&m, 0, 0);
 		model_check(&m);
 		CHECK(!m.nr_pages && !m.wheel->stats.chunks);
 	}
@@ -370,27 +370,27 @@ static void test_pages(unsigned int loops)
 	model_free(&m);
 }
 
-/* Whatever was freed in which order: the chunks of a page are taken one after the other. */
+/* Whatever the order of freeing, the chunks of a page are taken in memory order. */
 static void test_order(unsigned int loops)
 {
 	const unsigned int nr = 3000;
-	unsigned long place, last, falls;
+	unsigned long location, last, falls;
 	unsigned int i, other;
 	struct timer *t;
 	struct model m;
 
 	model_init(&m, nr, 0, 0);
-	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	model_add_chunks(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
 	while (loops--) {
 		last = 0;
 		falls = 0;
 		for (i = 0; i < nr; i++) {
 			t = &m.timers[i];
 			model_arm(&m, t, TICK_MAX);
-			place = t->node.location;
-			falls += last / TWHEEL_PAGE_BYTES == place / TWHEEL_PAGE_BYTES &&
-				 last > place;
-			last = place;
+			location = t->node.location;
+			falls += last / TWHEEL_PAGE_BYTES == location / TWHEEL_PAGE_BYTES &&
+				 last > location;
+			last = location;
 		}
 		CHECK(!falls);
 		while (m.armed) {
@@ -404,20 +404,20 @@ static void test_order(unsigned int loops)
 	model_free(&m);
 }
 
-/* Timers of who arms them again at once, for a time that has passed; and how often he has. */
+/* Timers that are re-armed at once for a time that has passed; and how often that was done. */
 #define PUSHY	4
 static unsigned int nr_pushed;
 
-static void push(struct model *m, struct timer *t)
+static void arm_again(struct model *m, struct timer *t)
 {
 	if (t >= &m->timers[PUSHY])
 		return;
 	model_arm(m, t, 0);
-	/* If there are others who wait. */
+	/* Only if others are waiting. */
 	nr_pushed += m->armed > PUSHY;
 }
 
-/* What has passed when it is armed does not come before what is overdue by then. */
+/* A timer whose deadline has passed when it is armed does not precede those overdue by then. */
 static void test_overdue(unsigned int loops __unused)
 {
 	const unsigned int nr = min(TICK_MAX / 2, 2000ULL);
@@ -425,24 +425,24 @@ static void test_overdue(unsigned int loops __unused)
 	unsigned int i;
 
 	model_init(&m, PUSHY + nr, 0, 0);
-	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
-	m.expired = push;
+	model_add_chunks(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	m.expired = arm_again;
 	for (i = 0; i < PUSHY; i++)
 		model_arm(&m, &m.timers[i], 0);
 	for (i = 0; i < nr; i++)
 		model_arm(&m, &m.timers[PUSHY + i], 1 + i);
 	nr_pushed = 0;
-	model_work(&m, nr, 0);
-	model_work(&m, nr, ~0U);
-	/* Before the last of the others; once a level, and once before that. */
+	model_expire(&m, nr, 0);
+	model_expire(&m, nr, ~0U);
+	/* Before the last of the others: once per level, and once before that. */
 	CHECK(nr_pushed && nr_pushed <= PUSHY * (1 + TWHEEL_LEVELS));
 	CHECK(m.armed == PUSHY);
 	model_check(&m);
 	model_free(&m);
 }
 
-/* What is sent again and again does not come before what was sent before. */
-static void test_inbox(unsigned int loops __unused)
+/* A timer queued remotely again and again does not precede those queued before it. */
+static void test_remote_list(unsigned int loops __unused)
 {
 	const unsigned int nr = 1000;
 	unsigned int i, others;
@@ -450,15 +450,15 @@ static void test_inbox(unsigned int loops __unused)
 	struct model m;
 
 	model_init(&m, PUSHY + nr, 0, 0);
-	model_supply(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
+	model_add_chunks(&m, m.most_pages * TWHEEL_PAGE_CHUNKS);
 	for (i = PUSHY + nr; i--;)
-		model_send(&m, &m.timers[i], TICK_MAX);
+		model_queue_remote(&m, &m.timers[i], TICK_MAX);
 	for (i = others = 0; i < PUSHY + nr; i++) {
-		t = model_receive(&m);
+		t = model_unqueue_remote(&m);
 		CHECK(t);
 		if (t < &m.timers[PUSHY]) {
-			model_take(&m, t);
-			model_send(&m, t, TICK_MAX);
+			model_dequeue_remote(&m, t);
+			model_queue_remote(&m, t, TICK_MAX);
 		} else {
 			others++;
 		}
@@ -468,7 +468,7 @@ static void test_inbox(unsigned int loops __unused)
 	model_free(&m);
 }
 
-/* What happens, on the owner's side, while another CPU stops a node and asks whether it is busy. */
+/* What the owner does while another CPU stops a node and asks whether its callback is running. */
 static struct {
 	struct twheel wheel;
 	struct twheel_node node;
@@ -476,7 +476,7 @@ static struct {
 	bool busy;
 } stopped;
 
-static bool ask_busy(const struct twheel *wheel, const struct twheel_node *node)
+static bool is_busy(const struct twheel *wheel, const struct twheel_node *node)
 {
 	CHECK(wheel == &stopped.wheel && node == &stopped.node);
 	if (stopped.meanwhile)
@@ -488,90 +488,90 @@ static int try_stop(bool busy, void (*meanwhile)(void))
 {
 	stopped.busy = busy;
 	stopped.meanwhile = meanwhile;
-	return twheel_dequeue_not_running(&stopped.wheel, &stopped.node, ask_busy);
+	return twheel_dequeue_not_running(&stopped.wheel, &stopped.node, is_busy);
 }
 
-static void file_meanwhile(void)
+static void enqueue_meanwhile(void)
 {
 	stopped.node.deadline = TICK_MAX;
 	twheel_enqueue(&stopped.wheel, &stopped.node, TICK_MAX);
 }
 
-static void move_meanwhile(void)
+static void requeue_meanwhile(void)
 {
 	stopped.node.deadline = TICK_MAX - 1;
 	twheel_requeue(&stopped.wheel, &stopped.node, TICK_MAX - 1);
 }
 
-static void remove_meanwhile(void)
+static void dequeue_meanwhile(void)
 {
 	twheel_dequeue(&stopped.wheel, &stopped.node);
 }
 
-/* Takes the node out of its cell, as its slot has come up. */
-static void come_up_meanwhile(void)
+/* Takes the node out of its cell, as when its slot expires. */
+static void empty_meanwhile(void)
 {
 	struct twheel_node **cell = (void *)(stopped.node.location - TWHEEL_IN_CELL);
 
 	CHECK(twheel_cell_empty(cell) == &stopped.node);
 }
 
-static void leave(void *arg __unused, struct twheel_node *node, u64 late __unused)
+static void detach_node(void *arg __unused, struct twheel_node *node, u64 late __unused)
 {
 	twheel_detach(node);
 }
 
-/* With few levels a node that has been moved may be where it was. */
-static bool has_moved(unsigned long place)
+/* With few levels, a requeued node may be where it was. */
+static bool location_changed(unsigned long location)
 {
-	return stopped.node.location != place;
+	return stopped.node.location != location;
 }
 
-/* It is in a cell, or in a spill list if there are no chunks. */
-static void stop_filed(void)
+/* The node is in a cell, or on a spill list if there are no chunks. */
+static void stop_enqueued(void)
 {
-	unsigned long place;
+	unsigned long location;
 
-	file_meanwhile();
-	place = stopped.node.location;
-	CHECK(try_stop(true, NULL) == -EBUSY && !has_moved(place));
+	enqueue_meanwhile();
+	location = stopped.node.location;
+	CHECK(try_stop(true, NULL) == -EBUSY && !location_changed(location));
 	CHECK(try_stop(false, NULL) == 1 && !stopped.node.location);
 	CHECK(try_stop(false, NULL) == 0);
 }
 
-/* Who stops a node leaves it to its callback, which may do with it what it wants. */
+/* Stopping a node leaves it to its callback, which may do anything with it. */
 static void test_stop(unsigned int loops __unused)
 {
 	void *page = model_page();
-	unsigned long place;
+	unsigned long location;
 
 	memset(&stopped, 0, sizeof(stopped));
 	twheel_init(&stopped.wheel, 0, 0, 0);
 	CHECK(try_stop(false, NULL) == 0);
 	CHECK(try_stop(true, NULL) == -EBUSY);
-	stop_filed();
+	stop_enqueued();
 	twheel_add_page(&stopped.wheel, page, false);
-	stop_filed();
-	CHECK(try_stop(false, file_meanwhile) == -EAGAIN);
-	place = stopped.node.location;
-	CHECK(place);
-	CHECK(try_stop(false, move_meanwhile) == -EAGAIN && has_moved(place));
+	stop_enqueued();
+	CHECK(try_stop(false, enqueue_meanwhile) == -EAGAIN);
+	location = stopped.node.location;
+	CHECK(location);
+	CHECK(try_stop(false, requeue_meanwhile) == -EAGAIN && location_changed(location));
 	CHECK(stopped.node.location);
-	CHECK(try_stop(false, remove_meanwhile) == -EAGAIN && !stopped.node.location);
-	file_meanwhile();
-	/* It comes up. To come to another slot the owner takes the lock. */
+	CHECK(try_stop(false, dequeue_meanwhile) == -EAGAIN && !stopped.node.location);
+	enqueue_meanwhile();
+	/* The node expires. To advance to another slot, the owner takes the lock. */
 	locks = 0;
 	while (!twheel_chunk_get(&stopped.wheel))
 		CHECK(twheel_advance(&stopped.wheel, TICK_MAX));
 	CHECK(locks);
-	CHECK(try_stop(false, come_up_meanwhile) == -EAGAIN && stopped.node.location);
+	CHECK(try_stop(false, empty_meanwhile) == -EAGAIN && stopped.node.location);
 	twheel_detach(&stopped.node);
 	CHECK(try_stop(false, NULL) == 0);
-	twheel_expire(&stopped.wheel, 1, TICK_MAX, leave, NULL);
+	twheel_expire(&stopped.wheel, 1, TICK_MAX, detach_node, NULL);
 	free(page);
 }
 
-/* The place of a node that was shut down is none, whoever asks. */
+/* A node that was shut down has no entry, whichever call asks. */
 static void test_shut(unsigned int loops __unused)
 {
 	memset(&stopped, 0, sizeof(stopped));
@@ -599,12 +599,12 @@ static const struct test tests[] = {
 	{ "pages come back after a peak", test_pages },
 	{ "chunks are taken in the order of memory", test_order },
 	{ "what has passed waits for what is overdue", test_overdue },
-	{ "what is sent waits for what was sent before", test_inbox },
+	{ "what is sent waits for what was sent before", test_remote_list },
 	{ "who stops a node leaves it to its callback", test_stop },
 	{ "a node that is shut down has no entry", test_shut },
 };
 
-static u64 number(const char *text)
+static u64 parse_number(const char *text)
 {
 	char *end;
 	u64 value;
@@ -627,10 +627,10 @@ int main(int argc, char **argv)
 	while ((opt = getopt(argc, argv, "s:l:")) != -1) {
 		switch (opt) {
 		case 's':
-			seed = number(optarg);
+			seed = parse_number(optarg);
 			break;
 		case 'l':
-			loops = number(optarg);
+			loops = parse_number(optarg);
 			break;
 		default:
 			fprintf(stderr, "usage: test-wheel [-s SEED] [-l LOOPS]\n");
