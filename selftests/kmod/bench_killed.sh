@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Whatever ends twbench connections, nothing of it is left: no rule, no server, no load, and no
-# network namespace.
+# However "twbench connections" ends, it leaves nothing behind: no rule, no server, no load, and
+# no network namespace.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -12,7 +12,7 @@ OUT=/tmp/twctl.out
 ERR=/tmp/twctl.err
 MAX=/proc/sys/user/max_net_namespaces
 
-# processes NAME...: those of programs that are called so.
+# processes NAME...: the pids of the programs with these names.
 processes() {
 	for process in /proc/[0-9]*; do
 		read -r comm < "$process/comm" || continue
@@ -22,7 +22,7 @@ processes() {
 	done 2> /dev/null
 }
 
-# within SECONDS WHAT COMMAND...: it becomes true.
+# within SECONDS WHAT COMMAND...: waits until the command succeeds.
 within() {
 	tries=$(($1 * 10))
 	what=$2
@@ -34,7 +34,7 @@ within() {
 	done
 }
 
-# Rules of the namespace in which the bench is.
+# Are there rules in the bench's namespace?
 has_rule() {
 	kill -0 "$bench" 2> /dev/null || return 0
 	nsenter -t "$bench" -n twctl idle list --json > $OUT 2> /dev/null && ! grep -qx '[[]]' $OUT
@@ -44,7 +44,7 @@ has_programs() {
 	[ "$(processes echo-server echo-load | wc -l)" = 2 ]
 }
 
-# Starts it, and waits until its rule and its programs are there.
+# Starts the bench, and waits for its rule and its programs.
 begin() {
 	twbench connections -n 20 --heartbeat 1 --timeout 3 --scheme rule > /tmp/bench 2>&1 &
 	bench=$!
@@ -56,7 +56,7 @@ no_programs() {
 	[ ! "$(processes twbench echo-server echo-load)" ]
 }
 
-# Where there may be one, one can be made if there is none. It takes a moment to go, too.
+# With a maximum of one namespace, one can be created only if there is none. They go with a delay.
 no_namespace() {
 	echo 1 > $MAX
 	unshare -n true 2> /dev/null
@@ -72,7 +72,7 @@ nothing_is_left() {
 	same pending "$(total pending)" 0
 }
 
-# clear: what has been left is not for the next test.
+# clear: leaves nothing behind for the next test.
 clear() {
 	for process in $(processes twbench echo-server echo-load); do
 		kill -9 "$process" 2> /dev/null
@@ -88,7 +88,7 @@ ends_by() {
 	return $result
 }
 
-# It gives up when one of its programs has ended, and takes the other along.
+# The bench gives up when one of its programs has ended, and ends the other.
 ends_with_server() {
 	begin && kill -9 "$(processes echo-server)" && ! wait "$bench" && nothing_is_left
 	result=$?
@@ -96,7 +96,7 @@ ends_with_server() {
 	return $result
 }
 
-# Others may have the port that it uses, and no rule touches their connections.
+# Others may use the same port, and no rule affects their connections.
 leaves_others_alone() {
 	nc -l -p 7777 < /dev/null > /dev/null &
 	listener=$!

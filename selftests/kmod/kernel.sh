@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The in-kernel API: the tests of twheel_test.ko, which run when it is loaded, and
-# what takes a script: CPUs that go, and the modules' dependence on each other.
+# The in-kernel API: the tests of twheel_test.ko, which run when it is loaded, and those that
+# need a script: CPU hotplug, and dependences between modules.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -24,12 +24,12 @@ unload_refused() {
 	is_there
 }
 
-# A number of the last line of the hotplug file.
+# A number from the last line of the hotplug file.
 hotplug() {
 	tr ' ' '\n' < "$TEST/hotplug" | sed -n "s/^$1=//p"
 }
 
-# Waits until the near ones have fired.
+# Waits until the near timers have fired.
 fired() {
 	i=0
 
@@ -40,7 +40,7 @@ fired() {
 	done
 }
 
-# gone N MS: arms timers on a CPU, takes it away, and brings it back.
+# gone N MS: arms timers on a CPU, takes it offline, and brings it back.
 gone() {
 	echo "arm 1 $1 $2" > "$TEST/hotplug" || return
 	echo 0 > $CPU || return
@@ -56,13 +56,13 @@ gone() {
 		[ "$(hotplug cancelled)" = "$(hotplug far)" ]
 }
 
-# The CPU that has come back is as good as before.
+# A CPU that has come back works as before.
 back() {
 	echo "arm 1 1000 100" > "$TEST/hotplug" && fired && echo cancel > "$TEST/hotplug" &&
 		[ "$(hotplug early)" = 0 ] && [ "$(hotplug pending)" = 0 ]
 }
 
-# A suspend after which the CPU does not come back.
+# A suspend from which the CPU does not come back.
 suspend_without_cpu() {
 	echo processors > $PM_TEST && echo 1 > /sys/module/suspend/parameters/pm_test_delay &&
 		echo refuse > "$TEST/hotplug" || return
@@ -73,7 +73,7 @@ suspend_without_cpu() {
 	echo allow > "$TEST/hotplug"
 }
 
-# Its timers are on the wheel of another CPU then.
+# In that case its timers are on the wheel of another CPU.
 stays_away() {
 	echo "arm 1 3000 4000" > "$TEST/hotplug" && suspend_without_cpu || return
 	grep -qx 0 /sys/devices/system/cpu/online || wrong "the CPU came back" || return
@@ -87,7 +87,7 @@ stays_away() {
 		[ "$(hotplug pending)" = 0 ] && [ "$(hotplug cancelled)" = "$(hotplug far)" ]
 }
 
-# The example for authors of modules: it is over when it was not heard of, and can go at any time.
+# The example for module authors: it ends if it hears nothing in time, and can go at any time.
 example() {
 	heard=/sys/module/twheel_example/parameters/heard
 	modprobe twheel_example timeout_ms=400 || return
@@ -108,7 +108,7 @@ unload_test() {
 	[ "$(total pending)" = 0 ] || wrong "timers are left"
 }
 
-# The results as they are, with a number of ours.
+# Passes the results on, renumbered.
 pass_on_results() {
 	while read -r line; do
 		case $line in

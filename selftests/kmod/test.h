@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tests of twheel's in-kernel API: what their files share
+ * Tests of twheel's in-kernel API: shared declarations
  *
- * test_main.c runs the cases and shows the results, test_probe.c has timers that watch
- * how they are called, test_timer.c, test_calls.c, test_race.c, test_many.c and test_turns.c have
- * the cases, and test_hotplug.c arms timers on a CPU that a script takes away.
+ * test_main.c runs the cases and shows the results; test_probe.c has timers that record how they
+ * are called; test_timer.c, test_calls.c, test_race.c, test_many.c and test_turns.c have the cases;
+ * and test_hotplug.c arms timers on a CPU that a script takes offline.
  */
 #ifndef _TEST_H
 #define _TEST_H
@@ -17,17 +17,17 @@
 
 #include "twheel.h"
 
-/* Hang guard: nothing that works takes that long. */
+/* Hang guard: nothing that works takes this long. */
 #define GUARD_NS	(20ULL * NSEC_PER_SEC)
 #define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 
 void expect(bool holds, const char *what, const char *file, int line);
 void skip(const char *why);
 
-/* Is time here the number of instructions? */
+/* Is time simulated, as a count of instructions? */
 extern bool simulated;
 
-/* The first one that does not hold is told in the results. */
+/* The results show the first condition that does not hold. */
 #define EXPECT(condition) expect(condition, #condition, __FILE__, __LINE__)
 
 #define WAIT_FOR(condition)						\
@@ -57,13 +57,13 @@ static inline u64 random_ns(u32 below)
 /* ---- test_probe.c */
 
 /**
- * struct probe - a timer that notes how it is called
+ * struct probe - a timer that records how it is called
  * @timer:	the timer
- * @least:	not to be called before
- * @at:		when it was called last
+ * @least:	must not be called before this time
+ * @at:		when it was last called
  * @fired:	number of calls
  * @early:	calls before @least
- * @cpu:	where it was called last
+ * @cpu:	where it was last called
  * @wrong:	calls in another context than promised
  */
 struct probe {
@@ -79,14 +79,14 @@ struct probe {
 /**
  * struct repeater - a timer that arms itself
  * @timer:	the timer
- * @lock:	serialises the calls for it, of its callback, too. Taken with softirqs off
- * @stopping:	somebody waits for the callback, and nobody else is to touch the timer
- * @distance:	to the next time
- * @left:	how often it still arms itself
+ * @lock:	serialises the calls for it, including its callback's. Taken with softirqs off
+ * @stopping:	the callback is being waited for, and nobody else may touch the timer
+ * @distance:	time until the next call
+ * @left:	how many more times it arms itself
  * @called:	number of calls
- * @inside:	whether a call is under way
+ * @inside:	whether a call is in progress
  * @wrong:	calls during a call, and failures to arm
- * @spin_us:	how long a call takes
+ * @spin_us:	duration of a call
  */
 struct repeater {
 	struct twheel_timer	timer;

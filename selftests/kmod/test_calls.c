@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of twheel's in-kernel API: the calls beside add, re-arm and cancel
+ * Tests of twheel's in-kernel API: the calls other than add, re-arm and cancel
  */
 #include <linux/bitops.h>
 #include <linux/cpu.h>
@@ -11,7 +11,7 @@
 
 #include "test.h"
 
-/* ---- how a timer begins */
+/* ---- initialisation */
 
 static atomic_t static_called;
 
@@ -32,7 +32,7 @@ static void arm_static(void *timer)
 	EXPECT(twheel_add(timer, 0) == 0);
 }
 
-/* Nothing has been called for it before, on whatever CPU. */
+/* Nothing was called for it before, on any CPU. */
 void test_static(void)
 {
 	EXPECT(!twheel_pending(&static_timer));
@@ -81,7 +81,7 @@ void test_on_stack(void)
 	use_on_stack(0, 0);
 }
 
-/* ---- when it is due */
+/* ---- when a timer is due */
 
 void test_expires(void)
 {
@@ -105,7 +105,7 @@ void test_expires(void)
 	EXPECT(twheel_cancel_sync(&probe.timer) == 0);
 }
 
-/* Was it armed for @delay after a time from @begin on? */
+/* Was it armed for @delay after a time not before @begin? */
 static bool is_rel(const struct probe *probe, u64 begin, u64 delay)
 {
 	return twheel_expires(&probe->timer) >= begin + delay &&
@@ -139,7 +139,7 @@ void test_relative(void)
 	EXPECT(twheel_cancel_sync(&probe.timer) == 1);
 }
 
-/* Is it the roundest one of all times from @expires to @last? */
+/* Is @time the roundest of all times from @expires to @last? */
 static bool is_roundest(u64 time, u64 expires, u64 last)
 {
 	unsigned int zeros = __ffs64(time);
@@ -170,7 +170,7 @@ void test_slack(void)
 	}
 }
 
-/* ---- where it is due */
+/* ---- where a timer is due */
 
 void test_add_on(void)
 {
@@ -205,7 +205,7 @@ void test_add_on(void)
 	}
 }
 
-/* Armed there, and then as any other timer. */
+/* Armed there, and from then on like any other timer. */
 void test_add_on_and_then(void)
 {
 	unsigned int other = other_cpu();
@@ -236,7 +236,7 @@ static unsigned int impossible_cpu(void)
 	return cpu;
 }
 
-/* A call that is refused changes nothing. */
+/* A refused call changes nothing. */
 void test_add_on_refused(void)
 {
 	const u64 deadline = in_ns(HOUR_NS);
@@ -262,10 +262,10 @@ void test_add_on_refused(void)
 /**
  * struct mover - a timer whose callback arms it on a CPU
  * @timer:	the timer
- * @go_on:	until then the callback runs
- * @running:	it does
+ * @go_on:	the callback runs until this is set
+ * @running:	the callback is running
  * @to:		the CPU
- * @ret:	what came of it
+ * @ret:	the result
  */
 struct mover {
 	struct twheel_timer	timer;
@@ -300,7 +300,7 @@ static void mover_run(struct mover *mover, unsigned int cpu, unsigned int to)
 	EXPECT(WAIT_FOR(atomic_read(&mover->running)));
 }
 
-/* Two callbacks of a timer never run at the same time, so it stays where one does. */
+/* A timer never runs on two CPUs at the same time, so it stays where its callback is running. */
 void test_add_on_while_it_runs(void)
 {
 	unsigned int here = cpumask_first(cpu_online_mask);
@@ -311,7 +311,7 @@ void test_add_on_while_it_runs(void)
 		skip("takes two CPUs");
 		return;
 	}
-	/* If it slept on the other CPU, it would wait for that until the callback is over. */
+	/* If it slept on the other CPU, it could not run there before the callback is over. */
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	twheel_timer_init(&mover.timer, mover_called);
 	mover_run(&mover, other, here);
@@ -329,7 +329,7 @@ void test_add_on_while_it_runs(void)
 	atomic_set(&mover.go_on, 1);
 	EXPECT(twheel_cancel_sync(&mover.timer) == 1);
 
-	/* A new timer is not told from the one that lay there before. */
+	/* A new timer cannot be distinguished from the one previously at that address. */
 	twheel_timer_init(&mover.timer, mover_begins_anew);
 	mover_run(&mover, other, here);
 	EXPECT(mover.ret == -EAGAIN);
@@ -341,9 +341,9 @@ void test_add_on_while_it_runs(void)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
-/* ---- how it ends */
+/* ---- shutdown */
 
-/* Does nothing arm a timer, from this CPU or another? */
+/* Checks that nothing arms the timer, from this CPU or another. */
 static void expect_shut(struct probe *probe, unsigned int other)
 {
 	EXPECT(!twheel_pending(&probe->timer));
@@ -371,7 +371,7 @@ void test_shutdown(void)
 	static struct probe probe;
 
 	for_each_online_cpu(cpu) {
-		/* It does not matter where it was last. */
+		/* It does not matter where the timer was last. */
 		other = cpu == raw_smp_processor_id() ? other_cpu() : raw_smp_processor_id();
 		probe_init(&probe);
 		EXPECT(twheel_shutdown(&probe.timer) == 0);
@@ -387,7 +387,7 @@ void test_shutdown(void)
 		EXPECT(twheel_shutdown_sync(&probe.timer) == 1);
 		expect_shut(&probe, other);
 	}
-	/* Initialised anew, it is as good as any. */
+	/* Initialised again, it works like any other. */
 	probe_init(&probe);
 	EXPECT(probe_add(&probe, 0) == 0);
 	EXPECT(probe_is(&probe, 1));
@@ -395,14 +395,14 @@ void test_shutdown(void)
 }
 
 /**
- * struct ended - a timer that its callback arms, and all CPUs do, until it is shut down
+ * struct ended - a timer that its callback and all CPUs arm until it is shut down
  * @timer:	the timer
  * @lock:	serialises the calls for it
  * @shut:	whether it is shut down
  * @called:	number of calls
- * @inside:	whether a call is under way
- * @wrong:	calls during a call, and what has not returned what it must
- * @spin_us:	how long a call takes
+ * @inside:	whether a call is in progress
+ * @wrong:	calls during a call, and wrong return values
+ * @spin_us:	duration of a call
  */
 struct ended {
 	struct twheel_timer	timer;
@@ -414,7 +414,7 @@ struct ended {
 	unsigned int		spin_us;
 };
 
-/* Arms it, or learns of its end. Returns whether it has ended. */
+/* Arms the timer, or finds it shut down. Returns whether it is shut down. */
 static bool ended_arm(struct ended *ended)
 {
 	bool shut;
@@ -470,7 +470,7 @@ static void arm_or_end(void *arg)
 		cond_resched();
 }
 
-/* All who would arm it learn of its end, and nobody is called after that. */
+/* All callers that try to arm it get the error, and its callback is not called afterwards. */
 void test_shutdown_while_it_is_armed(void)
 {
 	static struct ended ended;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of twheel's in-kernel API: timers on a CPU that goes away
+ * Tests of twheel's in-kernel API: timers on a CPU that goes offline
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -22,10 +22,10 @@ static unsigned int hotplug_n;
 static unsigned int hotplug_far;
 static unsigned int hotplug_cancelled;
 
-/* Registered after twheel's own states, so it is asked after these. */
+/* Registered after twheel's own states, so called after them. */
 static enum cpuhp_state refusing_state;
 
-/* Called before a CPU comes up: those that come back after a suspend, do not. */
+/* Called before a CPU comes online: fails for CPUs that come back after a suspend. */
 static int refuse(unsigned int cpu)
 {
 	return cpuhp_tasks_frozen ? -EIO : 0;
@@ -63,8 +63,8 @@ void hotplug_forget(void)
 
 /**
  * struct arming - timers to arm on one CPU
- * @spread_ms:	they come within so many milliseconds; each tenth in an hour
- * @failures:	calls that did not return what they must
+ * @spread_ms:	they are due within this many milliseconds; every tenth an hour later
+ * @failures:	calls that returned the wrong value
  */
 struct arming {
 	unsigned int	spread_ms;
@@ -97,7 +97,7 @@ static int hotplug_cancel(void)
 	return 0;
 }
 
-/* Brings those back that a suspend has not. Their devices do not know that they are off. */
+/* Brings back the CPUs that a suspend did not. Their devices do not know that they are offline. */
 static int hotplug_bring(void)
 {
 	unsigned int cpu;
@@ -138,9 +138,9 @@ static int hotplug_command(const char *command)
 }
 
 /*
- * "arm CPU N MS" arms N timers on a CPU: each tenth in an hour, the others within MS
- * milliseconds. "cancel" cancels those that are left. From "refuse" to "allow" no CPU comes
- * back after a suspend; "bring" brings it back.
+ * "arm CPU N MS" arms N timers on a CPU: every tenth for an hour from now, the others within MS
+ * milliseconds. "cancel" cancels those that are left. From "refuse" to "allow", no CPU comes back
+ * after a suspend; "bring" brings it back.
  */
 static ssize_t hotplug_write(struct file *file, const char __user *from, size_t size,
 			     loff_t *pos)

@@ -2,9 +2,9 @@
 /*
  * Tests of twheel's in-kernel API
  *
- * Loading runs them. /sys/kernel/debug/twheel_test/results then has the results in
- * TAP; kernel.sh reads them and unloads the module. The file "hotplug" arms timers
- * on a CPU that the script takes away; see test_hotplug.c.
+ * Loading the module runs them. /sys/kernel/debug/twheel_test/results then has the results in
+ * TAP; kernel.sh reads them and unloads the module. Writing to the file "hotplug" arms timers on
+ * a CPU that the script takes offline; see test_hotplug.c.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -14,13 +14,13 @@
 #include "test.h"
 
 /**
- * struct test_case - a test and how it went
+ * struct test_case - a test and its result
  * @name:	its name in the results
- * @run:	does it
+ * @run:	runs it
  * @fault:	the first expectation that did not hold, or NULL
- * @file:	where that stands
- * @line:	and where in it
- * @skipped:	why it could not be done, or NULL
+ * @file:	the file of that expectation
+ * @line:	its line in that file
+ * @skipped:	why the test was skipped, or NULL
  */
 struct test_case {
 	const char	*name;

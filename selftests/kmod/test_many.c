@@ -16,10 +16,10 @@ MODULE_PARM_DESC(very_many, "timers for the tests that take very many (100000)")
 /**
  * struct many - timers of a test
  * @probes:	the timers
- * @from:	the first one for a CPU to arm
- * @to:		the one behind its last
- * @deadline:	of all, or 0 for random ones
- * @failures:	calls that did not return what they must
+ * @from:	index of the first timer that a CPU arms
+ * @to:		index after the last one
+ * @deadline:	the deadline of all timers, or 0 for random ones
+ * @failures:	calls that returned the wrong value
  */
 struct many {
 	struct probe	*probes;
@@ -52,7 +52,7 @@ static unsigned int probes_sum(const struct probe *probes, unsigned int n)
 	return sum;
 }
 
-/* Has each of them been called once, as promised? */
+/* Was each of them called once, as promised? */
 static void expect_all_called(struct probe *probes, unsigned int n)
 {
 	unsigned int i, wrong = 0;

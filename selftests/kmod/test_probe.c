@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of twheel's in-kernel API: timers that watch how they are called
+ * Tests of twheel's in-kernel API: timers that record how they are called
  */
 #include <linux/cpumask.h>
 #include <linux/overflow.h>
@@ -43,7 +43,7 @@ int probe_rearm(struct probe *probe, u64 deadline)
 	return twheel_rearm(&probe->timer, deadline);
 }
 
-/* Was it called @times times, never early, always as promised? */
+/* Was it called @times times, never early, always in the promised context? */
 bool probe_is(struct probe *probe, int times)
 {
 	return WAIT_FOR(atomic_read(&probe->fired) >= times) &&
@@ -125,7 +125,7 @@ void on_cpu(unsigned int cpu, void (*function)(void *arg), void *arg)
 	destroy_work_on_stack(&call.work);
 }
 
-/* On all of them at the same time. */
+/* Calls a function on all CPUs at the same time. */
 void on_all_cpus(void (*function)(void *arg), void *arg)
 {
 	struct call *calls = kcalloc(nr_cpu_ids, sizeof(*calls), GFP_KERNEL);
@@ -147,10 +147,10 @@ void on_all_cpus(void (*function)(void *arg), void *arg)
 }
 
 /**
- * struct order - what a CPU shall do to a timer
+ * struct order - a call that a CPU is to make for a timer
  * @probe:	the timer
  * @deadline:	for add and re-arm
- * @ret:	what the call returned
+ * @ret:	the return value of the call
  */
 struct order {
 	struct probe	*probe;
@@ -203,7 +203,7 @@ int cancel_on(unsigned int cpu, struct probe *probe)
 	return order.ret;
 }
 
-/* A CPU other than this one's, or this one if there is none. */
+/* A CPU other than the current one, or the current one if there is no other. */
 unsigned int other_cpu(void)
 {
 	unsigned int cpu, here = raw_smp_processor_id();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of twheel's in-kernel API: calls that meet callbacks, and other CPUs
+ * Tests of twheel's in-kernel API: calls that race with callbacks and with other CPUs
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -14,7 +14,7 @@
 /* ---- cancel_sync */
 
 /**
- * struct spinner - a timer whose callback takes its time
+ * struct spinner - a timer with a slow callback
  * @timer:	the timer
  * @begun:	the callback has begun
  * @ended:	the callback has ended
@@ -59,7 +59,7 @@ void test_cancel_sync_waits(void)
 		EXPECT(WAIT_FOR(atomic_read(&spinner.begun)));
 		EXPECT(!twheel_pending(&spinner.timer));
 		EXPECT(twheel_cancel(&spinner.timer) == 0);
-		/* Armed anew meanwhile, and then cancelled: the callback goes on. */
+		/* Re-armed meanwhile, and then cancelled: the callback continues. */
 		if (i & 1)
 			EXPECT(twheel_rearm(&spinner.timer, in_ns(HOUR_NS)) == 0);
 		ret = twheel_cancel_sync(&spinner.timer);
@@ -76,7 +76,7 @@ static void repeater_add(void *arg)
 	twheel_rearm(&repeater->timer, 0);
 }
 
-/* Whenever it comes, nothing of the timer is under way afterwards. */
+/* Whenever it is called, nothing of the timer is running afterwards. */
 void test_cancel_sync_against_rearming(void)
 {
 	static struct repeater repeater;
@@ -96,16 +96,16 @@ void test_cancel_sync_against_rearming(void)
 			usleep_range(2500, 3000);
 		EXPECT(atomic_read(&repeater.called) == called);
 		EXPECT(atomic_read(&repeater.wrong) == 0);
-		/* The memory is somebody else's from here on. */
+		/* The memory belongs to somebody else from here on. */
 		memset(&repeater, 0x5a, sizeof(repeater));
 	}
 }
 
 /**
- * struct restless - a timer whose callback arms and cancels it again and again, and leaves it armed
+ * struct restless - a timer whose callback arms and cancels it repeatedly, and leaves it armed
  * @timer:	the timer
  * @called:	number of calls
- * @inside:	a call is under way
+ * @inside:	a call is in progress
  */
 struct restless {
 	struct twheel_timer	timer;
@@ -156,14 +156,14 @@ void test_cancel_sync_against_anything(void)
 	}
 }
 
-/* ---- a softirq in the middle of a re-arm */
+/* ---- a softirq during a re-arm */
 
 /**
- * struct pushed - a timer that notes for what it is called
+ * struct pushed - a timer that records which deadline it is called for
  * @timer:	the timer
- * @called_for:	its deadline when it was called last
+ * @called_for:	its deadline when it was last called
  * @called:	number of calls
- * @lost:	times that it was armed, and neither pending nor called for that
+ * @lost:	times it was armed but then neither pending nor called for that deadline
  */
 struct pushed {
 	struct twheel_timer	timer;
@@ -181,8 +181,8 @@ static void pushed_called(struct twheel_timer *timer)
 }
 
 /*
- * The deadline is always one that has passed, by less than a tick: so it is still ahead of
- * the timer's slot, and the timer is due when time comes to that.
+ * The deadline has always passed, by less than a tick: so it is still after the timer's slot, and
+ * the timer is due when the wheel reaches that slot.
  */
 static void pushed_push(void *arg)
 {
@@ -199,7 +199,7 @@ static void pushed_push(void *arg)
 	twheel_cancel_sync(&pushed->timer);
 }
 
-/* Armed by the CPU that it is on, which expires it between two steps of that. */
+/* Re-armed by the CPU whose wheel it is on, which expires it between two steps of the re-arm. */
 void test_push_while_it_expires(void)
 {
 	static struct pushed pushed;
@@ -252,7 +252,7 @@ static void repeater_move(void *arg)
 	}
 }
 
-/* Armed from elsewhere while its callback runs: never two callbacks at a time. */
+/* Armed from another CPU while its callback runs: never two callbacks at a time. */
 void test_rearm_while_it_runs(void)
 {
 	static struct repeater repeater;
@@ -266,15 +266,15 @@ void test_rearm_while_it_runs(void)
 	EXPECT(atomic_read(&repeater.wrong) == 0);
 }
 
-/* ---- all at once */
+/* ---- everything at once */
 
 #define STORM_TIMERS 64
 
 /**
- * struct storm - timers that all CPUs pull at, and the account
+ * struct storm - timers that all CPUs operate on, and their account
  * @timers:	the timers
- * @armed:	times that a timer became armed
- * @cancelled:	times that it was cancelled while armed
+ * @armed:	times a timer became armed
+ * @cancelled:	times a timer was cancelled while armed
  */
 struct storm {
 	struct repeater	timers[STORM_TIMERS];
@@ -282,7 +282,7 @@ struct storm {
 	atomic_long_t	cancelled;
 };
 
-/* Stops a timer. The lock is held, but not while this waits for the callback. */
+/* Stops a timer. The lock is held on entry, and dropped while waiting for the callback. */
 static bool storm_stop(struct repeater *repeater)
 {
 	bool pending;
@@ -295,7 +295,7 @@ static bool storm_stop(struct repeater *repeater)
 	return pending;
 }
 
-/* Any operation. */
+/* Does any of the operations. */
 static void storm_operate(struct storm *storm, struct repeater *repeater, u32 dice)
 {
 	u64 deadline = in_ns(dice >> 12);

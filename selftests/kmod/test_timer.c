@@ -59,18 +59,18 @@ void test_expiry(void)
 	for_each_online_cpu(cpu) {
 		EXPECT(add_on(cpu, &probe, in_ns(5 * NSEC_PER_MSEC)) == 0);
 		EXPECT(probe_is(&probe, ++times));
-		/* It is called on the CPU that armed it. */
+		/* The callback runs on the CPU that armed the timer. */
 		EXPECT(READ_ONCE(probe.cpu) == cpu);
 		EXPECT(!twheel_pending(&probe.timer));
-		/* While its callback runs, it would be armed where that is. */
+		/* While its callback runs, the timer would be armed on that CPU. */
 		EXPECT(twheel_cancel_sync(&probe.timer) == 0);
 	}
 }
 
 /*
- * Others' softirqs, and processors that run in turn, may keep a timer from its tick now and then:
- * of these, which are in the first level of the wheel for the most part, not one in four. Armed
- * anew, and from afar.
+ * Softirqs of others, and virtual CPUs that take turns, may now and then delay a timer beyond its
+ * tick: of these timers, most of which are on the first level of the wheel, less than one in four.
+ * Both newly armed and re-armed from a distant deadline.
  */
 void test_punctual(void)
 {
@@ -126,11 +126,11 @@ void test_rearm(void)
 	u64 last;
 
 	probe_init(&probe);
-	/* Later, again and again. */
+	/* Later, repeatedly. */
 	EXPECT(probe_add(&probe, in_ns(HOUR_NS)) == 0);
 	for (i = 0; i < 1000; i++)
 		EXPECT(probe_rearm(&probe, in_ns(HOUR_NS + i * NSEC_PER_SEC)) == 1);
-	/* Earlier, again and again. */
+	/* Earlier, repeatedly. */
 	for (i = 0; i < 1000; i++)
 		EXPECT(probe_rearm(&probe, in_ns(HOUR_NS - i * NSEC_PER_SEC)) == 1);
 	last = in_ns(10 * NSEC_PER_MSEC);
@@ -140,7 +140,7 @@ void test_rearm(void)
 	twheel_cancel_sync(&probe.timer);
 }
 
-/* ---- what a callback may do */
+/* ---- what callbacks may do */
 
 void test_callback_rearms(void)
 {
@@ -188,7 +188,7 @@ static void frees_itself(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	/* So that a later look at it would be seen. */
+	/* Makes later accesses noticeable. */
 	memset(probe, 0x5a, sizeof(*probe));
 	kfree(probe);
 	atomic_inc(&freed);
@@ -214,7 +214,7 @@ void test_callback_frees(void)
 }
 
 /**
- * struct chain - timers of which each arms the next one
+ * struct chain - timers each of which arms the next one
  * @timer:	the timer
  * @next:	the next one, or NULL
  * @called:	number of calls

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of twheel's in-kernel API: callbacks that take long, and others who are to have a turn
+ * Tests of twheel's in-kernel API: slow callbacks, which must give others a turn
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
@@ -12,35 +12,35 @@
 #define TIMERS		1000
 #define CALLBACK_US	100
 
-/* A softirq is to end after 2 ms and a portion, of 32 chunks with 6 timers each. */
+/* A softirq has to end after 2 ms plus a batch of 32 chunks with 6 timers each. */
 #define MOST		(2000 / CALLBACK_US + 32 * 6)
 
-/* And then to rest for as long, but for the first time: from the first callback to the last. */
+/* From the first callback to the last: after all softirqs but the first, a rest just as long. */
 #define LEAST_NS	(3ULL * TIMERS * CALLBACK_US * NSEC_PER_USEC / 2)
 
-/* But each time for no longer than it has worked, nor for more than 4 ms. */
+/* But a rest is never longer than the work before it, nor longer than 4 ms. */
 #define REST_NS		(4ULL * NSEC_PER_MSEC)
 
-/* Less than a rest, and more than what else there is between two callbacks. */
+/* Shorter than a rest, and longer than any other gap between two callbacks. */
 #define SLACK_NS	(1ULL * NSEC_PER_MSEC)
 
 /**
- * struct turns - who waits for turns, on one CPU
- * @other:	what comes each millisecond, in softirqs like those of the wheel
+ * struct turns - slow timers and a competitor, on one CPU
+ * @other:	the competitor: runs every millisecond, in softirqs like those of the wheel
  * @timers:	all due at the same time
- * @called:	how many have been called
+ * @called:	number of timers called
  * @first:	when the first was called
- * @last:	when the last was
- * @begun:	when the first was since a rest
+ * @last:	when the last was called
+ * @begun:	when the first was called after a rest
  * @rest:	the longest rest
- * @excess:	by how much one was longer than it may be
- * @had:	how often @other has come
- * @in_a_row:	how many since then
- * @most:	the most of these
- * @failures:	calls that did not return what they must
- * @done:	@other comes no more
+ * @excess:	by how much a rest exceeded its limit, at most
+ * @had:	how many times @other has run
+ * @in_a_row:	timers called since then
+ * @most:	the maximum of @in_a_row
+ * @failures:	calls that returned the wrong value
+ * @done:	@other does not run any more
  *
- * What softirqs write is that CPU's, where one comes after the other.
+ * Softirqs write this on one CPU only, where they run one at a time.
  */
 struct turns {
 	struct hrtimer		other;
@@ -69,7 +69,7 @@ static void take_long(void)
 		cpu_relax();
 }
 
-/* A callback begins. If there was a rest, was it too long? */
+/* A callback begins. If there was a rest, checks how long it was. */
 static void note_rest(u64 now)
 {
 	const u64 rest = now - turns.last, most = min(turns.last - turns.begun, REST_NS);
@@ -134,7 +134,7 @@ void test_turns(void)
 		div_u64(READ_ONCE(turns.excess), NSEC_PER_USEC));
 	EXPECT(READ_ONCE(turns.most) <= MOST);
 	EXPECT(took >= LEAST_NS);
-	/* A host that stands still makes a rest longer. */
+	/* A stalled host makes a rest longer. */
 	EXPECT(!simulated || READ_ONCE(turns.excess) <= SLACK_NS);
 	WRITE_ONCE(turns.done, true);
 	hrtimer_cancel(&turns.other);
@@ -142,20 +142,20 @@ void test_turns(void)
 		twheel_cancel_sync(&turns.timers[i]);
 }
 
-/* Timers that arm themselves again, for a time long past, until there were so many calls. */
+/* Timers that re-arm themselves, for a time long past, until there were that many calls. */
 #define PUSHY		200
 #define CALLS		5000
 
-/* It takes longer than that until all have been called once. */
+/* Less than it takes to call all of them once. */
 #define OTHER_NS	(10 * NSEC_PER_MSEC)
 
 /**
- * struct pushing - who has others wait, on one CPU
- * @timers:	theirs, all due at the same time
- * @other:	comes OTHER_NS after that
- * @calls:	how often they have been called
- * @before:	how often before @other was; 0 as long as it was not
- * @failures:	calls that did not return what they must
+ * struct pushing - timers that make another one wait, on one CPU
+ * @timers:	the timers, all due at the same time
+ * @other:	the other one, due OTHER_NS later
+ * @calls:	number of calls of @timers
+ * @before:	@calls when @other was called; 0 until then
+ * @failures:	calls that returned the wrong value
  */
 struct pushing {
 	struct twheel_timer	timers[PUSHY];
@@ -193,8 +193,8 @@ static void begin_to_push(void *unused)
 }
 
 /*
- * What is armed late comes after what is overdue by then: here, what has begun before anybody knew
- * that it takes long, and what was armed meanwhile.
+ * Timers that are armed late follow those that are overdue by then. Only these precede the other
+ * one here: timers called before it is known that callbacks are slow, and timers armed meanwhile.
  */
 void test_overdue(void)
 {

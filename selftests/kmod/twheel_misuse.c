@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Uses twheel's in-kernel API as it must not be used, for kernels that find out
+ * Misuses twheel's in-kernel API, for kernels that detect it
  *
- * Loading does what the parameter "how" names, and succeeds, if the machine survives.
- * selftests/check/test-misuse.sh looks for what the kernel has said.
+ * Loading the module does what the parameter "how" names, and succeeds if the machine survives.
+ * selftests/check/test-misuse.sh checks what the kernel has reported.
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
@@ -33,7 +33,7 @@ static struct twheel_timer *new_timer(void)
 	return timer;
 }
 
-/* As it should be. */
+/* Correct use. */
 static void nothing(struct twheel_timer *timer)
 {
 	static DEFINE_TWHEEL_TIMER(static_timer, do_nothing);
@@ -106,7 +106,7 @@ static enum hrtimer_restart in_interrupt_later(struct hrtimer *hrtimer)
 	return HRTIMER_NORESTART;
 }
 
-/* Its deadline is only stored, whereby nothing breaks. */
+/* Only its deadline is stored, which breaks nothing. */
 static void in_hard_interrupt(struct twheel_timer *timer)
 {
 	static struct hrtimer hrtimer;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections of the kernel's own, for tests that they are left alone
+ * In-kernel connections, for tests that rules leave them alone
  *
- * They are in the network namespace of who writes to these parameters:
+ * They are in the network namespace of the process that writes to these parameters:
  *
- *	connect		a port of 127.0.0.1: makes a connection to it, of each kind in enum owner
- *	listen		a port: listens at it
- *	accept		anything: accepts a connection, which has to be there
+ *	connect		a port of 127.0.0.1: connects to it, once for each kind in enum owner
+ *	listen		a port: listens on it
+ *	accept		anything: accepts a connection, which must be waiting
  *	close		anything: closes all of them
  *
- * A write fails with the error of what it asks for.
+ * A write fails with the error of the operation.
  */
 #include <linux/file.h>
 #include <linux/in.h>
@@ -21,10 +21,10 @@
 
 /**
  * enum owner - what such a socket looks like
- * @WITHOUT_FILE: as those of iSCSI's target and OCFS2
- * @IS_TOLD: it has a file, and the kernel is told when its state changes: as those of NVMe
- * @KERN_SOCK: it has a file, and was made for the kernel: as those of NFS and 9p
- * @NR_OWNERS: their number
+ * @WITHOUT_FILE: like those of the iSCSI target and OCFS2
+ * @IS_TOLD: it has a file, and a callback in the kernel for state changes, like those of NVMe
+ * @KERN_SOCK: it has a file, and was created for the kernel, like those of NFS and 9p
+ * @NR_OWNERS: the number of kinds
  */
 enum owner {
 	WITHOUT_FILE,
@@ -35,7 +35,7 @@ enum owner {
 
 #define MOST	16
 
-/* Guards what follows. Taken in process context. */
+/* Protects the following. Taken in process context. */
 static DEFINE_MUTEX(lock);
 static struct socket *socks[MOST];
 static unsigned int nr_socks;
@@ -101,7 +101,7 @@ static int connect_as(enum owner owner, u16 port)
 		return ret;
 	}
 	ret = own(sock, owner);
-	/* Else the socket is gone, as it did not get its file. */
+	/* On an error the socket is gone: there was no file for it. */
 	if (!ret)
 		socks[nr_socks++] = sock;
 	return ret;

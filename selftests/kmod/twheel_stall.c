@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holds CPUs up, for tests of what then is late
+ * Stalls CPUs, for tests of what is late then
  *
- * Writing a number of nanoseconds to /sys/module/twheel_stall/parameters/ns has all other
- * CPUs do nothing, with interrupts off, for that long. The write does not wait for it. If one
- * of them is the one that counts jiffies, they stand still for some ticks.
+ * Writing a number of nanoseconds to /sys/module/twheel_stall/parameters/ns makes all other
+ * CPUs spin for that long, with interrupts off. The write does not wait for them. If one of them
+ * is the CPU that counts jiffies, jiffies stand still for some ticks.
  */
 #include <linux/delay.h>
 #include <linux/kstrtox.h>
@@ -12,7 +12,7 @@
 #include <linux/smp.h>
 #include <linux/time64.h>
 
-/* Longer ones the kernel itself would find fault with. */
+/* The kernel itself would complain about longer ones. */
 #define MOST_NS	(200ULL * NSEC_PER_MSEC)
 
 static void stall(void *us)
@@ -40,7 +40,7 @@ static const struct kernel_param_ops ns_ops = { .set = set_ns };
 module_param_cb(ns, &ns_ops, NULL, 0200);
 MODULE_PARM_DESC(ns, "hold up the other CPUs for so long");
 
-/* Nobody waits for a stall but this: its code must not go before it has ended. */
+/* Only this waits for stalls: the code must not go away before they have ended. */
 static void __exit twheel_stall_exit(void)
 {
 	kick_all_cpus_sync();

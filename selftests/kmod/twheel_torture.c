@@ -2,20 +2,20 @@
 /*
  * twheel: torture
  *
- * Threads on all CPUs arm, move and cancel timers at random, while CPUs go off and
- * come back. At the end every arming must have ended in exactly one of "fired" and
+ * Threads on all CPUs arm, re-arm and cancel timers at random, while CPUs go offline and
+ * come back. At the end, every arming must have ended in exactly one of "fired" and
  * "cancelled", and none early. insmod returns when the time is over; it fails if
  * something was wrong, and the kernel log says what. The account is in the
  * parameters.
  *
- * Three kinds of timers, because each can prove something else:
+ * There are three kinds of timers, because each can prove something different:
  *
- *  - shared: all threads and the callbacks handle them, each timer under its lock, and
+ *  - shared: all threads and the callbacks operate on them, on each timer under its lock, and
  *    wait for their callbacks without it. Only the account at the end can be checked;
- *  - private: one thread arms and cancels, so it knows in each moment which deadline
- *    may fire, and after twheel_cancel_sync() that none may;
+ *  - private: one thread arms and cancels, so it knows at any moment which deadline
+ *    may fire, and that after twheel_cancel_sync() none may;
  *  - short-lived: allocated, armed, and freed by their callback or after a
- *    twheel_cancel_sync(), for KASAN to look at.
+ *    twheel_cancel_sync(), for KASAN to check.
  */
 #include <linux/atomic.h>
 #include <linux/cpu.h>
@@ -74,7 +74,7 @@ MODULE_PARM_DESC(errors, "result: faults found");
 
 static atomic_long_t nr_operations, nr_errors, short_armed, short_fired, short_cancelled;
 
-/* Says what is wrong, a few times, and counts it. */
+/* Reports a fault, the first few times, and counts it. */
 #define FAULT(fmt, ...) do {						\
 	if (atomic_long_inc_return(&nr_errors) <= 20)			\
 		pr_err(fmt "\n", ##__VA_ARGS__);			\
@@ -87,9 +87,9 @@ static atomic_long_t nr_operations, nr_errors, short_armed, short_fired, short_c
  * @fired:	armings ended by the callback
  * @cancelled:	armings ended by a cancel
  * @lock:	of a shared timer: serialises the calls for it. Taken with softirqs off
- * @stopping:	somebody waits for the callback, and nobody else is to touch the timer
+ * @stopping:	the callback is being waited for, and nobody else may touch the timer
  * @running:	callbacks running now: never more than 1
- * @allowed:	no callback before this time; U64_MAX: none at all. Written by the
+ * @allowed:	no callback may run before this time; U64_MAX: none at all. Written by the
  *		thread that owns the timer; 0 if it is shared
  */
 struct victim {
@@ -105,10 +105,10 @@ struct victim {
 
 static struct victim *shared;
 
-/* The threads have stopped: callbacks arm nothing any more. */
+/* The threads have stopped: callbacks do not arm anything any more. */
 static bool stopping;
 
-/* Distances from overdue to some ticks, and now and then far away. */
+/* Distances from overdue to some ticks, and now and then far in the future. */
 static u64 draw_deadline(void)
 {
 	u32 r = get_random_u32();
@@ -140,7 +140,7 @@ static void callback_begin(struct victim *v)
 		FAULT("a callback after twheel_cancel_sync()");
 	else if (now < allowed)
 		FAULT("%llu ns early", allowed - now);
-	/* Fully ordered: who sees it counted knows that @allowed has been read. */
+	/* Fully ordered: whoever sees the count knows that @allowed has been read. */
 	atomic_long_inc_return(&v->fired);
 }
 
@@ -160,7 +160,7 @@ static void cancel(struct victim *v)
 		atomic_long_inc(&v->cancelled);
 }
 
-/* Calls of the callback for another timer, or for its own. */
+/* Calls made by a callback for another timer, or for its own. */
 static void operate_in_callback(struct victim *v, u32 dice)
 {
 	spin_lock(&v->lock);
@@ -179,7 +179,7 @@ static void shared_fired(struct twheel_timer *timer)
 	callback_begin(v);
 	switch (READ_ONCE(stopping) ? 3 : dice % 8) {
 	case 0:
-		/* Its own timer it may use even while it is waited for. */
+		/* A callback may use its own timer even while it is being waited for. */
 		spin_lock(&v->lock);
 		for (; dice >> 8 & 7; dice -= 1 << 8) {
 			rearm(v, draw_deadline());
@@ -211,7 +211,7 @@ static void stop(struct victim *v)
 	v->stopping = false;
 }
 
-/* Any operation. */
+/* Does any of the operations. */
 static void operate(struct victim *v)
 	__must_hold(&v->lock)
 {
@@ -231,7 +231,7 @@ static void operate(struct victim *v)
 	}
 }
 
-/* On a timer that others want at the same time. */
+/* Operates on a timer for which others compete. */
 static void torture_shared(void)
 {
 	struct victim *v = &shared[get_random_u32() % nr_shared];
@@ -244,7 +244,7 @@ static void torture_shared(void)
 
 /*
  * The earlier of the two deadlines may fire until it is known that the timer was
- * pending, and that no callback is on its way for an arming before that.
+ * pending, and that no callback for an earlier arming is about to run.
  */
 static void private_arm(struct victim *v, u64 deadline)
 {
@@ -268,9 +268,9 @@ static void private_stop(struct victim *v)
 }
 
 /*
- * Arms a timer, goes to another CPU, and stops the timer in the moment in which it
- * leaves the wheel, when its callback is about to be called; or when it is due, so that it
- * leaves while it is being stopped.
+ * Arms a timer, moves to another CPU, and stops the timer at the moment it leaves the
+ * wheel, when its callback is about to be called; or at the time it is due, so that it
+ * leaves the wheel while it is being stopped.
  */
 static void duel(struct victim *v)
 {
@@ -278,11 +278,11 @@ static void duel(struct victim *v)
 	unsigned int cpu = data_race(cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
 	const u64 tick = 1ULL << twheel_tick_shift();
 	bool blind = get_random_u32() & 1;
-	/* It takes some time to get to the other CPU. */
+	/* It takes some time to move to the other CPU. */
 	u64 deadline = ktime_get_ns() + (blind ? 4 * tick : 0), end;
 
 	private_arm(v, deadline);
-	/* If the CPU goes in this moment, there is no duel. */
+	/* If the CPU goes offline now, there is no duel. */
 	if (cpu >= nr_cpu_ids || set_cpus_allowed_ptr(current, cpumask_of(cpu)))
 		return;
 	end = blind ? ALIGN(deadline, tick) : ktime_get_ns() + 5 * NSEC_PER_MSEC;
@@ -315,7 +315,7 @@ static void free_in_callback(struct twheel_timer *timer)
 	kfree(container_of(timer, struct victim, timer));
 }
 
-/* A timer that its callback frees, or this after a cancel. */
+/* A timer that is freed by its callback, or here after a cancel. */
 static void torture_short(void)
 {
 	bool forget = get_random_u32() & 1;
@@ -338,7 +338,7 @@ static void torture_short(void)
 	atomic_long_inc(&short_armed);
 }
 
-/* Checks an account that nobody adds to any more, and adds it to the sums. */
+/* Checks an account that nobody updates any more, and adds it to the sums. */
 static void settle(struct victim *v, const char *kind)
 {
 	long a, f, c;
@@ -407,7 +407,7 @@ static struct torturer *torturer_create(unsigned int cpu)
 		twheel_timer_init(&t->timers[i].timer, private_fired);
 		t->timers[i].allowed = U64_MAX;
 	}
-	/* Not bound: when its CPU goes, a thread goes on elsewhere. */
+	/* Not bound: when its CPU goes offline, the thread continues elsewhere. */
 	t->task = kthread_create(torture, t, "twheel_torture/%u", cpu);
 	if (IS_ERR(t->task)) {
 		kvfree(t);
@@ -430,7 +430,7 @@ static void torturer_destroy(struct torturer *t)
 	kvfree(t);
 }
 
-/* Takes a CPU off and on again, if there is one that can be. */
+/* Takes a random CPU offline and back online, if it can be. */
 static void flip_cpu(void)
 {
 	unsigned int cpu = get_random_u32() % nr_cpu_ids;
@@ -461,7 +461,7 @@ static void settle_short(void)
 	long a = atomic_long_read(&short_armed), f, c;
 	unsigned int patience = 1000;
 
-	/* The forgotten ones fire within 17 ms, if the machine is not too busy. */
+	/* The forgotten timers fire within 17 ms, if the machine is not too busy. */
 	do {
 		msleep(20);
 		f = atomic_long_read(&short_fired);
