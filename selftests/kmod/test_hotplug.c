@@ -26,7 +26,7 @@ static unsigned int hotplug_cancelled;
 static enum cpuhp_state refusing_state;
 
 /* Called before a CPU comes online: fails for CPUs that come back after a suspend. */
-static int refuse(unsigned int cpu)
+static int refuse_cpu(unsigned int cpu)
 {
 	return cpuhp_tasks_frozen ? -EIO : 0;
 }
@@ -43,7 +43,7 @@ int hotplug_refuse(bool on)
 		refusing_state = 0;
 		return 0;
 	}
-	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel_test:refuse", refuse,
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel_test:refuse", refuse_cpu,
 					NULL);
 	if (ret < 0)
 		return ret;
@@ -98,7 +98,7 @@ static int hotplug_cancel(void)
 }
 
 /* Brings back the CPUs that a suspend did not. Their devices do not know that they are offline. */
-static int hotplug_bring(void)
+static int hotplug_bring_back(void)
 {
 	unsigned int cpu;
 	int ret = 0;
@@ -124,7 +124,7 @@ static int hotplug_command(const char *command)
 	if (sysfs_streq(command, "allow"))
 		return hotplug_refuse(false);
 	if (sysfs_streq(command, "bring"))
-		return hotplug_bring();
+		return hotplug_bring_back();
 	if (sscanf(command, "arm %u %u %u", &cpu, &n, &arming.spread_ms) != 3 ||
 	    cpu >= nr_cpu_ids || !cpu_online(cpu) || !n || n > MOST || !arming.spread_ms)
 		return -EINVAL;

@@ -184,7 +184,7 @@ static void pushed_called(struct twheel_timer *timer)
  * The deadline has always passed, by less than a tick: so it is still after the timer's slot, and
  * the timer is due when the wheel reaches that slot.
  */
-static void pushed_push(void *arg)
+static void pushed_rearm(void *arg)
 {
 	struct pushed *pushed = arg;
 	u64 end = in_ns(NSEC_PER_SEC / 2), now, deadline;
@@ -205,7 +205,7 @@ void test_push_while_it_expires(void)
 	static struct pushed pushed;
 
 	twheel_timer_init(&pushed.timer, pushed_called);
-	on_cpu(raw_smp_processor_id(), pushed_push, &pushed);
+	on_cpu(raw_smp_processor_id(), pushed_rearm, &pushed);
 	EXPECT(pushed.called > 0);
 	EXPECT(pushed.lost == 0);
 }

@@ -60,7 +60,7 @@ struct turns {
 
 static struct turns turns;
 
-static void take_long(void)
+static void spin_callback(void)
 {
 	const u64 end = in_ns(CALLBACK_US * NSEC_PER_USEC);
 
@@ -83,10 +83,10 @@ static void note_rest(u64 now)
 	}
 }
 
-static void takes_long(struct twheel_timer *timer)
+static void slow_called(struct twheel_timer *timer)
 {
 	note_rest(ktime_get_ns());
-	take_long();
+	spin_callback();
 	WRITE_ONCE(turns.in_a_row, turns.in_a_row + 1);
 	WRITE_ONCE(turns.most, max(turns.most, turns.in_a_row));
 	WRITE_ONCE(turns.last, ktime_get_ns());
@@ -95,7 +95,7 @@ static void takes_long(struct twheel_timer *timer)
 	atomic_inc(&turns.called);
 }
 
-static enum hrtimer_restart has_a_turn(struct hrtimer *hrtimer)
+static enum hrtimer_restart other_fired(struct hrtimer *hrtimer)
 {
 	WRITE_ONCE(turns.had, turns.had + 1);
 	WRITE_ONCE(turns.in_a_row, 0);
@@ -105,15 +105,15 @@ static enum hrtimer_restart has_a_turn(struct hrtimer *hrtimer)
 	return HRTIMER_RESTART;
 }
 
-static void begin(void *unused)
+static void start_turns(void *unused)
 {
 	const u64 deadline = in_ns(50 * NSEC_PER_MSEC);
 	unsigned int i;
 
-	hrtimer_setup(&turns.other, has_a_turn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_setup(&turns.other, other_fired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
 	hrtimer_start(&turns.other, NSEC_PER_MSEC, HRTIMER_MODE_REL_PINNED_SOFT);
 	for (i = 0; i < TIMERS; i++) {
-		twheel_timer_init(&turns.timers[i], takes_long);
+		twheel_timer_init(&turns.timers[i], slow_called);
 		turns.failures += twheel_add(&turns.timers[i], deadline) != 0;
 	}
 }
@@ -124,7 +124,7 @@ void test_turns(void)
 	u64 took;
 
 	memset(&turns, 0, sizeof(turns));
-	on_cpu(other_cpu(), begin, NULL);
+	on_cpu(other_cpu(), start_turns, NULL);
 	EXPECT(turns.failures == 0);
 	EXPECT(WAIT_FOR(atomic_read(&turns.called) == TIMERS));
 	took = READ_ONCE(turns.last) - READ_ONCE(turns.first);
@@ -167,28 +167,28 @@ struct pushing {
 
 static struct pushing pushing;
 
-static void pushes(struct twheel_timer *timer)
+static void pushing_called(struct twheel_timer *timer)
 {
-	take_long();
+	spin_callback();
 	if (atomic_inc_return(&pushing.calls) <= CALLS - PUSHY)
 		pushing.failures += twheel_add(timer, 1) != 0;
 }
 
-static void is_behind(struct twheel_timer *timer)
+static void other_called(struct twheel_timer *timer)
 {
 	WRITE_ONCE(pushing.before, atomic_read(&pushing.calls));
 }
 
-static void begin_to_push(void *unused)
+static void start_pushing(void *unused)
 {
 	const u64 deadline = in_ns(50 * NSEC_PER_MSEC);
 	unsigned int i;
 
 	for (i = 0; i < PUSHY; i++) {
-		twheel_timer_init(&pushing.timers[i], pushes);
+		twheel_timer_init(&pushing.timers[i], pushing_called);
 		pushing.failures += twheel_add(&pushing.timers[i], deadline) != 0;
 	}
-	twheel_timer_init(&pushing.other, is_behind);
+	twheel_timer_init(&pushing.other, other_called);
 	pushing.failures += twheel_add(&pushing.other, deadline + OTHER_NS) != 0;
 }
 
@@ -201,7 +201,7 @@ void test_overdue(void)
 	unsigned int i;
 
 	memset(&pushing, 0, sizeof(pushing));
-	on_cpu(other_cpu(), begin_to_push, NULL);
+	on_cpu(other_cpu(), start_pushing, NULL);
 	EXPECT(WAIT_FOR(atomic_read(&pushing.calls) == CALLS));
 	pr_info("%u of %u calls before that of another\n", READ_ONCE(pushing.before), CALLS);
 	EXPECT(READ_ONCE(pushing.before));

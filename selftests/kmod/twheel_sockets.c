@@ -22,13 +22,13 @@
 /**
  * enum owner - what such a socket looks like
  * @WITHOUT_FILE: like those of the iSCSI target and OCFS2
- * @IS_TOLD: it has a file, and a callback in the kernel for state changes, like those of NVMe
+ * @WITH_CALLBACK: it has a file, and an in-kernel callback for state changes, like those of NVMe
  * @KERN_SOCK: it has a file, and was created for the kernel, like those of NFS and 9p
  * @NR_OWNERS: the number of kinds
  */
 enum owner {
 	WITHOUT_FILE,
-	IS_TOLD,
+	WITH_CALLBACK,
 	KERN_SOCK,
 	NR_OWNERS,
 };
@@ -41,7 +41,7 @@ static struct socket *socks[MOST];
 static unsigned int nr_socks;
 static struct socket *listener;
 
-static void release(struct socket *sock)
+static void release_one(struct socket *sock)
 {
 	if (sock->file)
 		fput(sock->file);
@@ -52,17 +52,17 @@ static void release(struct socket *sock)
 static void close_all(void)
 {
 	while (nr_socks)
-		release(socks[--nr_socks]);
+		release_one(socks[--nr_socks]);
 	if (listener)
 		sock_release(listener);
 	listener = NULL;
 }
 
-static void state_changes(struct sock *sk)
+static void ignore_state_change(struct sock *sk)
 {
 }
 
-static int own(struct socket *sock, enum owner owner)
+static int set_owner(struct socket *sock, enum owner owner)
 {
 	struct file *file;
 
@@ -72,8 +72,8 @@ static int own(struct socket *sock, enum owner owner)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	lock_sock(sock->sk);
-	if (owner == IS_TOLD)
-		sock->sk->sk_state_change = state_changes;
+	if (owner == WITH_CALLBACK)
+		sock->sk->sk_state_change = ignore_state_change;
 	else
 		sock->sk->sk_kern_sock = 1;
 	release_sock(sock->sk);
@@ -100,7 +100,7 @@ static int connect_as(enum owner owner, u16 port)
 		sock_release(sock);
 		return ret;
 	}
-	ret = own(sock, owner);
+	ret = set_owner(sock, owner);
 	/* On an error the socket is gone: there was no file for it. */
 	if (!ret)
 		socks[nr_socks++] = sock;
@@ -152,13 +152,13 @@ static int accept_one(u16 unused)
 	return ret;
 }
 
-static int close_them(u16 unused)
+static int close_sockets(u16 unused)
 {
 	close_all();
 	return 0;
 }
 
-static int set(const char *value, const struct kernel_param *kp)
+static int set_param(const char *value, const struct kernel_param *kp)
 {
 	int (*act)(u16 port) = kp->arg;
 	u16 port;
@@ -172,14 +172,14 @@ static int set(const char *value, const struct kernel_param *kp)
 	return ret;
 }
 
-static const struct kernel_param_ops ops = { .set = set };
+static const struct kernel_param_ops ops = { .set = set_param };
 module_param_cb(connect, &ops, connect_to, 0200);
 MODULE_PARM_DESC(connect, "connect to this port");
 module_param_cb(listen, &ops, listen_at, 0200);
 MODULE_PARM_DESC(listen, "listen at this port");
 module_param_cb(accept, &ops, accept_one, 0200);
 MODULE_PARM_DESC(accept, "accept a connection");
-module_param_cb(close, &ops, close_them, 0200);
+module_param_cb(close, &ops, close_sockets, 0200);
 MODULE_PARM_DESC(close, "close all");
 
 static int __init twheel_sockets_init(void)

@@ -15,7 +15,7 @@
 /* The kernel itself would complain about longer ones. */
 #define MOST_NS	(200ULL * NSEC_PER_MSEC)
 
-static void stall(void *us)
+static void stall_cpu(void *us)
 {
 	udelay((unsigned long)us % USEC_PER_MSEC);
 	mdelay((unsigned long)us / USEC_PER_MSEC);
@@ -31,7 +31,7 @@ static int set_ns(const char *value, const struct kernel_param *kp)
 	if (ns > MOST_NS)
 		return -ERANGE;
 	preempt_disable();
-	smp_call_function(stall, (void *)(unsigned long)(ns / NSEC_PER_USEC), false);
+	smp_call_function(stall_cpu, (void *)(unsigned long)(ns / NSEC_PER_USEC), false);
 	preempt_enable();
 	return 0;
 }

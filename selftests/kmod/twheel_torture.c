@@ -124,7 +124,7 @@ static u64 draw_deadline(void)
 	}
 }
 
-static void rearm(struct victim *v, u64 deadline)
+static void rearm_counted(struct victim *v, u64 deadline)
 {
 	if (!twheel_rearm(&v->timer, deadline))
 		atomic_long_inc(&v->armed);
@@ -154,7 +154,7 @@ static void private_fired(struct twheel_timer *timer)
 	atomic_dec(&v->running);
 }
 
-static void cancel(struct victim *v)
+static void cancel_counted(struct victim *v)
 {
 	if (twheel_cancel(&v->timer))
 		atomic_long_inc(&v->cancelled);
@@ -165,9 +165,9 @@ static void operate_in_callback(struct victim *v, u32 dice)
 {
 	spin_lock(&v->lock);
 	if (!v->stopping && dice & 8)
-		rearm(v, draw_deadline());
+		rearm_counted(v, draw_deadline());
 	else if (!v->stopping)
-		cancel(v);
+		cancel_counted(v);
 	spin_unlock(&v->lock);
 }
 
@@ -182,9 +182,9 @@ static void shared_fired(struct twheel_timer *timer)
 		/* A callback may use its own timer even while it is being waited for. */
 		spin_lock(&v->lock);
 		for (; dice >> 8 & 7; dice -= 1 << 8) {
-			rearm(v, draw_deadline());
+			rearm_counted(v, draw_deadline());
 			if (dice & 1 << 16)
-				cancel(v);
+				cancel_counted(v);
 		}
 		spin_unlock(&v->lock);
 		break;
@@ -200,7 +200,7 @@ static void shared_fired(struct twheel_timer *timer)
 }
 
 /* Waits for the callback, without the lock. */
-static void stop(struct victim *v)
+static void stop_victim(struct victim *v)
 	__must_hold(&v->lock)
 {
 	v->stopping = true;
@@ -212,7 +212,7 @@ static void stop(struct victim *v)
 }
 
 /* Does any of the operations. */
-static void operate(struct victim *v)
+static void operate_at_random(struct victim *v)
 	__must_hold(&v->lock)
 {
 	switch (get_random_u32() % 4) {
@@ -221,13 +221,13 @@ static void operate(struct victim *v)
 			atomic_long_inc(&v->armed);
 		break;
 	case 1:
-		rearm(v, draw_deadline());
+		rearm_counted(v, draw_deadline());
 		break;
 	case 2:
-		cancel(v);
+		cancel_counted(v);
 		break;
 	default:
-		stop(v);
+		stop_victim(v);
 	}
 }
 
@@ -238,7 +238,7 @@ static void torture_shared(void)
 
 	spin_lock_bh(&v->lock);
 	if (!v->stopping)
-		operate(v);
+		operate_at_random(v);
 	spin_unlock_bh(&v->lock);
 }
 
@@ -272,7 +272,7 @@ static void private_stop(struct victim *v)
  * wheel, when its callback is about to be called; or at the time it is due, so that it
  * leaves the wheel while it is being stopped.
  */
-static void duel(struct victim *v)
+static void fight_duel(struct victim *v)
 {
 	/* A CPU may come or go meanwhile. */
 	unsigned int cpu = data_race(cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
@@ -295,7 +295,7 @@ static void torture_private(struct victim *v)
 {
 	switch (duels ? 0 : get_random_u32() % 64) {
 	case 0:
-		duel(v);
+		fight_duel(v);
 		break;
 	case 1 ... 8:
 		if (twheel_cancel(&v->timer))
@@ -339,7 +339,7 @@ static void torture_short(void)
 }
 
 /* Checks an account that nobody updates any more, and adds it to the sums. */
-static void settle(struct victim *v, const char *kind)
+static void check_account(struct victim *v, const char *kind)
 {
 	long a, f, c;
 
@@ -367,7 +367,7 @@ struct torturer {
 	struct victim		timers[];
 };
 
-static int torture(void *arg)
+static int run_torturer(void *arg)
 {
 	struct torturer *t = arg;
 	unsigned int n = 0;
@@ -408,7 +408,7 @@ static struct torturer *torturer_create(unsigned int cpu)
 		t->timers[i].allowed = U64_MAX;
 	}
 	/* Not bound: when its CPU goes offline, the thread continues elsewhere. */
-	t->task = kthread_create(torture, t, "twheel_torture/%u", cpu);
+	t->task = kthread_create(run_torturer, t, "twheel_torture/%u", cpu);
 	if (IS_ERR(t->task)) {
 		kvfree(t);
 		return NULL;
@@ -426,7 +426,7 @@ static void torturer_destroy(struct torturer *t)
 		return;
 	kthread_stop(t->task);
 	for (i = 0; i < nr_private; i++)
-		settle(&t->timers[i], "private");
+		check_account(&t->timers[i], "private");
 	kvfree(t);
 }
 
@@ -456,7 +456,7 @@ static void pass_time(void)
 	}
 }
 
-static void settle_short(void)
+static void check_short(void)
 {
 	long a = atomic_long_read(&short_armed), f, c;
 	unsigned int patience = 1000;
@@ -493,7 +493,7 @@ static int torture_all(void)
 	return 0;
 }
 
-static void settle_shared(void)
+static void check_shared(void)
 {
 	unsigned int i;
 
@@ -501,11 +501,11 @@ static void settle_shared(void)
 	WRITE_ONCE(stopping, true);
 	for (i = 0; i < nr_shared; i++) {
 		spin_lock_bh(&shared[i].lock);
-		stop(&shared[i]);
+		stop_victim(&shared[i]);
 		spin_unlock_bh(&shared[i].lock);
 	}
 	for (i = 0; i < nr_shared; i++)
-		settle(&shared[i], "shared");
+		check_account(&shared[i], "shared");
 }
 
 static int __init torture_init(void)
@@ -525,8 +525,8 @@ static int __init torture_init(void)
 	ret = torture_all();
 	if (ret)
 		goto out;
-	settle_shared();
-	settle_short();
+	check_shared();
+	check_short();
 	operations = atomic_long_read(&nr_operations);
 	errors = atomic_long_read(&nr_errors);
 	pr_info("%lu operations, %lu armings = %lu fired + %lu cancelled, %lu short-lived, CPU off %lu times, %lu errors\n",
