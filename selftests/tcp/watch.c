@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers that watch connections: what is activity, what is done to a connection, and when a timer
- * ends without a word.
+ * Timers that watch connections: what counts as activity, what is done to a connection, and when a
+ * timer ends without an event.
  */
 #include <sys/wait.h>
 
@@ -11,13 +11,13 @@
 
 /* Long enough for a program to do something in between, on a slow kernel. */
 #define IDLE		(200 * MSEC)
-/* A part of it. */
+/* A fraction of it. */
 #define PAUSE		(IDLE / 5)
 
 FIXTURE(watch)
 {
 	int fd;
-	/* Connected with each other; the first one is watched. */
+	/* Connected to each other; the first one is watched. */
 	int here;
 	int there;
 };
@@ -60,18 +60,18 @@ TEST_F(watch, silence_is_noticed)
 	EXPECT_GE(after + IDLE, query.deadline);
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
 	EXPECT_EQ(-EALREADY, wh_state(self->fd, handle));
-	/* Nothing was asked for, and nothing was done. */
+	/* No action was requested, and none was taken. */
 	EXPECT_TRUE(say(self->here, self->there));
 	EXPECT_TRUE(say(self->there, self->here));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
-	/* The socket is nobody's now. */
+	/* The socket is free to be watched again. */
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, NULL));
 }
 
-/* Connections that are watched for something, and have it happen, or something else. */
+/* Connections that are watched for some kind of activity, and see that kind or another. */
 static const struct {
 	__u32 flags;
-	bool speaks;	/* the watched end does, not the other one */
+	bool speaks;	/* the watched end sends, not the other one */
 	bool lives;
 } habits[] = {
 	{ TWHEEL_WATCH_RECEIVED, false, true },
@@ -98,7 +98,7 @@ static bool was_due(const struct habit *habit, __u64 deadline)
 	return deadline >= habit->earlier + IDLE && deadline <= habit->after;
 }
 
-/* Says when a connection was active, and when it has been found idle. */
+/* Prints when a connection was active, and when it was found idle. */
 static void tell(const struct habit *habit, const struct twheel_event *event)
 {
 	printf("# %llu was active from %llu to %llu, and before at %llu;", event->user_data,
@@ -106,7 +106,7 @@ static void tell(const struct habit *habit, const struct twheel_event *event)
 	printf(" due at %llu, came at %llu\n", event->deadline, event->fired);
 }
 
-/* Takes note of events. Returns what is wrong with one, or NULL. */
+/* Records events. Returns what is wrong with one, or NULL. */
 static const char *note_events(int fd, struct habit *habit)
 {
 	struct twheel_event event;
@@ -118,7 +118,7 @@ static const char *note_events(int fd, struct habit *habit)
 		tell(habit, &event);
 		if (event.deadline < habit->before + IDLE && !was_due(habit, event.deadline))
 			return "too early";
-		/* The jiffy of the activity ends later than that, but not by more than a jiffy. */
+		/* The jiffy of the activity ends later than that, but by no more than a jiffy. */
 		if (event.deadline > habit->after + IDLE + begins_within())
 			return "too late";
 		habit->over = true;
@@ -160,7 +160,7 @@ TEST_F(watch, activity_is_what_is_asked_for)
 			habit[i].after = now_ns();
 		}
 	}
-	/* It was three times the limit. */
+	/* That was three times the limit. */
 	for (i = 0; i < HABITS; i++) {
 		if (!habits[i].lives)
 			EXPECT_TRUE(habit[i].over) TH_LOG("%u", i);
@@ -175,8 +175,8 @@ TEST_F(watch, activity_is_what_is_asked_for)
 #define EXACT	50
 
 /*
- * The idle timeout begins when the jiffy of the activity ends. Where jiffies stand still for
- * a while, as the host has other things to do, it may be cut short: not half of the time.
+ * The idle timeout begins when the jiffy of the activity ends. If jiffies stand still for a while
+ * because the host is busy, it may be cut short, but less than half of the time.
  */
 TEST_F(watch, to_the_jiffy)
 {
@@ -187,8 +187,8 @@ TEST_F(watch, to_the_jiffy)
 	int pair[EXACT][2], i, early = 0;
 
 	/*
-	 * Those of a jiffy are due at once, and the worker comes to one after the other; it has
-	 * to wait for its processor's turn, or for this process.
+	 * Timers of the same jiffy are due at once, and the worker handles one after the other; it
+	 * may have to wait for its processor, or for this process.
 	 */
 	punctual_allow(jiffy_ns());
 	ASSERT_EQ(0, connections(variant->family, pair, EXACT));
@@ -214,8 +214,8 @@ TEST_F(watch, to_the_jiffy)
 }
 
 /*
- * Activity when the timer has come up, and the worker has not looked at it yet: the idle timeout
- * begins anew, that is counted, and the event is no later than others.
+ * Activity after the timer has expired and before the worker has checked the connection: the idle
+ * timeout starts over, which is counted, and the event is no later than others.
  */
 TEST_F(watch, active_just_before_the_worker_looks)
 {
@@ -236,7 +236,7 @@ TEST_F(watch, active_just_before_the_worker_looks)
 	ASSERT_EQ(0, wh_stats(self->fd, &before));
 	active = coarse_ns();
 	EXPECT_TRUE(say(self->there, self->here));
-	/* When that jiffy has ended, nothing is to be looked at twice. */
+	/* Once that jiffy has ended, no check is repeated. */
 	sleep_ns(2 * jiffy_ns());
 	ASSERT_EQ(true, let_workers_be(&late));
 	EXPECT_EXPIRY(handle, active + IDLE, TWHEEL_LIMIT_IDLE);
@@ -252,7 +252,7 @@ TEST_F(watch, shutdown)
 
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_SHUTDOWN, &handle));
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
-	/* It was done before the event. */
+	/* The action came before the event. */
 	EXPECT_NE(TCP_ESTABLISHED, tcp_info(self->here).tcpi_state);
 	EXPECT_EQ(0, recv(self->here, &byte, 1, 0));
 	EXPECT_EQ(-1, send(self->here, &byte, 1, MSG_NOSIGNAL));
@@ -273,7 +273,7 @@ TEST_F(watch, abort)
 	EXPECT_EQ(ECONNRESET, socket_error(self->there));
 }
 
-/* Both ends can be watched. What is received stays readable. */
+/* Both ends can be watched. Data that was received can still be read. */
 TEST_F(watch, unread_data_is_not_lost)
 {
 	__u64 handle;
@@ -300,7 +300,7 @@ TEST_F(watch, acks_are_no_life)
 	before = now_ns();
 	ASSERT_EQ(0, watch(self->fd, self->here, 1600 * MSEC, 0, &handle));
 	EXPECT_EXPIRY(handle, before + 1600 * MSEC, TWHEEL_LIMIT_IDLE);
-	/* There was an answer to a probe. */
+	/* A probe was answered. */
 	EXPECT_GT(1500, tcp_info(self->there).tcpi_last_ack_recv);
 }
 
@@ -342,7 +342,7 @@ TEST_F(watch, rearm)
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_limit(self->fd, handle, IDLE, 0,
 						     TWHEEL_LIMIT_IDLE));
 	ASSERT_TRUE(wh_wait(self->fd));
-	/* What is done is done: only the event can be taken back. */
+	/* The action cannot be undone: only the event can be taken back. */
 	EXPECT_EQ(-ENOTCONN, wh_active(self->fd, handle));
 	EXPECT_EQ(-ENOTCONN, wh_rearm(self->fd, handle, HOUR, 0));
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, handle));
@@ -371,10 +371,10 @@ TEST_F(watch, cancel)
 	EXPECT_EQ(0, stats.ended);
 }
 
-/* So often it is waited for an instance of epoll that to wake all takes its time. */
+/* An epoll instance is waited for so many times that waking all waiters takes a while. */
 #define ENTRIES	60000
 
-/* Waits for it, for what never comes. */
+/* Waits for it that many times, for an event that never comes. */
 static void *wait_much(void *arg)
 {
 	const int n = very_many() < ENTRIES ? very_many() : ENTRIES;
@@ -390,8 +390,8 @@ static void *wait_much(void *arg)
 }
 
 /*
- * A cancel when the connection is just being shut down: the timer has expired, though its event is
- * not there yet, and counts as one whose event was taken back.
+ * A cancel while the connection is being shut down: the timer has expired, although its event does
+ * not exist yet, and counts as one whose event was taken back.
  */
 TEST_F(watch, cancel_in_the_action)
 {
@@ -408,7 +408,7 @@ TEST_F(watch, cancel_in_the_action)
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_SHUTDOWN, &handle));
 	EXPECT_EQ(0, hear(self->there));
 	EXPECT_EQ(TWHEEL_STATE_EXPIRED, wh_state(self->fd, handle));
-	/* A slow kernel, or host, may be done with it by now. */
+	/* On a slow kernel or host, the shutdown may be over by now. */
 	EXPECT_GE(simulated() && very_many() >= ENTRIES ? 0 : 1, wh_nr_events(self->fd));
 	EXPECT_EQ(TWHEEL_WAS_EXPIRED, wh_cancel(self->fd, handle));
 	EXPECT_TRUE(wait_timers(self->fd, 0));
@@ -463,7 +463,7 @@ TEST_F(watch, ends_when_shut_down)
 	ASSERT_EQ(0, shutdown(self->here, SHUT_WR));
 	EXPECT_ENDED(handle);
 	EXPECT_EQ(-ENOTCONN, watch(self->fd, self->here, HOUR, 0, &handle));
-	/* It is a connection still. */
+	/* The connection still works. */
 	EXPECT_TRUE(say(self->there, self->here));
 }
 
@@ -488,7 +488,7 @@ TEST_F(watch, ends_when_disconnected)
 	EXPECT_ENDED(handle);
 }
 
-/* Becomes another user, and closes contexts that it uses: nothing of them is left then. */
+/* Changes to another user and closes contexts, of which nothing may be left then. */
 static int close_as_another_user(int sock)
 {
 	int fd[50], i;
@@ -514,7 +514,7 @@ TEST_F(watch, closed_by_who_has_become_another_user)
 	EXPECT_EQ(0, status);
 }
 
-/* Closed by its peer a connection is watched on, until it is closed here, too. */
+/* A connection closed by its peer is still watched, until it is closed on this side, too. */
 TEST_F(watch, half_closed)
 {
 	__u64 handle;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Watched connections to which something happens at the very moment at which they are due:
- * either it was in time, or the connection is closed, and everybody who asks is told the same.
+ * Watched connections to which something happens at the very moment they are due: either it was in
+ * time, or the connection is closed, and all calls agree on which.
  */
 #include <sys/syscall.h>
 
@@ -10,13 +10,13 @@
 #include "late_memory.h"
 #include "late_workers.h"
 
-/* Connections at a time. */
+/* Connections per round. */
 #define BATCH		100
-/* From one becoming due to the next. */
+/* The time from one becoming due to the next. */
 #define STEP		(300 * USEC)
 #define IDLE		(60 * MSEC)
 
-/* Rounds of a race, for so many tries; fewer on a slow kernel. */
+/* The rounds of a race for this many tries; fewer on a slow kernel. */
 static int rounds(__u64 tries)
 {
 	int n = tries * very_many() / 100000 / BATCH;
@@ -30,16 +30,16 @@ FIXTURE(races)
 	int fd;
 	int pair[BATCH][2];
 	__u64 handle[BATCH];
-	/* When each is due, if nothing happens. */
+	/* When each of them is due if nothing happens. */
 	__u64 due[BATCH];
-	/* Of the events that were read, by @user_data. */
+	/* The deadlines of the events read so far, by @user_data. */
 	__u64 expired[BATCH];
-	/* What was seen, to be sure that there was a race; and until the last round. */
+	/* Outcomes seen, to be sure that there was a race; and up to the previous round. */
 	int early;
 	int late;
 	int early_before;
 	int late_before;
-	/* What makes it a race: something happens so many nanoseconds later. */
+	/* The aim: by how many nanoseconds something is delayed to make it a race. */
 	__s64 shift;
 };
 
@@ -48,7 +48,7 @@ FIXTURE_SETUP(races)
 	random_seed();
 	ASSERT_EQ(0, network());
 	ASSERT_EQ(0, many_files());
-	/* For those that come up at once, the context's share of the softirq may not suffice. */
+	/* If many expire at once, the context's share of the softirq may not suffice. */
 	punctual_allow(20 * MSEC);
 	self->fd = wh_open(O_NONBLOCK);
 	ASSERT_GE(self->fd, 0);
@@ -79,7 +79,7 @@ static int begin(FIXTURE_DATA(races) * self, int family, __u32 flags)
 	return ret;
 }
 
-/* Waits until about the time when a connection is dealt with. */
+/* Waits until about the time when a connection is handled. */
 static void wait_until_due(const FIXTURE_DATA(races) * self, int i)
 {
 	__u64 end = self->due[i] + self->shift - MSEC + random_below(4 * MSEC);
@@ -90,7 +90,7 @@ static void wait_until_due(const FIXTURE_DATA(races) * self, int i)
 		;
 }
 
-/* Closes what is left, and has the next round aim better. */
+/* Closes what is left, and adjusts the aim for the next round. */
 static void end(FIXTURE_DATA(races) * self)
 {
 	int early = self->early - self->early_before, late = self->late - self->late_before, i;
@@ -104,7 +104,7 @@ static void end(FIXTURE_DATA(races) * self)
 	}
 }
 
-/* Notes the events that there are. Returns how many, or -1 if one is wrong. */
+/* Records the pending events. Returns how many, or -1 if one is wrong. */
 static int note_events(FIXTURE_DATA(races) * self)
 {
 	struct twheel_event event;
@@ -121,7 +121,7 @@ static int note_events(FIXTURE_DATA(races) * self)
 	return n;
 }
 
-/* Waits for the event of a connection. Returns whether it came, and nothing wrong. */
+/* Waits for the event of a connection. Returns whether it came, and nothing was wrong. */
 static bool await_event(FIXTURE_DATA(races) * self, int i)
 {
 	while (!self->expired[i])
@@ -131,9 +131,9 @@ static bool await_event(FIXTURE_DATA(races) * self, int i)
 }
 
 /*
- * Data at the moment of the kick. If the kernel had it before it decided, the program gets it, and
- * the connection lives for another idle timeout; or the connection is closed, the program
- * does not get it, and the sender learns of it.
+ * Data arrives at the moment of the action. If the kernel received it before the decision, the
+ * program gets it, and the connection lives for another idle timeout; otherwise the connection is
+ * closed, the program does not get the data, and the sender is notified.
  */
 static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(races) * self,
 			     int family, __u32 flags)
@@ -153,7 +153,7 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rac
 			self->early++;
 			if (say(self->pair[i][0], self->pair[i][1]))
 				continue;
-			/* It was idle once more since. */
+			/* It has been idle once more since. */
 			ASSERT_TRUE(await_event(self, i));
 			EXPECT_LE(sent[i] + IDLE, self->expired[i]);
 			continue;
@@ -211,7 +211,7 @@ TEST_F_TIMEOUT(races, cancel, 120)
 				EXPECT_TRUE(wait_tcp_state(self->pair[i][1], TCP_CLOSE));
 			}
 		}
-		/* What the worker had is free when it is done with it. */
+		/* Whatever the worker had is freed when it is done. */
 		EXPECT_TRUE(wait_timers(self->fd, 0));
 		end(self);
 	}
@@ -220,7 +220,7 @@ TEST_F_TIMEOUT(races, cancel, 120)
 	EXPECT_LT(0, self->late);
 }
 
-/* After a re-arm that finds the timer pending the connection has all of its time again. */
+/* After a re-arm that finds the timer pending, the connection has its full timeout again. */
 TEST_F_TIMEOUT(races, rearm, 120)
 {
 	__u64 before[BATCH], after[BATCH];
@@ -243,7 +243,7 @@ TEST_F_TIMEOUT(races, rearm, 120)
 			} else {
 				self->late++;
 				EXPECT_EQ(-ENOTCONN, verdict[i]);
-				/* Maybe while the call was on its way. */
+				/* Maybe during the call. */
 				EXPECT_GT(after[i], self->expired[i]);
 			}
 			EXPECT_EQ(0, hear(self->pair[i][1]));
@@ -255,7 +255,7 @@ TEST_F_TIMEOUT(races, rearm, 120)
 	EXPECT_LT(0, self->late);
 }
 
-/* Ends a connection in one of the ways that there are. */
+/* Ends a connection in one of the possible ways. */
 static void end_connection(int *pair, int how)
 {
 	switch (how) {
@@ -267,17 +267,17 @@ static void end_connection(int *pair, int how)
 		shutdown(pair[0], SHUT_RDWR);
 		break;
 	case 2:
-		/* It lingers for no time: a reset. */
+		/* With a linger time of zero: a reset. */
 		close(pair[1]);
 		pair[1] = -1;
 		break;
 	default:
-		/* Reuse of the number while the worker has the socket. */
+		/* Reuses the file descriptor while the worker has the socket. */
 		dup2(pair[1], pair[0]);
 	}
 }
 
-/* A connection that ends when it is due has an event, or has none; its timer is gone. */
+/* A connection that ends when it is due has an event or has none; its timer is gone. */
 TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 {
 	static const __u32 actions[] = { 0, TWHEEL_WATCH_SHUTDOWN, TWHEEL_WATCH_ABORT };
@@ -307,7 +307,7 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 	EXPECT_LT(0, self->late);
 }
 
-/* A context that is closed while its timers are due leaves nothing behind, and hits nobody else. */
+/* A context that is closed while its timers are due leaves nothing behind, and affects no other. */
 TEST_F_TIMEOUT(races, end_of_the_context, 120)
 {
 	int round, i;
@@ -334,7 +334,7 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 	EXPECT_LT(0, self->late);
 }
 
-/* Timers that are replaced, and for how long. */
+/* The number of timers that are replaced, and for how long. */
 #define NR_KEYS		256
 #define REPLACE_NS	(4 * SEC)
 
@@ -348,8 +348,8 @@ static int replace(int fd, int (*pair)[2], int key, __u64 idle)
 }
 
 /*
- * A timer that is replaced while it is with the worker: on the same socket, or on another one.
- * Each arming has ended in one way: it was replaced, or its event was read.
+ * A timer that is replaced while the worker has it: on the same socket, or on another one.
+ * Each arming ends in one way: it was replaced, or its event was read.
  */
 TEST_F_TIMEOUT(races, replaced_when_due, 120)
 {
@@ -361,7 +361,7 @@ TEST_F_TIMEOUT(races, replaced_when_due, 120)
 	__u64 pending = 0;
 
 	ASSERT_EQ(0, connections(AF_INET, pair, NR_KEYS));
-	/* A slow machine takes long for each round. */
+	/* On a slow machine, each round takes long. */
 	for (rounds = 0; rounds < 3 || begin < end;
 	     rounds++, round = now_ns() - begin, begin += round) {
 		for (i = 0; i < NR_KEYS; i++) {
@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(races, replaced_when_due, 120)
 	}
 }
 
-/* Waits until a connection is being ended. Returns whether that came true. */
+/* Waits until a connection is being closed. Returns false on a timeout. */
 static bool await_end(int sock)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -408,7 +408,7 @@ static bool await_end(int sock)
 
 /*
  * A program that connects again with the same socket as soon as it sees its connection end: the
- * reset is for that, and not for the new one.
+ * reset is for the old connection, not for the new one.
  */
 TEST_F_TIMEOUT(races, connected_again, 120)
 {
@@ -440,8 +440,8 @@ TEST_F_TIMEOUT(races, connected_again, 120)
 }
 
 /*
- * One that does so before the worker has looked: a timer ends with its connection, and does not go
- * on to watch the next one.
+ * A program that does so before the worker has checked the connection: a timer ends with its
+ * connection, and does not go on to watch the next one.
  */
 TEST_F_TIMEOUT(races, connected_again_at_once, 120)
 {
@@ -486,8 +486,8 @@ TEST_F_TIMEOUT(races, connected_again_at_once, 120)
 }
 
 /*
- * A program at work with its socket, for as long as it likes, keeps nobody else waiting; and what
- * it does counts.
+ * A program that uses its socket, for as long as it likes, delays nobody else; and what it does
+ * counts as activity.
  */
 TEST_F_TIMEOUT(races, busy_socket, 60)
 {
@@ -506,7 +506,7 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	sender.sock = pair[0][0];
 	ASSERT_EQ(0, watch(self->fd, pair[0][0], IDLE, TWHEEL_WATCH_ABORT, &handle[0]));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
-	/* Now it waits for its memory, with the socket locked. */
+	/* Now the program waits for its memory, with the socket locked. */
 	ASSERT_EQ(true, memory_wanted(uffd));
 	ASSERT_EQ(0, watch(self->fd, pair[1][0], 3 * IDLE, TWHEEL_WATCH_ABORT, &handle[1]));
 	ASSERT_TRUE(wh_wait(self->fd));
@@ -526,7 +526,7 @@ TEST_F_TIMEOUT(races, busy_socket, 60)
 	close(uffd);
 }
 
-/* The longer it is at work, the later is the next look, up to a second; the first ones are not. */
+/* The longer a socket is in use, the later the next check, up to a second; not the first ones. */
 TEST_F_TIMEOUT(races, busy_for_long, 60)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
@@ -542,7 +542,7 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 		SKIP(return, "no userfaultfd");
 	ASSERT_EQ(0, connections(AF_INET, pair, 1));
 	sender.sock = pair[0][0];
-	/* Once there are watches there is a count. */
+	/* The counter exists once there are watches. */
 	ASSERT_EQ(0, watch(self->fd, pair[0][0], SEC, TWHEEL_WATCH_ABORT, &handle));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
 	ASSERT_EQ(true, memory_wanted(uffd));
@@ -564,12 +564,12 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 	ASSERT_TRUE(wh_wait(self->fd));
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EQ(handle, event.handle);
-	/* When it was free at last, there had been activity. */
+	/* When the socket was finally free, there had been activity. */
 	EXPECT_EQ(spared + 1, watch_count("timers spared"));
 	close(uffd);
 }
 
-/* How many of the worker's delays are in the histogram under 2^@i ns? */
+/* How many of the worker's delays in the histogram are below 2^@i ns? */
 static __u64 delays(int i)
 {
 	char key[64];
@@ -580,7 +580,7 @@ static __u64 delays(int i)
 	return n == POISON ? 0 : n;
 }
 
-/* What the worker has done is counted, and how long after the deadline it was. */
+/* What the worker has done is counted, as is its delay after the deadline. */
 TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 {
 	const __u64 tick = file_number(PARAMETERS "tick_ns");
@@ -590,13 +590,13 @@ TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 	int pair[2][2], i;
 
 	ASSERT_EQ(0, connections(AF_INET, pair, 2));
-	/* Once there are watches there are counts. */
+	/* The counters exist once there are watches. */
 	ASSERT_EQ(0, watch(self->fd, pair[1][0], HOUR, TWHEEL_WATCH_ABORT, NULL));
 	kicks = watch_count("timers kicks");
 	ended = watch_count("timers ended");
 	for (i = 0; i < 64; i++)
 		before[i] = delays(i);
-	/* It takes most of a tick at least, until the next one. */
+	/* At least most of a tick passes until the next one. */
 	add = watch_add(pair[0][0], HOUR, TWHEEL_TIME_ABS | TWHEEL_WATCH_ABORT);
 	add.time = (now_ns() / tick + 20) * tick + tick / 8;
 	ASSERT_EQ(0, wh_add_timer(self->fd, &add));
@@ -611,7 +611,7 @@ TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 	EXPECT_LT(tick - tick / 8, least);
 	EXPECT_GE(event.fired - event.deadline, least / 2);
 	EXPECT_EQ(before[i - 1] + 1, delays(i - 1));
-	/* The other one ends by itself. That is counted a moment after its timer has ended. */
+	/* The other connection just ends, which is counted shortly after its timer has ended. */
 	close(pair[1][1]);
 	EXPECT_EQ(true, wait_timers(self->fd, 0));
 	for (i = 0; i < 1000 && watch_count("timers ended") == ended; i++)

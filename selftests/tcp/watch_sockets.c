@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers that watch connections: which sockets can be watched, by which calls, and what becomes of
+ * Timers that watch connections: which sockets can be watched, by which calls, and what happens to
  * a timer when a file descriptor is closed or passed on, or its process ends.
  */
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 
 /* Long enough for a program to do something in between, on a slow kernel. */
 #define IDLE		(200 * MSEC)
-/* A part of it. */
+/* A fraction of it. */
 #define PAUSE		(IDLE / 5)
 
 FIXTURE(watched)
@@ -90,13 +90,13 @@ TEST_F(watched, what_is_no_watch)
 	add.period = HOUR;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
-	/* None of these has left something behind. */
+	/* None of these calls has left anything behind. */
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, 0, NULL));
 	EXPECT_EQ(-EBUSY, watch(self->fd, self->here, HOUR, 0, NULL));
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
-/* The shortest idle timeout of a connection, to be added and to be changed to. */
+/* The shortest idle timeout of a connection, when adding and when re-arming. */
 TEST_F(watched, too_short)
 {
 	struct twheel_timer_rearm rearm = { .limit = TWHEEL_LIMIT_IDLE };
@@ -106,7 +106,7 @@ TEST_F(watched, too_short)
 
 	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, 1, 0, NULL));
 	EXPECT_EQ(-EINVAL, watch(self->fd, self->here, TWHEEL_IDLE_MIN - 1, 0, NULL));
-	/* Nor beside a limit that is long enough. */
+	/* Nor together with a limit that is long enough. */
 	add.lifetime = HOUR;
 	EXPECT_EQ(-EINVAL, wh_add_timer(self->fd, &add));
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
@@ -118,7 +118,7 @@ TEST_F(watched, too_short)
 	EXPECT_EQ(-EINVAL, wh_rearm_timer(self->fd, &rearm));
 	ASSERT_EQ(0, wh_query(self->fd, rearm.handle, &after));
 	EXPECT_EQ(before.deadline, after.deadline);
-	/* As long as that is taken. */
+	/* The shortest one is accepted. */
 	begin = now_ns();
 	rearm.time = TWHEEL_IDLE_MIN;
 	EXPECT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
@@ -167,7 +167,7 @@ TEST_F(watched, arrays)
 	ASSERT_EQ(2, wh_submit(self->fd, &ops[3], 2, sizeof(*ops), 0));
 	EXPECT_EQ(-EBADF, ops[3].result);
 	EXPECT_EQ(0, ops[4].result);
-	/* There is no room for a limit. */
+	/* Without room for a limit. */
 	*short_op = ops[1];
 	ASSERT_EQ(1, wh_submit(self->fd, short_op, 1, TWHEEL_OP_SIZE_MIN, 0));
 	EXPECT_EQ(-EINVAL, short_op->result);
@@ -200,7 +200,7 @@ TEST_F(watched, keys)
 	/* To another connection. */
 	EXPECT_EQ(TWHEEL_WAS_PENDING, watch_key(self->fd, 1, here, HOUR, 0));
 	EXPECT_EQ(TWHEEL_WAS_ABSENT, watch_key(self->fd, 2, self->here, HOUR, 0));
-	/* Not to one that has a timer: nothing changes. */
+	/* Not to one that already has a timer: nothing changes. */
 	EXPECT_EQ(-EBUSY, watch_key(self->fd, 1, self->here, HOUR, 0));
 	EXPECT_EQ(-EBUSY, watch_key(self->fd, 3, here, HOUR, 0));
 	EXPECT_EQ(2, wh_nr_timers(self->fd));
@@ -223,7 +223,7 @@ TEST_F(watched, keys)
 	EXPECT_EQ(-ENOENT, wh_query_key(self->fd, 2, &query));
 }
 
-/* It is the socket that is watched, not its file descriptor. */
+/* The socket is watched, not its file descriptor. */
 TEST_F(watched, file_descriptors)
 {
 	int here, there, copy = dup(self->here);
@@ -233,7 +233,7 @@ TEST_F(watched, file_descriptors)
 	ASSERT_EQ(0, connection(AF_INET, &here, &there));
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_ABORT, &handle));
 	EXPECT_EQ(-EBUSY, watch(self->fd, copy, IDLE, 0, NULL));
-	/* The number is another connection's. */
+	/* Now the descriptor refers to another connection. */
 	ASSERT_EQ(self->here, dup2(here, self->here));
 	EXPECT_EQ(0, watch(self->fd, self->here, HOUR, TWHEEL_WATCH_ABORT, NULL));
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
@@ -249,7 +249,7 @@ static int child_ends(pid_t child)
 	return waitpid(child, &status, 0) == child ? status : -1;
 }
 
-/* A child has a connection of its own, and ends by itself or by a signal. */
+/* A child has a connection of its own, and exits or is killed by a signal. */
 TEST_F(watched, exit)
 {
 	int here, there, killed;
@@ -271,7 +271,7 @@ TEST_F(watched, exit)
 	}
 }
 
-/* The socket goes to a program that knows nothing of its timer. */
+/* The socket is passed to a program that knows nothing of the timer. */
 TEST_F(watched, exec)
 {
 	__u64 handle, before = now_ns();
@@ -288,7 +288,7 @@ TEST_F(watched, exec)
 	}
 	ASSERT_EQ(0, close(self->here));
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
-	/* It has come to the end of its input. */
+	/* It has reached the end of its input. */
 	EXPECT_EQ(0, child_ends(child));
 }
 
@@ -314,7 +314,7 @@ static int pass_on(int through, int fd)
 	return sendmsg(through, &message, 0) == 1 ? 0 : -errno;
 }
 
-/* As long as a socket is in a message that nobody has read it is open. */
+/* As long as a socket is in a message that has not been read, it is open. */
 TEST_F(watched, in_flight)
 {
 	__u64 handle;
@@ -333,7 +333,7 @@ TEST_F(watched, in_flight)
 
 #define CROWD	1500
 
-/* Sockets of TCP that there are in memory, or POISON if the kernel does not tell. */
+/* The number of TCP sockets in memory, or POISON if the kernel does not provide it. */
 static __u64 tcp_socks(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "r"), *shrink;
@@ -343,7 +343,7 @@ static __u64 tcp_socks(void)
 
 	if (!file)
 		return POISON;
-	/* Without that, slabs of free ones may count as if they were not. */
+	/* Without this, free ones in slabs may be counted as in use. */
 	shrink = fopen("/sys/kernel/slab/TCP/shrink", "w");
 	if (shrink) {
 		fputs("1", shrink);
@@ -360,7 +360,7 @@ static __u64 tcp_socks(void)
 TEST_F_TIMEOUT(watched, a_crowd, 120)
 {
 	static int pair[CROWD][2], events[CROWD];
-	/* Fewer on a slow kernel: half of them are to be heard of in time. */
+	/* Fewer on a slow kernel: half of them must be heard from in time. */
 	const unsigned int n = very_many() < 100000 ? CROWD / 5 : CROWD;
 	const __u64 socks = tcp_socks();
 	struct twheel_context_stats stats;
@@ -369,12 +369,12 @@ TEST_F_TIMEOUT(watched, a_crowd, 120)
 	unsigned int i, silent = 0;
 	__u64 last = 0, begin, idle;
 
-	/* To close a connection takes longer than what else becomes of a timer. */
+	/* Closing a connection takes longer than anything else that is done for a timer. */
 	punctual_off();
 	ASSERT_EQ(0, many_files());
 	begin = now_ns();
 	ASSERT_EQ(0, connections(AF_INET, pair, n));
-	/* The first one is as old by now, and will be twice as old before it is heard of. */
+	/* The first one is this old by now, and will be twice as old before it is heard from. */
 	idle = 1500 * MSEC + 4 * (now_ns() - begin);
 	for (i = 0; i < n; i++) {
 		add = watch_add(pair[i][0], idle, TWHEEL_WATCH_ABORT);
@@ -407,7 +407,7 @@ TEST_F_TIMEOUT(watched, a_crowd, 120)
 	EXPECT_TRUE(wait_for_last(self->fd));
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(n, stats.expiries + stats.ended);
-	/* No timer keeps a socket in memory. Some free ones count, those of a CPU's slabs. */
+	/* No timer keeps a socket in memory. Some free ones, in a CPU's slabs, are counted. */
 	for (i = 0; socks != POISON && i < 200 && tcp_socks() > socks + n / 4; i++)
 		sleep_ns(10 * MSEC);
 	if (socks != POISON)
