@@ -99,7 +99,7 @@ static bool was_due(const struct habit *habit, __u64 deadline)
 }
 
 /* Prints when a connection was active, and when it was found idle. */
-static void tell(const struct habit *habit, const struct twheel_event *event)
+static void print_habit(const struct habit *habit, const struct twheel_event *event)
 {
 	printf("# %llu was active from %llu to %llu, and before at %llu;", event->user_data,
 	       habit->before, habit->after, habit->earlier);
@@ -115,7 +115,7 @@ static const char *note_events(int fd, struct habit *habit)
 		if (event.user_data >= HABITS || habit[event.user_data].over)
 			return "whose event?";
 		habit += event.user_data;
-		tell(habit, &event);
+		print_habit(habit, &event);
 		if (event.deadline < habit->before + IDLE && !was_due(habit, event.deadline))
 			return "too early";
 		/* The jiffy of the activity ends later than that, but by no more than a jiffy. */
@@ -375,7 +375,7 @@ TEST_F(watch, cancel)
 #define ENTRIES	60000
 
 /* Waits for it that many times, for an event that never comes. */
-static void *wait_much(void *arg)
+static void *poll_many_times(void *arg)
 {
 	const int n = very_many() < ENTRIES ? very_many() : ENTRIES;
 	struct pollfd *fds = calloc(n, sizeof(*fds));
@@ -403,7 +403,7 @@ TEST_F(watch, cancel_in_the_action)
 	ASSERT_EQ(0, many_files());
 	epoll = wh_epoll(self->here, EPOLLPRI);
 	ASSERT_LE(0, epoll);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_much, &epoll));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_many_times, &epoll));
 	sleep_ns(SEC);
 	ASSERT_EQ(0, watch(self->fd, self->here, IDLE, TWHEEL_WATCH_SHUTDOWN, &handle));
 	EXPECT_EQ(0, hear(self->there));

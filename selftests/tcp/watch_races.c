@@ -17,7 +17,7 @@
 #define IDLE		(60 * MSEC)
 
 /* The rounds of a race for this many tries; fewer on a slow kernel. */
-static int rounds(__u64 tries)
+static int nr_rounds(__u64 tries)
 {
 	int n = tries * very_many() / 100000 / BATCH;
 
@@ -60,7 +60,7 @@ FIXTURE_TEARDOWN(races)
 }
 
 /* Makes connections that become due one after the other. */
-static int begin(FIXTURE_DATA(races) * self, int family, __u32 flags)
+static int begin_round(FIXTURE_DATA(races) * self, int family, __u32 flags)
 {
 	int ret = connections(family, self->pair, BATCH), i;
 	__u64 start = now_ns();
@@ -91,7 +91,7 @@ static void wait_until_due(const FIXTURE_DATA(races) * self, int i)
 }
 
 /* Closes what is left, and adjusts the aim for the next round. */
-static void end(FIXTURE_DATA(races) * self)
+static void end_round(FIXTURE_DATA(races) * self)
 {
 	int early = self->early - self->early_before, late = self->late - self->late_before, i;
 
@@ -135,13 +135,13 @@ static bool await_event(FIXTURE_DATA(races) * self, int i)
  * program gets it, and the connection lives for another idle timeout; otherwise the connection is
  * closed, the program does not get the data, and the sender is notified.
  */
-static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(races) * self,
-			     int family, __u32 flags)
+static void race_with_data(struct __test_metadata *_metadata, FIXTURE_DATA(races) * self,
+			   int family, __u32 flags)
 {
 	__u64 sent[BATCH];
 	int heard, i;
 
-	ASSERT_EQ(0, begin(self, family, flags | TWHEEL_WATCH_RECEIVED));
+	ASSERT_EQ(0, begin_round(self, family, flags | TWHEEL_WATCH_RECEIVED));
 	for (i = 0; i < BATCH; i++) {
 		wait_until_due(self, i);
 		sent[i] = coarse_ns();
@@ -167,7 +167,7 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rac
 			TH_LOG("%d", heard);
 		EXPECT_TRUE(await_event(self, i));
 	}
-	end(self);
+	end_round(self);
 	EXPECT_TRUE(wait_for_last(self->fd));
 	ASSERT_LE(0, note_events(self));
 }
@@ -175,12 +175,12 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rac
 TEST_F_TIMEOUT(races, data_in_time, 120)
 {
 	/* Some seconds; on a slow kernel it would be minutes. */
-	const int nr = rounds(very_many() < 100000 ? 3000 : 10000);
+	const int nr = nr_rounds(very_many() < 100000 ? 3000 : 10000);
 	int i;
 
 	for (i = 0; i < nr; i++)
-		data_at_the_kick(_metadata, self, i % 2 ? AF_INET6 : AF_INET,
-				 i / 2 % 2 ? TWHEEL_WATCH_SHUTDOWN : TWHEEL_WATCH_ABORT);
+		race_with_data(_metadata, self, i % 2 ? AF_INET6 : AF_INET,
+			       i / 2 % 2 ? TWHEEL_WATCH_SHUTDOWN : TWHEEL_WATCH_ABORT);
 	printf("# %d in time, %d too late\n", self->early, self->late);
 	EXPECT_LT(0, self->early);
 	EXPECT_LT(0, self->late);
@@ -191,8 +191,8 @@ TEST_F_TIMEOUT(races, cancel, 120)
 {
 	int verdict[BATCH], round, i;
 
-	for (round = 0; round < rounds(600); round++) {
-		ASSERT_EQ(0, begin(self, AF_INET, TWHEEL_WATCH_ABORT));
+	for (round = 0; round < nr_rounds(600); round++) {
+		ASSERT_EQ(0, begin_round(self, AF_INET, TWHEEL_WATCH_ABORT));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
 			verdict[i] = wh_cancel(self->fd, self->handle[i]);
@@ -213,7 +213,7 @@ TEST_F_TIMEOUT(races, cancel, 120)
 		}
 		/* Whatever the worker had is freed when it is done. */
 		EXPECT_TRUE(wait_timers(self->fd, 0));
-		end(self);
+		end_round(self);
 	}
 	printf("# %d in time, %d too late\n", self->early, self->late);
 	EXPECT_LT(0, self->early);
@@ -226,8 +226,8 @@ TEST_F_TIMEOUT(races, rearm, 120)
 	__u64 before[BATCH], after[BATCH];
 	int verdict[BATCH], round, i;
 
-	for (round = 0; round < rounds(600); round++) {
-		ASSERT_EQ(0, begin(self, AF_INET6, TWHEEL_WATCH_SHUTDOWN));
+	for (round = 0; round < nr_rounds(600); round++) {
+		ASSERT_EQ(0, begin_round(self, AF_INET6, TWHEEL_WATCH_SHUTDOWN));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
 			before[i] = now_ns();
@@ -248,7 +248,7 @@ TEST_F_TIMEOUT(races, rearm, 120)
 			}
 			EXPECT_EQ(0, hear(self->pair[i][1]));
 		}
-		end(self);
+		end_round(self);
 	}
 	printf("# %d in time, %d too late\n", self->early, self->late);
 	EXPECT_LT(0, self->early);
@@ -284,8 +284,8 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 	struct twheel_context_stats stats;
 	int round, i, n;
 
-	for (round = 0; round < rounds(600); round++) {
-		ASSERT_EQ(0, begin(self, AF_INET, actions[round % ARRAY_SIZE(actions)]));
+	for (round = 0; round < nr_rounds(600); round++) {
+		ASSERT_EQ(0, begin_round(self, AF_INET, actions[round % ARRAY_SIZE(actions)]));
 		for (i = 0; i < BATCH; i++) {
 			wait_until_due(self, i);
 			end_connection(self->pair[i], random_below(4));
@@ -295,7 +295,7 @@ TEST_F_TIMEOUT(races, end_of_the_connection, 120)
 		ASSERT_LE(0, n);
 		self->late += n;
 		self->early += BATCH - n;
-		end(self);
+		end_round(self);
 	}
 	EXPECT_TRUE(wait_timers(self->fd, 0));
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
@@ -312,8 +312,8 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 {
 	int round, i;
 
-	for (round = 0; round < rounds(600); round++) {
-		ASSERT_EQ(0, begin(self, AF_INET, TWHEEL_WATCH_ABORT));
+	for (round = 0; round < nr_rounds(600); round++) {
+		ASSERT_EQ(0, begin_round(self, AF_INET, TWHEEL_WATCH_ABORT));
 		wait_until_due(self, random_below(BATCH));
 		ASSERT_EQ(0, close(self->fd));
 		for (i = 0; i < BATCH; i++) {
@@ -325,7 +325,7 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 				EXPECT_TRUE(wait_tcp_state(self->pair[i][1], TCP_CLOSE));
 			}
 		}
-		end(self);
+		end_round(self);
 		self->fd = wh_open(O_NONBLOCK);
 		ASSERT_GE(self->fd, 0);
 	}
@@ -339,7 +339,7 @@ TEST_F_TIMEOUT(races, end_of_the_context, 120)
 #define REPLACE_NS	(4 * SEC)
 
 /* Adds a timer with a key, for one end or the other of a connection. Returns a verdict. */
-static int replace(int fd, int (*pair)[2], int key, __u64 idle)
+static int set_timer(int fd, int (*pair)[2], int key, __u64 idle)
 {
 	struct twheel_timer_add add = watch_add(pair[key][random_below(2)], idle, TWHEEL_KEYED);
 
@@ -366,7 +366,7 @@ TEST_F_TIMEOUT(races, replaced_when_due, 120)
 	     rounds++, round = now_ns() - begin, begin += round) {
 		for (i = 0; i < NR_KEYS; i++) {
 			/* Some are due before the next round, others are not. */
-			ret = replace(self->fd, pair, i, TWHEEL_IDLE_MIN + random_below(round));
+			ret = set_timer(self->fd, pair, i, TWHEEL_IDLE_MIN + random_below(round));
 			ASSERT_LE(0, ret);
 			adds++;
 			pending += ret == TWHEEL_WAS_PENDING;
@@ -413,7 +413,7 @@ static bool await_end(int sock)
 TEST_F_TIMEOUT(races, connected_again, 120)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-	int sock, here, there, fd, i, nr = rounds(1000) * 5;
+	int sock, here, there, fd, i, nr = nr_rounds(1000) * 5;
 	struct sockaddr_storage address;
 	socklen_t length;
 
@@ -570,7 +570,7 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 }
 
 /* How many of the worker's delays in the histogram are below 2^@i ns? */
-static __u64 delays(int i)
+static __u64 delays_below(int i)
 {
 	char key[64];
 	__u64 n;
@@ -595,7 +595,7 @@ TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 	kicks = watch_count("timers kicks");
 	ended = watch_count("timers ended");
 	for (i = 0; i < 64; i++)
-		before[i] = delays(i);
+		before[i] = delays_below(i);
 	/* At least most of a tick passes until the next one. */
 	add = watch_add(pair[0][0], HOUR, TWHEEL_TIME_ABS | TWHEEL_WATCH_ABORT);
 	add.time = (now_ns() / tick + 20) * tick + tick / 8;
@@ -606,11 +606,11 @@ TEST_F_TIMEOUT(races, counts_of_what_was_done, 60)
 	EXPECT_EQ(kicks + 1, watch_count("timers kicks"));
 	EXPECT_EQ(ended, watch_count("timers ended"));
 	for (i = 0; i < 64 && !least; i++)
-		if (delays(i) != before[i])
+		if (delays_below(i) != before[i])
 			least = 1ULL << i;
 	EXPECT_LT(tick - tick / 8, least);
 	EXPECT_GE(event.fired - event.deadline, least / 2);
-	EXPECT_EQ(before[i - 1] + 1, delays(i - 1));
+	EXPECT_EQ(before[i - 1] + 1, delays_below(i - 1));
 	/* The other connection just ends, which is counted shortly after its timer has ended. */
 	close(pair[1][1]);
 	EXPECT_EQ(true, wait_timers(self->fd, 0));

@@ -242,7 +242,7 @@ TEST_F(watched, file_descriptors)
 	EXPECT_EQ(1, wh_nr_timers(self->fd));
 }
 
-static int child_ends(pid_t child)
+static int wait_child(pid_t child)
 {
 	int status;
 
@@ -266,7 +266,7 @@ TEST_F(watched, exit)
 				raise(SIGKILL);
 			_exit(0);
 		}
-		EXPECT_EQ(killed ? SIGKILL : 0, child_ends(child));
+		EXPECT_EQ(killed ? SIGKILL : 0, wait_child(child));
 		EXPECT_TRUE(wait_timers(self->fd, 0));
 	}
 }
@@ -289,10 +289,10 @@ TEST_F(watched, exec)
 	ASSERT_EQ(0, close(self->here));
 	EXPECT_EXPIRY(handle, before + IDLE, TWHEEL_LIMIT_IDLE);
 	/* It has reached the end of its input. */
-	EXPECT_EQ(0, child_ends(child));
+	EXPECT_EQ(0, wait_child(child));
 }
 
-static int pass_on(int through, int fd)
+static int pass_fd(int through, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -322,7 +322,7 @@ TEST_F(watched, in_flight)
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	ASSERT_EQ(0, watch(self->fd, self->here, HOUR, TWHEEL_WATCH_ABORT, &handle));
-	ASSERT_EQ(0, pass_on(pair[0], self->here));
+	ASSERT_EQ(0, pass_fd(pair[0], self->here));
 	ASSERT_EQ(0, close(self->here));
 	sleep_ns(PAUSE);
 	EXPECT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, handle));
@@ -334,7 +334,7 @@ TEST_F(watched, in_flight)
 #define CROWD	1500
 
 /* The number of TCP sockets in memory, or POISON if the kernel does not provide it. */
-static __u64 tcp_socks(void)
+static __u64 nr_tcp_socks(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "r"), *shrink;
 	unsigned long active, all;
@@ -362,7 +362,7 @@ TEST_F_TIMEOUT(watched, a_crowd, 120)
 	static int pair[CROWD][2], events[CROWD];
 	/* Fewer on a slow kernel: half of them must be heard from in time. */
 	const unsigned int n = very_many() < 100000 ? CROWD / 5 : CROWD;
-	const __u64 socks = tcp_socks();
+	const __u64 socks = nr_tcp_socks();
 	struct twheel_context_stats stats;
 	struct twheel_event event;
 	struct twheel_timer_add add;
@@ -408,10 +408,10 @@ TEST_F_TIMEOUT(watched, a_crowd, 120)
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(n, stats.expiries + stats.ended);
 	/* No timer keeps a socket in memory. Some free ones, in a CPU's slabs, are counted. */
-	for (i = 0; socks != POISON && i < 200 && tcp_socks() > socks + n / 4; i++)
+	for (i = 0; socks != POISON && i < 200 && nr_tcp_socks() > socks + n / 4; i++)
 		sleep_ns(10 * MSEC);
 	if (socks != POISON)
-		EXPECT_GE(socks + n / 4, tcp_socks());
+		EXPECT_GE(socks + n / 4, nr_tcp_socks());
 }
 
 TEST_HARNESS_MAIN
