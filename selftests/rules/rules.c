@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: what is closed, when, how and how many at a time.
+ * Rules for idle connections: what is closed, when, how, and how many at a time.
  */
 #include "rules_test.h"
 
@@ -13,7 +13,7 @@ TEST_F_TIMEOUT(rules, closes_one_that_was_there, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
 	ASSERT_EQ(1, id);
-	/* The one with the error is that which the rule is for. */
+	/* The end that the rule applies to gets the error. */
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 	EXPECT_TRUE(is_reset(pair.client));
 	rule = look(self->fd, id);
@@ -37,7 +37,7 @@ TEST_F_TIMEOUT(rules, closes_a_new_one, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
-/* Of many, those that are not idle stay, on the same port. */
+/* Of many connections on the same port, those that are not idle stay open. */
 TEST_F_TIMEOUT(rules, leaves_busy_ones_alone, TIMEOUT)
 {
 	const __u64 idle = SEC;
@@ -62,7 +62,7 @@ TEST_F_TIMEOUT(rules, leaves_busy_ones_alone, TIMEOUT)
 	}
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(ETIMEDOUT, error_of(silent[i].server));
-		/* Unless the test itself was silent for so long. */
+		/* Unless the test itself was silent for that long. */
 		EXPECT_TRUE(is_open(&busy[i]) || gap > idle / 2);
 	}
 }
@@ -74,14 +74,14 @@ TEST_F_TIMEOUT(rules, shuts_down, TIMEOUT)
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | TWHEEL_WATCH_SHUTDOWN, self->port, 100 * MSEC);
-	/* Nobody has an error: it has ended. */
+	/* No error on either end: the connection has ended. */
 	EXPECT_EQ(0, hear(pair.client));
 	EXPECT_EQ(0, hear(pair.server));
 	EXPECT_EQ(1, look(self->fd, id).closed);
 	EXPECT_EQ(0, look(self->fd, id).watched);
 }
 
-/* It is closed as soon as somebody has. */
+/* It is closed as soon as it has been accepted. */
 TEST_F_TIMEOUT(rules, leaves_alone_what_nobody_has_accepted, TIMEOUT)
 {
 	int id = add_port(self->fd, LOCAL | ABORT, self->port, 100 * MSEC);
@@ -96,7 +96,7 @@ TEST_F_TIMEOUT(rules, leaves_alone_what_nobody_has_accepted, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, id).matched);
 }
 
-/* Its peer has closed it, and it has not. */
+/* The peer has closed the connection, and this end has not. */
 TEST_F_TIMEOUT(rules, closes_half_a_connection, TIMEOUT)
 {
 	struct pair pair;
@@ -126,7 +126,7 @@ TEST_F_TIMEOUT(rules, forgets_what_is_closed, TIMEOUT)
 	ASSERT_TRUE(wait_for(self->fd, id, watched, 0));
 	ASSERT_NE(POISON, sockets);
 	EXPECT_TRUE(wait_sockets(sockets)) TH_LOG("%llu, not %llu", nr_sockets(), sockets);
-	/* One can be closed before it is looked at. */
+	/* A connection can be closed before the rule is read. */
 	EXPECT_GE(50, look(self->fd, id).matched);
 	EXPECT_EQ(0, look(self->fd, id).closed);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
@@ -144,7 +144,7 @@ static const struct {
 	{ "both",	TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT, true },
 };
 
-/* The client sends and gets nothing: with each rule it lives or it does not. */
+/* The client sends and receives nothing: whether the connection survives depends on the rule. */
 TEST_F_TIMEOUT(rules, activity, TIMEOUT)
 {
 	const __u64 idle = 500 * MSEC;
@@ -171,10 +171,10 @@ TEST_F_TIMEOUT(rules, activity, TIMEOUT)
 	}
 }
 
-/* Both ends connect at the same time, being the same: TCP stamps nothing as received. */
+/* A simultaneous open, of a socket with itself: TCP does not set the time of the last receipt. */
 TEST_F_TIMEOUT(rules, connected_with_itself, TIMEOUT)
 {
-	/* Less than the time that this kernel is up. */
+	/* Less than the uptime of this kernel. */
 	const __u64 idle = 2 * SEC;
 	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), id;
 	struct sockaddr_in6 in6;
@@ -211,7 +211,7 @@ TEST_F_TIMEOUT(rules, lifetime_ends_a_busy_one, TIMEOUT)
 	EXPECT_LE(begin + 500 * MSEC, now_ns());
 	EXPECT_FALSE(is_open(&pair));
 	EXPECT_EQ(1, look(self->fd, rule.id).closed);
-	/* One that comes later lives longer. */
+	/* One that is established later lives until later. */
 	begin = now_ns();
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	while (say(pair.client, pair.server) && now_ns() < begin + GUARD_MS * MSEC)
@@ -220,7 +220,7 @@ TEST_F_TIMEOUT(rules, lifetime_ends_a_busy_one, TIMEOUT)
 	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 2));
 }
 
-/* Counts each time that a connection is idle, once, and does nothing. */
+/* Counts a connection once each time it becomes idle, and does nothing. */
 TEST_F_TIMEOUT(rules, dry_run, TIMEOUT)
 {
 	struct pair pair;
@@ -256,9 +256,9 @@ TEST_F_TIMEOUT(rules, dry_run_of_a_lifetime, TIMEOUT)
 	EXPECT_TRUE(is_open(&pair));
 }
 
-/* ---- how many at a time */
+/* ---- rate limits */
 
-/* 20 connections at 10 per second: the first at once, the others one after the other. */
+/* 20 connections at 10 per second: the first ones at once, the others one after the other. */
 TEST_F_TIMEOUT(rules, rate, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -283,14 +283,14 @@ TEST_F_TIMEOUT(rules, rate, TIMEOUT)
 	} while (now.closed < 20 && now_ns() < begin + GUARD_MS * MSEC);
 	EXPECT_EQ(20, now.closed);
 	EXPECT_EQ(0, now.watched);
-	/* A slow machine may have let a token or two come while it looked. */
+	/* On a slow machine, a token or two may have been added before this look. */
 	EXPECT_LE(10, now.delayed);
 	EXPECT_GE(19, now.delayed);
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(ETIMEDOUT, error_of(pairs[i].server));
 }
 
-/* Who waits for its turn, and is active meanwhile, is spared: by its timer, when that comes up. */
+/* A waiting connection that becomes active meanwhile is spared, when its timer expires. */
 TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -309,7 +309,7 @@ TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 	ASSERT_TRUE(wait_for(self->fd, rule.id, delayed, 1));
 	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 1));
 	other = tcp_info(pairs[0].server).tcpi_state == TCP_ESTABLISHED ? 0 : 1;
-	/* It is looked at after a second. A slow machine may miss that. */
+	/* It is checked after a second. A slow machine may miss that. */
 	while (!look(self->fd, rule.id).spared && is_open(&pairs[other])) {
 		ASSERT_GT(end, now_ns());
 		say(pairs[other].client, pairs[other].server);
@@ -319,7 +319,7 @@ TEST_F_TIMEOUT(rules, activity_while_it_waits_for_its_turn, TIMEOUT)
 	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 2));
 }
 
-/* Has all connections but those of which nothing is heard any more exchange a byte. */
+/* All connections that are still open exchange a byte. */
 static void keep_active(struct pair *pairs, int nr)
 {
 	int i;
@@ -329,7 +329,7 @@ static void keep_active(struct pair *pairs, int nr)
 			say(pairs[i].client, pairs[i].server);
 }
 
-/* Who is spared leaves the queue: others do not wait behind it. */
+/* A spared connection leaves the queue: others do not wait behind it. */
 TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -345,7 +345,7 @@ TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
 	for (i = 0; i < 20; i++)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
 	ASSERT_EQ(0, add(self->fd, &rule));
-	/* A queue of some 5 seconds. From here on they are active, but for the first one. */
+	/* A queue of some 5 seconds. From here on they are active, except for the first one. */
 	ASSERT_TRUE(wait_for(self->fd, rule.id, delayed, 19));
 	do {
 		keep_active(pairs, 20);
@@ -353,7 +353,7 @@ TEST_F_TIMEOUT(rules, places_are_given_back, TIMEOUT)
 		now = look(self->fd, rule.id);
 		ASSERT_GT(end, now_ns());
 	} while (now.closed + now.spared < 15);
-	/* Most of it is behind: another one finds a token, and has no time to wait. */
+	/* Most of the queue is gone: a new connection finds a token, and does not have to wait. */
 	ASSERT_TRUE(connect_pair(self->listener, &pairs[20]));
 	while (is_open(&pairs[20])) {
 		ASSERT_GT(end, now_ns());
@@ -386,7 +386,7 @@ TEST_F_TIMEOUT(rules, spread, TIMEOUT)
 		least = records[i].remaining < least ? records[i].remaining : least;
 		most = records[i].remaining > most ? records[i].remaining : most;
 	}
-	/* That all of them are in one half by chance: 2^-63. */
+	/* The probability that all of them are in one half by chance is 2^-63. */
 	EXPECT_GT(HOUR + HOUR / 2, least);
 	EXPECT_LT(HOUR + HOUR / 2 - GUARD_MS * MSEC, most);
 	EXPECT_GE(2 * HOUR, most);

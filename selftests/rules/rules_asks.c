@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: what they ask for by lists of ports, addresses and families.
+ * Rules for idle connections: lists of ports, addresses and families that they match.
  */
 #include "rules_test.h"
 
 #define NOT	TWHEEL_MATCH_NOT
 
-/* Adds a rule that asks for what a list has. Returns its id or -errno. */
+/* Adds a rule with the given list of matches. Returns its id or -errno. */
 static int add_list(int fd, const struct twheel_match *list, __u32 nr, __u64 idle)
 {
 	struct twheel_rule rule = {
@@ -19,7 +19,7 @@ static int add_list(int fd, const struct twheel_match *list, __u32 nr, __u64 idl
 	return add(fd, &rule) ?: (int)rule.id;
 }
 
-/* How many connections does a rule with this list apply to? Ends of a pair count each. */
+/* Returns how many connections a rule with this list applies to. Both ends of a pair count. */
 static int nr_matched(int fd, const struct twheel_match *list, __u32 nr)
 {
 	int id = add_list(fd, list, nr, HOUR), ret;
@@ -71,7 +71,7 @@ TEST_F_TIMEOUT(rules, ports, TIMEOUT)
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	other = local_port(pair.client);
-	/* A rule that stays: to remove the last one takes longer. */
+	/* A rule that stays: removing the last one takes longer. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	EXPECT_EQ(1, NR_MATCHED(ports(here, 0, port, port)));
 	EXPECT_EQ(1, NR_MATCHED(ports(there, 0, port, port)));
@@ -84,7 +84,7 @@ TEST_F_TIMEOUT(rules, ports, TIMEOUT)
 	EXPECT_EQ(1, NR_MATCHED(ports(here, 0, 1, 65535), ports(here, NOT, other, other)));
 	EXPECT_EQ(1, NR_MATCHED(ports(here, NOT, other, other)));
 	EXPECT_EQ(0, NR_MATCHED(ports(here, NOT, 1, 65535)));
-	/* Of each kind. */
+	/* One of each kind. */
 	EXPECT_EQ(1, NR_MATCHED(ports(here, 0, port, port), ports(there, 0, other, other)));
 	EXPECT_EQ(0, NR_MATCHED(ports(here, 0, port, port), ports(there, 0, port, port)));
 }
@@ -115,7 +115,7 @@ TEST_F_TIMEOUT(rules, addresses, TIMEOUT)
 	EXPECT_EQ(2, NR_MATCHED(family(AF_INET6, 0), family(AF_INET, 0)));
 }
 
-/* IPv4 is IPv4, whatever the socket. */
+/* IPv4 is IPv4, whatever the family of the socket. */
 TEST_F_TIMEOUT(rules, addresses_of_ipv6, TIMEOUT)
 {
 	int listener = serve(AF_INET6, true, 0), listener6;
@@ -143,7 +143,7 @@ TEST_F_TIMEOUT(rules, addresses_of_ipv6, TIMEOUT)
 	EXPECT_EQ(2, NR_MATCHED(family(AF_INET6, 0)));
 }
 
-/* With other things that it asks for, a list is one more. */
+/* A list is one more condition, in addition to the others. */
 TEST_F_TIMEOUT(rules, a_list_is_one_more, TIMEOUT)
 {
 	const struct twheel_match list[] = { net("127.0.0.0", 8, 0) };
@@ -160,7 +160,7 @@ TEST_F_TIMEOUT(rules, a_list_is_one_more, TIMEOUT)
 	ASSERT_EQ(0, add(self->fd, &rule));
 	EXPECT_EQ(1, look(self->fd, rule.id).matched);
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
-	/* And one that comes is found by it. */
+	/* And it finds a new connection. */
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 	EXPECT_EQ(2, look(self->fd, rule.id).closed);
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(rules, what_is_no_list, TIMEOUT)
 	match = family(AF_INET, 0);
 	match.prefix = 1;
 	EXPECT_EQ(-EINVAL, NR_MATCHED(match));
-	/* The good ones of a list make no difference. */
+	/* The valid entries of a list make no difference. */
 	EXPECT_EQ(-EINVAL, NR_MATCHED(ports(here, 0, 1, 1), match));
 	for (i = 0; i <= TWHEEL_RULE_MATCHES; i++)
 		many[i] = ports(here, 0, i + 1, i + 1);
@@ -211,7 +211,7 @@ TEST_F_TIMEOUT(rules, what_is_no_list, TIMEOUT)
 	EXPECT_EQ(-ENOENT, next(self->fd, 0, &rule));
 }
 
-/* They are told of as they were given. */
+/* Lists are returned as they were given. */
 TEST_F_TIMEOUT(rules, lists_are_told, TIMEOUT)
 {
 	const struct twheel_match list[] = {
@@ -240,12 +240,12 @@ TEST_F_TIMEOUT(rules, lists_are_told, TIMEOUT)
 	EXPECT_EQ(0xa5a5, told[2].kind);
 	rule = (struct twheel_rule) { .matches = 8, .nr_matches = 4 };
 	EXPECT_EQ(-EFAULT, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
-	/* Who does not ask for them is told how many there are. */
+	/* Callers that do not ask for them get their number. */
 	rule = (struct twheel_rule) { };
 	EXPECT_EQ(0, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
 	EXPECT_EQ(3, rule.nr_matches);
 	EXPECT_EQ(0, rule.matches);
-	/* What it was told of one rule does not keep it from the next. */
+	/* What was returned for one rule does not prevent reading the next. */
 	EXPECT_EQ(-ENOENT, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));
 	rule = (struct twheel_rule) { .matches = (uintptr_t)told };
 	EXPECT_EQ(-ENOSPC, wh_ioctl(self->fd, TWHEEL_IOC_RULE_NEXT, &rule));

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: calls that take long. Who is killed meanwhile does not go on to the
- * end, and nobody waits for more than was there when he began to wait.
+ * Rules for idle connections: long calls. A process killed during a call does not complete it, and
+ * nobody waits for more than what existed when the wait began.
  */
 #include "rules_test.h"
 #include "watch_test.h"
 
 #include "late_workers.h"
 
-/* Descriptors of a process: to look at so many takes a while. */
+/* Descriptors of a process: enough that searching them takes a while. */
 #define SLOTS		(1 << 18)
 
-/* What a child is to do, and what it has seen. */
+/* What a child does, and what it has seen. */
 struct call {
 	int			fd;
 	struct twheel_rule	rule;
@@ -26,7 +26,7 @@ static void *shared(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Adds a rule, and looks how many connections another one has closed by then. */
+/* Adds a rule, and records how many connections another rule has closed by then. */
 static void add_and_look(void *arg)
 {
 	struct call *call = arg;
@@ -36,7 +36,7 @@ static void add_and_look(void *arg)
 	call->closed = look(call->fd, call->other).closed;
 }
 
-/* Waits until a child has ended, but not for long. Returns whether it was killed. */
+/* Waits a limited time for a child to end. Returns whether it was killed. */
 static bool is_dead(pid_t child, __u64 ns)
 {
 	__u64 end = now_ns() + ns;
@@ -50,13 +50,13 @@ static bool is_dead(pid_t child, __u64 ns)
 	return false;
 }
 
-/* Kills it, and waits for its end. */
+/* Kills the child, and waits for its end. */
 static bool end(pid_t child)
 {
 	return !kill(child, SIGKILL) && is_dead(child, GUARD_MS * MSEC);
 }
 
-/* The search for connections of a rule that is added: what is left of it is done later. */
+/* The search for connections when a rule is added: the rest of it is done later. */
 TEST_F_TIMEOUT(rules, add, TIMEOUT)
 {
 	const struct rlimit limit = { .rlim_cur = SLOTS, .rlim_max = SLOTS };
@@ -68,7 +68,7 @@ TEST_F_TIMEOUT(rules, add, TIMEOUT)
 	ASSERT_NE(NULL, call);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	/* Where it comes to them last. */
+	/* Where the search reaches it last. */
 	ASSERT_EQ(SLOTS - 2, dup2(pair.client, SLOTS - 2));
 	ASSERT_EQ(SLOTS - 1, dup2(pair.server, SLOTS - 1));
 	close_pair(&pair);
@@ -81,14 +81,14 @@ TEST_F_TIMEOUT(rules, add, TIMEOUT)
 	while (next(self->fd, 0, &rule))
 		ASSERT_EQ(0, waitpid(child, NULL, WNOHANG));
 	ASSERT_TRUE(end(child));
-	/* What it had found would be watched by now. */
+	/* Whatever the search had found would be watched by now. */
 	sleep_ns(100 * MSEC);
 	EXPECT_EQ(0, look(self->fd, rule.id).watched);
-	/* A second after that they are looked for again. */
+	/* A second later, the search is repeated. */
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
 }
 
-/* What a child lists into. */
+/* Where a child stores its list. */
 struct listing {
 	int			fd;
 	__u32			id;
@@ -139,7 +139,7 @@ TEST_F_TIMEOUT(rules, list, TIMEOUT)
 	EXPECT_GT(n, told);
 }
 
-/* A connection of another port, to which the rule that @call is to add applies. */
+/* Makes a connection to another port, to which the rule that @call adds will apply. */
 static bool prepare(FIXTURE_DATA(rules) * self, struct call *call, struct pair *pair)
 {
 	int listener = serve(AF_INET, false, 0);
@@ -155,7 +155,7 @@ static bool prepare(FIXTURE_DATA(rules) * self, struct call *call, struct pair *
 	return connect_pair(listener, pair);
 }
 
-/* Who adds a rule waits until a worker has looked at its connections, if he is not killed. */
+/* Adding a rule waits until a worker has checked its connections, unless the caller is killed. */
 TEST_F_TIMEOUT(rules, wait_for_the_worker, TIMEOUT)
 {
 	struct call *call = shared(sizeof(*call));
@@ -166,7 +166,7 @@ TEST_F_TIMEOUT(rules, wait_for_the_worker, TIMEOUT)
 
 	ASSERT_NE(NULL, call);
 	ASSERT_TRUE(prepare(self, call, &pair));
-	/* What there is to be prepared for the first rule takes workers. */
+	/* The preparations for the first rule need workers. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, self->port, HOUR));
 	ASSERT_TRUE(hold_workers(&late));
 	child = spawn(add_and_look, call);
@@ -180,7 +180,7 @@ TEST_F_TIMEOUT(rules, wait_for_the_worker, TIMEOUT)
 		waitpid(child, NULL, 0);
 }
 
-/* But not for those that become due meanwhile, or there would be no end to it. */
+/* But it does not wait for connections that become due meanwhile, or it might never end. */
 TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 {
 	enum { N = 400 };
@@ -202,7 +202,7 @@ TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 	ASSERT_TRUE(prepare(self, call, &pair));
 	for (i = 0; i < N; i++)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
-	/* The life of those that are there already begins now, for a rule. */
+	/* For a rule, the lifetime of existing connections begins now. */
 	ASSERT_EQ(0, add(self->fd, &rule));
 	last = now_ns();
 	ASSERT_TRUE(wait_for(self->fd, rule.id, watched, N));
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 	sleep_ns(last + 700 * MSEC - now_ns());
 	ASSERT_TRUE(hold_workers(&late));
 	child = spawn(add_and_look, call);
-	/* By then all are due that the other rule applies to. */
+	/* By then, all connections that the other rule applies to are due. */
 	sleep_ns(last + SEC + 50 * MSEC - now_ns());
 	EXPECT_EQ(0, waitpid(child, NULL, WNOHANG));
 	ASSERT_TRUE(let_workers_be(&late));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: what they tell, of themselves and of connections; errors, and who
- * may ask.
+ * Rules for idle connections: what they return, about themselves and about connections; errors, and
+ * permissions.
  */
 #include "rules_test.h"
 
@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Many sizes of portions and records: each connection is told of once. */
+/* Many sizes of batches and records: each connection is listed once. */
 TEST_F_TIMEOUT(rules, list_of_connections, TIMEOUT)
 {
 	static const struct {
@@ -80,7 +80,7 @@ TEST_F_TIMEOUT(rules, ipv6, TIMEOUT)
 
 	if (listener < 0)
 		SKIP(return, "this kernel has no IPv6");
-	/* The same port, by its own address. */
+	/* The same port, and an address of its own. */
 	listener6 = serve(AF_INET6, false, local_port(listener));
 	ASSERT_LE(0, listener6);
 	ASSERT_LE(0, reach(AF_INET6, false, local_port(listener)));
@@ -131,19 +131,19 @@ TEST_F_TIMEOUT(rules, list_of_rules, TIMEOUT)
 	EXPECT_EQ(0, memcmp(&asked, &got, sizeof(got)));
 	EXPECT_EQ(-ENOENT, next(self->fd, 1, &got));
 	EXPECT_EQ(-ENOENT, next(self->fd, ~0U, &got));
-	/* A rate of 0 is one, and ids are not given out again. */
+	/* A rate of 0 is valid, and ids are not reused. */
 	ASSERT_EQ(0, remove_rule(self->fd, 1));
 	asked.rate = 0;
 	ASSERT_EQ(0, add(self->fd, &asked));
 	EXPECT_EQ(2, asked.id);
 	EXPECT_EQ(TWHEEL_RULE_RATE, look(self->fd, 2).rate);
-	/* Longer structures, and such as never were. */
+	/* Longer structures, and ones that never existed. */
 	EXPECT_EQ(0, wh_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
 	EXPECT_EQ(2, longer.rule.id);
 	longer.rule.id = 0;
 	longer.more[3] = 1;
 	EXPECT_EQ(-E2BIG, wh_ioctl(self->fd, cmd | sizeof(longer) << _IOC_SIZESHIFT, &longer));
-	/* The first version ended before the name. What is behind it is not touched. */
+	/* The first version ended before the name. What follows it is not touched. */
 	memset(&got, 0xa5, sizeof(got));
 	got.id = 0;
 	EXPECT_EQ(0, wh_ioctl(self->fd, cmd | first << _IOC_SIZESHIFT, &got));
@@ -226,7 +226,7 @@ TEST_F_TIMEOUT(rules, errors, TIMEOUT)
 	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
 		rule = wrong[i].rule;
 		ret = add(self->fd, &rule);
-		/* The kernel may know no cgroups at all. */
+		/* The kernel may not have cgroups at all. */
 		EXPECT_TRUE(ret == wrong[i].error || (rule.cgroup && ret == -EOPNOTSUPP))
 			TH_LOG("%s: %d", wrong[i].what, ret);
 	}
@@ -266,12 +266,12 @@ TEST_F_TIMEOUT(rules, errors_of_a_list, TIMEOUT)
 	TRY(-EFAULT, bad.records = 8);
 	TRY(0, bad.cursor = ~0ULL);
 	TRY(1, (void)bad);
-	/* None of them keeps what it has found. */
+	/* None of these calls has kept anything that it found. */
 	close_pair(&pair);
 	EXPECT_TRUE(wait_sockets(sockets)) TH_LOG("%llu, not %llu", nr_sockets(), sockets);
 }
 
-/* ---- rights */
+/* ---- permissions */
 
 static int call_all(int fd, int id)
 {
@@ -295,7 +295,7 @@ static void call_without_rights(void *arg)
 	_exit(call_all(*(int *)arg, 1));
 }
 
-/* Who has made a namespace of users has rights in it, and not in that of the network. */
+/* The creator of a user namespace has capabilities in it, but not in the network namespace. */
 static void call_with_rights_elsewhere(void *arg)
 {
 	if (setgid(OTHER_UID) || setuid(OTHER_UID))
@@ -317,7 +317,7 @@ static void call_with_rights(void *arg)
 		_exit(2);
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		_exit(KSFT_SKIP);
-	/* Here he has no number. */
+	/* No uid is mapped here. */
 	_exit(add_port(*(int *)arg, LOCAL | ABORT, 1, HOUR) == 1 &&
 	      add(*(int *)arg, &rule) == -EINVAL ? 0 : 1);
 }

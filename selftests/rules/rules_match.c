@@ -4,7 +4,7 @@
  */
 #include "rules_test.h"
 
-/* Each of what can be asked for and that the server's end has, and something else. */
+/* Makes a rule with the conditions in @what; the server's end meets all but those in @wrong. */
 static void ask(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
 		const struct pair *pair)
 {
@@ -28,12 +28,12 @@ TEST_F_TIMEOUT(rules, matches_all_that_it_asks_for, TIMEOUT)
 	struct twheel_rule rule;
 	struct pair pair;
 
-	/* The server's end belongs to somebody else: he accepts. */
+	/* The server's end belongs to another user, who accepts it. */
 	pair.client = reach(AF_INET, false, self->port);
 	ASSERT_EQ(0, seteuid(OTHER_UID));
 	pair.server = accept(self->listener, NULL, NULL);
 	ASSERT_EQ(0, seteuid(0));
-	/* A rule that stays: to remove the last one takes longer. */
+	/* A rule that stays: removing the last one takes longer. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	for (what = 1; what < 16; what++) {
 		for (wrong = 0; wrong < 16; wrong++) {
@@ -41,7 +41,7 @@ TEST_F_TIMEOUT(rules, matches_all_that_it_asks_for, TIMEOUT)
 				continue;
 			ask(&rule, what, wrong, &pair);
 			ASSERT_EQ(0, add(self->fd, &rule));
-			/* By its process alone it is the client's end as well. */
+			/* The process alone matches the client's end as well. */
 			EXPECT_EQ(wrong ? 0 : what == 8 ? 2 : 1,
 				  look(self->fd, rule.id).watched)
 				TH_LOG("what %x wrong %x", what, wrong);
@@ -50,7 +50,7 @@ TEST_F_TIMEOUT(rules, matches_all_that_it_asks_for, TIMEOUT)
 	}
 }
 
-/* A server's connection is its listener's until somebody accepts it. */
+/* A server's connection belongs to its listener until it is accepted. */
 TEST_F_TIMEOUT(rules, uid_of_who_accepts, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -91,7 +91,7 @@ TEST_F_TIMEOUT(rules, first_one_wins, TIMEOUT)
 	sleep_ns(300 * MSEC);
 	for (i = 0; i < 3; i++)
 		EXPECT_TRUE(is_open(&pairs[i]));
-	/* When it goes, the next one takes over. */
+	/* When that rule is removed, the next one takes over. */
 	ASSERT_EQ(0, remove_rule(self->fd, ids[1]));
 	EXPECT_EQ(3, look(self->fd, ids[0]).watched);
 	ASSERT_EQ(0, remove_rule(self->fd, ids[0]));
@@ -120,17 +120,17 @@ TEST_F_TIMEOUT(rules, removed_ones_close_nothing, TIMEOUT)
 	}
 	for (i = 0; i < 20; i++)
 		EXPECT_TRUE(is_open(&pairs[i]));
-	/* The wheel has nothing of it any more. */
+	/* The wheel does not hold anything for it any more. */
 	EXPECT_TRUE(wait_total("pending", 0));
 }
 
-/* ---- the kernel's own connections */
+/* ---- in-kernel connections */
 
 #define SOCKETS		"/sys/module/twheel_sockets/parameters/"
-/* In how many ways the module makes them. */
+/* The number of ways in which the module makes them. */
 #define NR_OWNERS	3
 
-/* By port: the user's are closed. */
+/* By port: the user's connections are closed. */
 TEST_F_TIMEOUT(rules, kernels_own_by_port, TIMEOUT)
 {
 	int servers[NR_OWNERS], id, i;
@@ -147,7 +147,7 @@ TEST_F_TIMEOUT(rules, kernels_own_by_port, TIMEOUT)
 	EXPECT_TRUE(is_reset(pair.server));
 	close_pair(&pair);
 	sleep_ns(200 * MSEC);
-	/* Who adds a rule waits until the worker has nothing more to do. */
+	/* Adding a rule waits until the worker is idle. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	rule = look(self->fd, id);
 	EXPECT_EQ(1, rule.matched);
@@ -161,7 +161,7 @@ TEST_F_TIMEOUT(rules, kernels_own_by_port, TIMEOUT)
 	EXPECT_EQ(0, system("rmmod twheel_sockets"));
 }
 
-/* By uid: one that the kernel has accepted. */
+/* By uid: a connection that the kernel has accepted. */
 TEST_F_TIMEOUT(rules, kernels_own_by_uid, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -175,12 +175,12 @@ TEST_F_TIMEOUT(rules, kernels_own_by_uid, TIMEOUT)
 	ASSERT_EQ(0, file_write(SOCKETS "listen", self->port ^ 1));
 	client = reach(AF_INET, false, self->port ^ 1);
 	ASSERT_LE(0, client);
-	/* This end is not root's. */
+	/* This end does not belong to root. */
 	ASSERT_EQ(0, fchown(client, OTHER_UID, -1));
 	ASSERT_EQ(0, add(self->fd, &rule));
 	ASSERT_EQ(0, file_write(SOCKETS "accept", 0));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	/* Both ends are root's, and either may be the first to be closed. */
+	/* Both ends belong to root, and either may be closed first. */
 	EXPECT_NE(-ETIME, error_of(pair.client));
 	sleep_ns(200 * MSEC);
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
@@ -200,7 +200,7 @@ static void stop(pid_t pid)
 	reap(pid);
 }
 
-/* Does something when it is told to, by a byte in a pipe. */
+/* Acts when asked to by a byte in a pipe. */
 struct child {
 	pid_t pid;
 	int tell[2];
@@ -222,7 +222,7 @@ static bool tell(struct child *child)
 	return write(child->tell[1], "x", 1) == 1;
 }
 
-/* Hears of a port, or a file descriptor, that the child has to do with. */
+/* Reads a port, or a file descriptor, that the child has used. */
 static int answer(struct child *child)
 {
 	int value = -1;
@@ -244,12 +244,12 @@ static bool begin(struct child *child, void (*function)(void *arg))
 	return child->pid > 0;
 }
 
-/* Connects, again each time it is told to, and tells of its port. */
+/* Connects, again each time it is asked to, and reports its port. */
 static void connect_often(void *arg)
 {
 	struct child *child = arg;
 
-	/* Or it would be one that listens. */
+	/* Otherwise it would be listening too. */
 	close(child->listener);
 	for (;;) {
 		wait_word(child);
@@ -270,13 +270,13 @@ TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 	ASSERT_TRUE(tell(&child));
 	port = answer(&child);
 	rule.pid = child.pid;
-	/* One that it has begun before. */
+	/* A connection that the process began earlier. */
 	ASSERT_EQ(0, add(self->fd, &rule));
 	EXPECT_EQ(1, look(self->fd, rule.id).watched);
 	EXPECT_EQ(child.pid, look(self->fd, rule.id).pid);
 	ASSERT_EQ(1, list(self->fd, rule.id, &record, 1, sizeof(record), &cursor));
 	EXPECT_EQ(port, record.local_port);
-	/* One that it begins; and one of somebody else. */
+	/* One that it begins now; and one of another process. */
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	ASSERT_TRUE(tell(&child));
 	answer(&child);
@@ -288,7 +288,7 @@ TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
 	stop(child.pid);
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 0));
-	/* There is no such process any more. */
+	/* The process does not exist any more. */
 	EXPECT_EQ(-ESRCH, add(self->fd, &rule));
 }
 
@@ -296,7 +296,7 @@ static void *connect_once(void *arg)
 {
 	struct child *child = arg;
 
-	/* What the first thread leaves is its process's. */
+	/* What the first thread leaves behind belongs to its process. */
 	sleep_ns(200 * MSEC);
 	report(child, local_port(reach(AF_INET, false, child->port)));
 	wait_word(child);
@@ -314,7 +314,7 @@ static void leave_to_another_thread(void *arg)
 	pthread_exit(NULL);
 }
 
-/* Its first thread has ended, and the others go on. */
+/* The first thread of the process has ended, and the others continue. */
 TEST_F_TIMEOUT(rules, process_without_its_first_thread, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
@@ -328,7 +328,7 @@ TEST_F_TIMEOUT(rules, process_without_its_first_thread, TIMEOUT)
 	stop(child.pid);
 }
 
-/* A process that nobody knows of begins a connection that never comes about. */
+/* A process that no rule knows begins a connection that is never established. */
 TEST_F_TIMEOUT(rules, process_that_cannot_connect, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -353,7 +353,7 @@ TEST_F_TIMEOUT(rules, process_that_cannot_connect, TIMEOUT)
 	EXPECT_TRUE(wait_total("pending", 0));
 }
 
-/* The connection that does come about is as old as it is, however long others were tried. */
+/* A connection is only as old as itself, however long others were attempted. */
 TEST_F_TIMEOUT(rules, process_that_connects_elsewhere, TIMEOUT)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
@@ -368,7 +368,7 @@ TEST_F_TIMEOUT(rules, process_that_connects_elsewhere, TIMEOUT)
 	socklen_t len = address(AF_INET, false, 0, &in6);
 	__u64 begun;
 
-	/* Nobody accepts there, and it has no room for more. */
+	/* Nobody accepts there, and the backlog is full. */
 	ASSERT_EQ(0, bind(full, (void *)&in6, len));
 	ASSERT_EQ(0, listen(full, 0));
 	address(AF_INET, false, local_port(full), &in6);
@@ -393,12 +393,12 @@ TEST_F_TIMEOUT(rules, process_that_connects_elsewhere, TIMEOUT)
 	EXPECT_LE(begun + rule.lifetime, now_ns());
 }
 
-/* Listens when it is told to, has a child that accepts, and lives on. */
+/* Listens when asked to, has a child that accepts, and lives on. */
 static void accept_all(void *arg)
 {
 	struct child *child = arg;
 
-	/* It outlives its parent, but not the test. */
+	/* The child outlives its parent, but not the test. */
 	prctl(PR_SET_PDEATHSIG, 0);
 	alarm(2 * GUARD_MS / 1000);
 	for (;;)
@@ -410,7 +410,7 @@ static void listen_often(void *arg)
 	struct child *child = arg;
 
 	setpgid(0, 0);
-	/* It would listen there as well. */
+	/* Otherwise it would be listening there as well. */
 	close(child->listener);
 	for (;;) {
 		child->listener = serve(AF_INET, false, 0);
@@ -438,7 +438,7 @@ TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 	ASSERT_LE(0, reach(AF_INET, false, port));
 	ASSERT_LE(0, answer(&child));
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
-	/* Another port, from now on. */
+	/* Another port from now on. */
 	ASSERT_TRUE(tell(&child));
 	port = answer(&child);
 	sleep_ns(200 * MSEC);
@@ -447,7 +447,7 @@ TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 3));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
-	/* Without it there are no new ones, though others accept. */
+	/* Without the process there are no new ones, although others accept. */
 	stop(child.pid);
 	ASSERT_LE(0, reach(AF_INET, false, port));
 	ASSERT_LE(0, answer(&child));
@@ -457,13 +457,13 @@ TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 	kill(-child.pid, SIGKILL);
 }
 
-/* Listens on a port that the kernel chooses, until it is told not to. */
+/* Listens on a port that the kernel chooses, until asked to stop. */
 static void listen_for_a_while(void *arg)
 {
 	struct child *child = arg;
 	int sock = socket(AF_INET, SOCK_STREAM, 0);
 
-	/* It would listen there as well. */
+	/* Otherwise it would be listening there as well. */
 	close(child->listener);
 	if (listen(sock, 1))
 		_exit(1);
@@ -474,7 +474,7 @@ static void listen_for_a_while(void *arg)
 	wait_word(child);
 }
 
-/* It listens there no more: the port is anybody's, and so are connections from there. */
+/* Once it has stopped listening, the port is free for others, as are connections from there. */
 TEST_F_TIMEOUT(rules, port_of_a_process_that_listened, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = 200 * MSEC };
@@ -504,7 +504,7 @@ TEST_F_TIMEOUT(rules, port_of_a_process_that_listened, TIMEOUT)
 	close(sock);
 }
 
-/* Another address on that port is somebody else's, who listens there now and then. */
+/* Another address on that port belongs to another process, which sometimes listens there. */
 TEST_F_TIMEOUT(rules, port_of_others_that_listen, TIMEOUT)
 {
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .lifetime = 2 * SEC };
@@ -561,7 +561,7 @@ TEST_F_TIMEOUT(rules, cgroup, TIMEOUT)
 	ASSERT_NE(0, child);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	ASSERT_EQ(0, file_write(CGROUPS "/parent/child/cgroup.procs", getpid()));
-	/* This end is made in the child; the other one is the listener's. */
+	/* This end is made in the child; the other one belongs to the listener. */
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	rule.cgroup = parent;
 	ret = add(self->fd, &rule);
@@ -578,7 +578,7 @@ TEST_F_TIMEOUT(rules, cgroup, TIMEOUT)
 	rule.cgroup = other;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	EXPECT_EQ(0, look(self->fd, rule.id).watched);
-	/* Its directory may go before the rule does. */
+	/* The cgroup's directory may be removed before the rule. */
 	EXPECT_EQ(0, rmdir(CGROUPS "/other"));
 	EXPECT_EQ(other, look(self->fd, rule.id).cgroup);
 	EXPECT_EQ(-ENOENT, add(self->fd, &rule));
@@ -633,7 +633,7 @@ TEST_F_TIMEOUT(rules, namespaces_go_with_their_rules, TIMEOUT)
 #define TRACING		"/sys/kernel/tracing/"
 #define NR_NAMESPACES	40
 
-/* Not by stdio, which looks for the end of the file. */
+/* Not with stdio, which looks for the end of the file. */
 static int trace_write(const char *path, const char *line)
 {
 	int fd = open(path, O_WRONLY | O_APPEND), ret = 0;
@@ -646,7 +646,7 @@ static int trace_write(const char *path, const char *line)
 	return ret;
 }
 
-/* How often has the module waited for a grace period, since that is traced? */
+/* Returns how often the module has waited for a grace period since tracing was enabled. */
 static int nr_waits(void)
 {
 	FILE *file = fopen(TRACING "trace", "r");
@@ -660,7 +660,7 @@ static int nr_waits(void)
 	return n;
 }
 
-/* Waits until it does so no more. Returns how often it was. */
+/* Waits until there are no more waits. Returns how many there were. */
 static int last_nr_waits(void)
 {
 	int n, before = 0;
@@ -672,7 +672,7 @@ static int last_nr_waits(void)
 	return n;
 }
 
-/* Makes namespaces with a rule each, that end when this process does. */
+/* Makes namespaces with one rule each, which end together with this process. */
 static void use_many_namespaces(void *arg)
 {
 	int fd = *(int *)arg, i;
@@ -683,14 +683,14 @@ static void use_many_namespaces(void *arg)
 			_exit(1);
 }
 
-/* Those that end together wait together: a grace period takes as long as for one. */
+/* Namespaces that end together wait together: a grace period takes as long as for one. */
 TEST_F_TIMEOUT(rules, namespaces_end_together, TIMEOUT)
 {
 	int ret;
 
-	/* A rule that stays: to remove the last one takes longer. */
+	/* A rule that stays: removing the last one takes longer. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
-	/* Harmless if it is mounted. */
+	/* Harmless if it is already mounted. */
 	(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
 	ret = trace_write(TRACING "kprobe_events",
 			  "p:twheel_waits synchronize_rcu caller=+0($stack):symbol");

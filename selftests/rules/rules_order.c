@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: names, order, exceptions, and changes of those that there are.
+ * Rules for idle connections: names, order, exceptions, and changes of existing rules.
  */
 #include "rules_test.h"
 
@@ -8,7 +8,7 @@
 
 #define KEEP	TWHEEL_RULE_KEEP
 
-/* A rule for a port, with a name. */
+/* Returns a rule for a port, with a name. */
 static struct twheel_rule named(const char *name, __u32 flags, __u16 port, __u64 idle)
 {
 	struct twheel_rule rule = {
@@ -21,7 +21,7 @@ static struct twheel_rule named(const char *name, __u32 flags, __u16 port, __u64
 	return rule;
 }
 
-/* An exception for a port, before another rule, or at the end. Returns its id or -errno. */
+/* Adds an exception for a port, before another rule or at the end. Returns its id or -errno. */
 static int add_keep(int fd, __u16 port, __u32 before)
 {
 	struct twheel_rule rule = named("", KEEP, port, 0);
@@ -39,7 +39,7 @@ static int set(int fd, struct twheel_rule *rule)
 	return ret && memcmp(&asked, rule, sizeof(asked)) ? -EPROTO : ret;
 }
 
-/* Gives a rule an idle timeout, and flags. */
+/* Changes the idle timeout and the flags of a rule. */
 static int set_idle(int fd, __u32 id, __u32 flags, __u64 idle)
 {
 	struct twheel_rule rule = { .id = id, .flags = flags, .idle = idle };
@@ -72,7 +72,7 @@ TEST_F_TIMEOUT(rules, names, TIMEOUT)
 		rule = named(bad[i], ABORT, self->port, HOUR);
 		EXPECT_EQ(-EINVAL, add(self->fd, &rule)) TH_LOG("name %zu", i);
 	}
-	/* Something behind its end. */
+	/* Something after the end of the name. */
 	rule = named("b", ABORT, self->port, HOUR);
 	rule.name[5] = 'c';
 	EXPECT_EQ(-EINVAL, add(self->fd, &rule));
@@ -92,7 +92,7 @@ TEST_F_TIMEOUT(rules, a_name_is_free_again, TIMEOUT)
 	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
 	EXPECT_EQ(0, set(self->fd, &change));
 	EXPECT_STREQ("web", look(self->fd, other.id).name);
-	/* Its own name, and none. */
+	/* A rule's own name, and no name. */
 	change = (struct twheel_rule) { .id = other.id, .flags = ABORT, .idle = HOUR };
 	memcpy(change.name, "web", sizeof("web"));
 	EXPECT_EQ(0, set(self->fd, &change));
@@ -113,7 +113,7 @@ TEST_F_TIMEOUT(rules, places, TIMEOUT)
 	EXPECT_EQ(2, rule.place);
 	EXPECT_EQ(1, look(self->fd, first).place);
 	EXPECT_EQ(3, look(self->fd, last).place);
-	/* They are told of by their numbers. */
+	/* Rules are found by their ids. */
 	EXPECT_EQ(last, look(self->fd, last).id);
 	EXPECT_EQ(rule.id, look(self->fd, rule.id).id);
 	rule.before = 1000;
@@ -125,7 +125,7 @@ TEST_F_TIMEOUT(rules, places, TIMEOUT)
 	EXPECT_EQ(3, look(self->fd, last).place);
 }
 
-/* A rule that comes before others gets their connections at once. */
+/* A rule that is inserted before others gets their connections at once. */
 TEST_F_TIMEOUT(rules, one_that_comes_before, TIMEOUT)
 {
 	struct twheel_rule rule;
@@ -146,7 +146,7 @@ TEST_F_TIMEOUT(rules, one_that_comes_before, TIMEOUT)
 	EXPECT_EQ(0, look(self->fd, id).spared);
 }
 
-/* One that comes before others but asks for something else leaves them theirs. */
+/* A rule before others that matches something else leaves them their connections. */
 TEST_F_TIMEOUT(rules, one_before_that_is_for_others, TIMEOUT)
 {
 	struct twheel_rule rule = named("", ABORT, 1, 100 * MSEC);
@@ -189,7 +189,7 @@ TEST_F_TIMEOUT(rules, an_exception_keeps_connections, TIMEOUT)
 	EXPECT_EQ(ETIMEDOUT, error_of(new.server));
 }
 
-/* An exception that comes later is none. */
+/* An exception after the rule is none. */
 TEST_F_TIMEOUT(rules, an_exception_behind_a_rule, TIMEOUT)
 {
 	struct pair pair;
@@ -200,7 +200,7 @@ TEST_F_TIMEOUT(rules, an_exception_behind_a_rule, TIMEOUT)
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 }
 
-/* It is for who accepts: before that it is not known whose the connection is. */
+/* It applies once accepted: before that, the owner of the connection is not known. */
 TEST_F_TIMEOUT(rules, an_exception_for_a_user, TIMEOUT)
 {
 	struct twheel_rule keep = {
@@ -288,7 +288,7 @@ TEST_F_TIMEOUT(rules, a_longer_timeout_applies_at_once, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, id).matched);
 }
 
-/* What a dry run has counted is idle when it is switched live. */
+/* What a dry run has counted is idle once the rule goes live. */
 TEST_F_TIMEOUT(rules, a_dry_run_goes_live, TIMEOUT)
 {
 	struct twheel_connection connection;
@@ -337,13 +337,13 @@ TEST_F_TIMEOUT(rules, another_action, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	ASSERT_EQ(0, set_idle(self->fd, id, TWHEEL_WATCH_SHUTDOWN, 200 * MSEC));
-	/* It has ended, and nobody has an error. */
+	/* The connection has ended, with an error on neither end. */
 	EXPECT_EQ(0, hear(pair.client));
 	EXPECT_EQ(0, hear(pair.server));
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
-/* Those that wait for their turn do not wait by the old rate. */
+/* Connections that wait for their turn do not wait at the old rate. */
 TEST_F_TIMEOUT(rules, another_rate, TIMEOUT)
 {
 	struct twheel_rule rule = named("", ABORT, self->port, 200 * MSEC);
@@ -362,7 +362,7 @@ TEST_F_TIMEOUT(rules, another_rate, TIMEOUT)
 	begin = now_ns();
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(ETIMEDOUT, error_of(pairs[i].server));
-	/* By the old one it would be 17 seconds. One that waits has its token after a second. */
+	/* At the old rate it would be 17 seconds. One that waits gets its token after a second. */
 	EXPECT_GE(begin + 8 * SEC, now_ns());
 	EXPECT_EQ(20, look(self->fd, rule.id).closed);
 }
@@ -417,9 +417,9 @@ TEST_F_TIMEOUT(rules, what_cannot_be_changed, TIMEOUT)
 	EXPECT_EQ(0, memcmp(&before, &rule, sizeof(rule)));
 }
 
-/* ---- what is told of it */
+/* ---- what is reported */
 
-/* Connections that were idle for longer before there was the rule are no measure of it. */
+/* Connections that had been idle for longer before the rule existed do not count as late. */
 TEST_F_TIMEOUT(rules, overdue, TIMEOUT)
 {
 	struct twheel_rule rule = named("", ABORT, self->port, 300 * MSEC);
@@ -441,7 +441,7 @@ TEST_F_TIMEOUT(rules, overdue, TIMEOUT)
 	for (i = 0; i < TWHEEL_RULE_LATE; i++)
 		late += rule.late[i];
 	EXPECT_EQ(1, late);
-	/* By less than 2^28 ns, and not by 1.7 s. */
+	/* Late by less than 2^28 ns, not by 1.7 s. */
 	for (late = 0, i = 0; i < 9; i++)
 		late += rule.late[i];
 	EXPECT_EQ(1, late);
@@ -458,7 +458,7 @@ static __u64 sum_of_late(int fd, __u32 id)
 	return sum;
 }
 
-/* Nor are those that it could not close, as there was another rule, or as it was another one. */
+/* Nor do those that the rule could not close, because of another rule, or before it was changed. */
 TEST_F_TIMEOUT(rules, overdue_by_a_change, TIMEOUT)
 {
 	int first, id;
@@ -481,13 +481,13 @@ TEST_F_TIMEOUT(rules, overdue_by_a_change, TIMEOUT)
 	EXPECT_EQ(ETIMEDOUT, error_of(old.server));
 	EXPECT_EQ(2, look(self->fd, id).closed);
 	EXPECT_EQ(0, sum_of_late(self->fd, id));
-	/* One that it could close counts. */
+	/* One that it could have closed counts. */
 	ASSERT_TRUE(connect_pair(self->listener, &new));
 	EXPECT_EQ(ETIMEDOUT, error_of(new.server));
 	EXPECT_EQ(1, sum_of_late(self->fd, id));
 }
 
-/* Waits until the module has so many users. Returns whether that came true. */
+/* Waits until the module has that many users. Returns false on a timeout. */
 static bool wait_users(__u64 n)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -498,12 +498,12 @@ static bool wait_users(__u64 n)
 	return true;
 }
 
-/* As long as there is a rule the module stays, with the device closed. */
+/* As long as there is a rule, the module stays, even if the device is closed. */
 TEST_F_TIMEOUT(rules, the_module_stays, TIMEOUT)
 {
 	int id;
 
-	/* Rules of other tests are gone. */
+	/* The rules of other tests are gone. */
 	ASSERT_TRUE(wait_users(1));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	close(self->fd);

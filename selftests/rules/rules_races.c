@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections to which something happens at the very moment at which the worker
- * deals with them.
+ * Rules for idle connections to which something happens at the very moment the worker handles
+ * them.
  */
 #include "rules_test.h"
 #include "watch_test.h"
@@ -12,7 +12,7 @@
 
 #define STALL	"/sys/module/twheel_stall/parameters/ns"
 
-/* The kernel closes what nobody has accepted: it must not meet the worker, and says so if. */
+/* The kernel closes connections not accepted yet; it warns if that races with the worker. */
 TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 {
 	int clients[32], id = add_port(self->fd, LOCAL | ABORT, self->port, TWHEEL_IDLE_MIN), round;
@@ -33,7 +33,7 @@ TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
 	EXPECT_EQ(0, look(self->fd, id).watched);
 }
 
-/* A socket that a program is at work with for long is looked at ever more rarely, as a timer's. */
+/* A socket in use for long is checked less and less often, like one with a timer. */
 TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
@@ -48,7 +48,7 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 	if (uffd < 0)
 		SKIP(return, "no userfaultfd");
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	/* More than from one look to the next. */
+	/* Longer than from one check to the next. */
 	id = add_port(self->fd, LOCAL | ABORT, self->port, 3 * SEC);
 	ASSERT_LT(0, id);
 	sender.sock = pair.server;
@@ -72,7 +72,7 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 	EXPECT_EQ(1, sender.sent);
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
 	EXPECT_TRUE(is_reset(pair.client));
-	/* When it was free at last, there had been activity. */
+	/* When the socket was finally free, there had been activity. */
 	EXPECT_EQ(1, look(self->fd, id).spared);
 	EXPECT_EQ(spared + 1, watch_count("rules spared"));
 	close_pair(&pair);
@@ -80,8 +80,8 @@ TEST_F_TIMEOUT(rules, busy_for_long, TIMEOUT)
 }
 
 /*
- * A program that dissolves its connections, and has others with the same sockets before the worker
- * has looked: these are as old as they are.
+ * A program that disconnects its sockets, and connects them again before the worker has checked
+ * them: the new connections are only as old as they are.
  */
 TEST_F_TIMEOUT(rules, connected_again_at_once, TIMEOUT)
 {
@@ -117,7 +117,7 @@ TEST_F_TIMEOUT(rules, connected_again_at_once, TIMEOUT)
 	for (i = 0; i < SOCKETS; i++)
 		EXPECT_TRUE(tcp_info(pairs[i].client).tcpi_state == TCP_ESTABLISHED ||
 			    now_ns() > begun + rule.lifetime);
-	/* And in time they are closed, too. */
+	/* They are closed in time, too. */
 	EXPECT_TRUE(wait_for(self->fd, rule.id, closed, SOCKETS));
 	for (i = 0; i < SOCKETS; i++) {
 		close_pair(&pairs[i]);
@@ -126,11 +126,11 @@ TEST_F_TIMEOUT(rules, connected_again_at_once, TIMEOUT)
 }
 
 /**
- * struct again - a thread that dissolves its connection, and has another one with the same socket
- * @port:	to this
- * @listener:	there
- * @stop:	its end
- * @times:	how often
+ * struct again - a thread that disconnects its socket, and connects it again
+ * @port:	the port to connect to
+ * @listener:	the listener on that port
+ * @stop:	ends the thread
+ * @times:	number of connections
  */
 struct again {
 	__u16		port;
@@ -160,9 +160,9 @@ static void *connect_again(void *argument)
 #define WORKERS_CPUS	"/sys/devices/virtual/workqueue/cpumask"
 
 /*
- * Has the workers that may run on any CPU run on one, from which those of watches that are due are
- * kept most of the time, and those of changes, which are before others, are not. What calls this
- * runs on the other CPUs from then on. Returns a process: until it is killed, that is so.
+ * Makes the unbound workers run on one CPU, on which those for watches that are due get no time
+ * most of the time, while those for changes, which have priority, do. The caller runs on the other
+ * CPUs from then on. Returns a process; this state lasts until it is killed.
  */
 static pid_t keep_due_watches_waiting(void)
 {
@@ -195,7 +195,7 @@ static pid_t keep_due_watches_waiting(void)
 	}
 }
 
-/* Removed just when a connection that has ended is about to have its socket's next one begin. */
+/* Removed just when an ended connection is about to be replaced by the next one of its socket. */
 TEST_F_TIMEOUT(rules, removed_while_connected_again, TIMEOUT)
 {
 	struct again again = { .port = self->port, .listener = self->listener };
@@ -231,7 +231,7 @@ TEST_F_TIMEOUT(rules, removed_while_connected_again, TIMEOUT)
 	EXPECT_EQ(true, text_write(WORKERS_CPUS, everywhere));
 }
 
-/* Removed at about the time at which it closes them: what is left stays open. */
+/* Removed at about the time it closes connections: what is left stays open. */
 TEST_F_TIMEOUT(rules, removed_while_it_closes, TIMEOUT)
 {
 	struct pair pairs[50];
@@ -260,13 +260,13 @@ static void be_busy(void *arg)
 			continue;
 }
 
-/* What keeps the other CPUs busy: one process each. The test itself is on list[0]. */
+/* Keeps the other CPUs busy: one process each. The test itself is on list[0]. */
 struct busy {
 	int list[8], nr;
 	pid_t pid[8];
 };
 
-/* The test and one of the processes change places. */
+/* Swaps the CPUs of the test and one of the processes. */
 static bool change_places(struct busy *busy, int which)
 {
 	const int cpu = busy->list[which];
@@ -277,14 +277,14 @@ static bool change_places(struct busy *busy, int which)
 }
 
 /*
- * Dry run: what comes while the kernel's jiffies stand still has an older stamp than it should,
- * and counts nevertheless. It takes a CPU that is busy, and so keeps them, and is held up, while
- * the timer comes up here. If this one keeps them itself, as it has found no rest, it is to be
- * the busy one.
+ * Dry run: activity while the kernel's jiffies stand still has an older timestamp than it should,
+ * and counts nevertheless. For this, the CPU that keeps jiffies must be stalled while the timer
+ * expires on this one: a CPU that is busy, and so keeps that job. If this CPU has the job itself,
+ * because it never went idle, it must become the busy one.
  */
 TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 {
-	/* What spins is dear to simulate. */
+	/* Spinning is expensive to simulate. */
 	const int rounds = simulated() ? 10 : 30;
 	const __u64 idle = 200 * MSEC;
 	struct busy busy;
@@ -306,10 +306,10 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 	ASSERT_LT(0, id);
 	for (i = 0; i < rounds; i++) {
 		ASSERT_TRUE(wait_for(self->fd, id, closed, i + 1)) TH_LOG("round %d", i);
-		/* It is looked at again after an idle timeout. */
+		/* The connection is checked again after an idle timeout. */
 		sleep_ns(idle - (20 - i % 15) * MSEC);
 		ASSERT_EQ(0, file_write(STALL, 18 * MSEC));
-		/* Not later than the module can see through. */
+		/* Not later than the module can detect. */
 		for (end = now_ns() + 16 * MSEC;
 		     now_ns() < end || now_ns() - coarse_ns() > idle / 4;)
 			continue;
@@ -332,7 +332,7 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 /* How often changes are lost. */
 #define FLOODS		10
 
-/* Dissolves a connection, and has another one with the same socket. */
+/* Disconnects a socket, and connects it again. */
 static bool reconnect_pair(int listener, struct pair *pair)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
@@ -348,8 +348,8 @@ static bool reconnect_pair(int listener, struct pair *pair)
 }
 
 /*
- * Changes that could not be noted are made up for, however many there are: but to look at
- * everything for that takes long, and is not done twice in a second.
+ * Changes that could not be recorded are made up for, however many there are: but the scan of
+ * everything that this takes is slow, and is not done twice in a second.
  */
 TEST_F_TIMEOUT(rules, changes_that_are_lost, TIMEOUT)
 {
@@ -367,7 +367,7 @@ TEST_F_TIMEOUT(rules, changes_that_are_lost, TIMEOUT)
 	ASSERT_NE(POISON, scans);
 	for (i = 0; i < floods; i++) {
 		ASSERT_TRUE(flood(list, nr, connect_pair, self->listener, &pairs[i]));
-		/* Now the workers have their turn. */
+		/* Now the workers get to run. */
 		sleep_ns(20 * MSEC);
 	}
 	EXPECT_TRUE(wait_for(self->fd, id, watched, floods));
@@ -378,13 +378,13 @@ TEST_F_TIMEOUT(rules, changes_that_are_lost, TIMEOUT)
 	if (!scans && floods < FLOODS)
 		SKIP(return, "too slow to lose changes");
 	EXPECT_LT(0, scans);
-	/* The kernel's seconds are of jiffies, which may be late for a while. */
+	/* The kernel's seconds are counted in jiffies, which may be late for a while. */
 	EXPECT_GE((now_ns() - begin) / SEC + 2, scans);
 	for (i = 0; i < floods; i++)
 		close_pair(&pairs[i]);
 }
 
-/* The end of a connection is not lost with them: the next one's socket can be watched again. */
+/* The end of a connection is not lost with them: the socket's next one can be watched again. */
 TEST_F_TIMEOUT(rules, end_that_is_lost, TIMEOUT)
 {
 	int list[8], nr = cpus(list, ARRAY_SIZE(list));
@@ -393,7 +393,7 @@ TEST_F_TIMEOUT(rules, end_that_is_lost, TIMEOUT)
 
 	ASSERT_EQ(0, system("echo -1 > " RT_RUNTIME));
 	ASSERT_EQ(0, pin(list[0]));
-	/* Who listens is noted as long as there is a rule, for whatever port. */
+	/* Listeners are recorded as long as there is a rule, for whatever port. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	ASSERT_EQ(0, watch(self->fd, pair.client, HOUR, 0, NULL));
@@ -479,11 +479,11 @@ TEST_F_TIMEOUT(rules, all_at_once, TIMEOUT)
 #define BATCH		200
 
 /**
- * struct tally - what was seen of races
+ * struct tally - the outcomes of races
  * @idle:	the idle timeout, in nanoseconds: longer on a slow kernel
- * @in_time:	connections whose data was in time
- * @late:	others
- * @spared:	of the first: the worker was to close them, and found the data
+ * @in_time:	connections whose data arrived in time
+ * @late:	the others
+ * @spared:	of those in time, the ones that the worker was about to close when it found the data
  */
 struct tally {
 	__u64 idle;
@@ -492,7 +492,7 @@ struct tally {
 	__u64 spared;
 };
 
-/* Waits until a rule closes its first connection. Returns whether that came true. */
+/* Waits until a rule has closed its first connection. Returns false on a timeout. */
 static bool wait_first(int fd, __u32 id)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
@@ -503,7 +503,7 @@ static bool wait_first(int fd, __u32 id)
 	return true;
 }
 
-/* Did data arrive at the server's end? If so it lives on, or has been idle once more since. */
+/* Did data arrive at the server's end? If so, it lives on, or has been idle once more since. */
 static bool was_in_time(struct __test_metadata *_metadata, const struct pair *pair, __u64 sent,
 			__u64 idle)
 {
@@ -519,17 +519,17 @@ static bool was_in_time(struct __test_metadata *_metadata, const struct pair *pa
 }
 
 /*
- * Data at the moment of the kick. All connections fall silent at once, so that one tick finds
- * them idle. When the worker has closed the first one, it has yet to come to others: data that
- * arrives now is for the worker to find, with the socket locked. From one end or the other, as
- * they come due in an order that nobody promises.
+ * Data arrives at the moment of closing. All connections fall silent at once, so that one tick
+ * finds them idle. When the worker has closed the first one, it has yet to reach the others: data
+ * that arrives now is for the worker to find, with the socket locked. Starting from one end or the
+ * other, as the order in which they become due is not guaranteed.
  */
 static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rules) * self,
 			     __u32 action, bool backwards, struct tally *tally)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | action,
-		/* Nobody waits for its turn. */
+		/* No connection waits for its turn. */
 		.rate		= 1000000,
 		.local_port	= self->port,
 		.idle		= tally->idle,
@@ -549,12 +549,12 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rul
 		sent[k] = coarse_ns();
 		send(pairs[k].client, "x", 1, MSG_NOSIGNAL);
 	}
-	/* Who adds a rule waits until the worker has nothing more to do. */
+	/* Adding a rule waits until the worker is idle. */
 	other = add_port(self->fd, LOCAL | ABORT, 1, HOUR);
 	ASSERT_LT(0, other);
 	for (i = 0; i < BATCH; i++)
 		in_time += was_in_time(_metadata, &pairs[i], sent[i], rule.idle);
-	/* Who was spared is not forgotten; and whoever is closed, the other end is told. */
+	/* A spared connection is not forgotten; and if one is closed, the other end is notified. */
 	for (i = 0; i < BATCH; i++) {
 		heard = hear(pairs[i].client);
 		EXPECT_TRUE(heard == 0 || heard == -ECONNRESET || heard == -EPIPE)
@@ -570,7 +570,7 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rul
 	tally->in_time += in_time;
 	tally->late += BATCH - in_time;
 	tally->spared += rule.spared;
-	/* On a slow kernel all of them may be closed before the first one is heard of. */
+	/* On a slow kernel, all of them may be closed before the first one is noticed. */
 	if (!in_time)
 		tally->idle *= 2;
 	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
@@ -584,7 +584,7 @@ TEST_F_TIMEOUT(rules, data_in_time, TIMEOUT)
 	struct tally tally = { .idle = 100 * MSEC };
 	int i;
 
-	/* A slow machine may need more of them to see all that there is to see. */
+	/* A slow machine may need more rounds to see every outcome. */
 	for (i = 0; i < rounds || ((!tally.spared || !tally.late) && now_ns() < end); i++)
 		data_at_the_kick(_metadata, self, i % 2 ? TWHEEL_WATCH_SHUTDOWN : ABORT,
 				 i / 2 % 2, &tally);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules for idle connections: who waits for his peer is not idle.
+ * Rules for idle connections: an end that waits for its peer is not idle.
  */
 #include "rules_test.h"
 
@@ -8,10 +8,10 @@
 
 #define RECEIVED	TWHEEL_WATCH_RECEIVED
 
-/* The longest that a connection may be closed late, on the slowest kernel, or early, by jiffies. */
+/* The most a connection may be closed late, on the slowest kernel, or early, due to jiffies. */
 #define LATE		(200 * MSEC)
 
-/* Writes until nothing more fits into the send queue. Returns how many bytes. */
+/* Writes until the send queue is full. Returns the number of bytes. */
 static __u64 fill(int fd)
 {
 	static const char data[65536];
@@ -23,7 +23,7 @@ static __u64 fill(int fd)
 	return sum;
 }
 
-/* Reads up to @most bytes of what is there or comes. Returns how many. */
+/* Reads up to @most bytes, waiting for them if necessary. Returns the number of bytes. */
 static __u64 take(int fd, __u64 most)
 {
 	static char data[65536];
@@ -40,7 +40,7 @@ static __u64 take(int fd, __u64 most)
 	return sum;
 }
 
-/* What both ends send arrives, or is lost. */
+/* From now on, what either end sends arrives, or is lost. */
 static int set_up(bool up)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
@@ -51,7 +51,7 @@ static int set_up(bool up)
 	return ret;
 }
 
-/* Adds a rule with a limit of its own for peers that acknowledge nothing. */
+/* Adds a rule with a separate limit for peers that acknowledge nothing. */
 static int add_stalled(int fd, __u32 flags, __u16 port, __u64 idle, __u64 stalled)
 {
 	struct twheel_rule rule = {
@@ -64,7 +64,7 @@ static int add_stalled(int fd, __u32 flags, __u16 port, __u64 idle, __u64 stalle
 	return add(fd, &rule) ?: (int)rule.id;
 }
 
-/* Waits until a connection is closed, and tells when that was; or 0. */
+/* Waits until a connection is closed. Returns the time, or 0. */
 static __u64 end_of(int fd)
 {
 	return wait_tcp_state(fd, TCP_CLOSE) ? now_ns() : 0;
@@ -82,7 +82,7 @@ TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
 	sum = fill(pair.server);
 	ASSERT_LT(0, sum);
 	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
-	/* Nothing is read, sent or acknowledged, but for probes of the window. */
+	/* Nothing is read, sent or acknowledged, except for window probes. */
 	sleep_ns(10 * idle);
 	EXPECT_TRUE(is_open(&pair));
 	rule = look(self->fd, id);
@@ -90,12 +90,12 @@ TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
 	EXPECT_EQ(0, rule.closed);
 	EXPECT_EQ(0, rule.spared);
 	EXPECT_EQ(sum, take(pair.client, sum));
-	/* And now it is idle. */
+	/* Now it is idle. */
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
-/* A client that sends nothing gets what it has asked for, and the idle timeout begins then. */
+/* A client that sends nothing gets what it has requested, and the idle timeout begins then. */
 TEST_F_TIMEOUT(rules, a_download_is_no_idle_client, TIMEOUT)
 {
 	const __u64 idle = 300 * MSEC;
@@ -123,14 +123,14 @@ TEST_F_TIMEOUT(rules, a_download_is_no_idle_client, TIMEOUT)
 #define STEP		(200 * MSEC)
 #define IDLE_ONES	10
 
-/* A server's end of a download, and what it still has to send. */
+/* The server's end of a download, and what it still has to send. */
 struct download {
 	struct pair pair;
 	__u64 unsent;
 	__u64 taken;
 };
 
-/* The client takes @most bytes, if there is so much to come; the server sends what fits. */
+/* The client reads @most bytes, if there are that many to come; the server sends what fits. */
 static void download_step(struct download *download, __u64 most)
 {
 	static const char data[65536];
@@ -146,7 +146,7 @@ static void download_step(struct download *download, __u64 most)
 	download->taken += take(download->pair.client, most);
 }
 
-/* Does the server wait for its client? */
+/* Is the server waiting for its client? */
 static bool is_unfinished(const struct download *download)
 {
 	int unacked = 0;
@@ -165,9 +165,9 @@ static int nr_open(const struct pair *pairs)
 }
 
 /*
- * A download of 20 MB, of which the client takes 64 KB at a time, and one of 500 bytes a second,
- * both of a minute, beside connections that are idle for 3 s. When all of it has arrived at the
- * client's kernel, nothing is on its way any more, and the client still gets all.
+ * A download of 20 MB, of which the client reads 64 KB at a time, and one at 500 bytes a second,
+ * both for a minute, next to connections that are idle for 3 s. Once everything has arrived in the
+ * client's kernel, nothing is in flight any more, and the client still gets everything.
  */
 TEST_F_TIMEOUT(rules, downloads_go_on_beside_idle_ones, TIMEOUT)
 {
@@ -199,15 +199,15 @@ TEST_F_TIMEOUT(rules, downloads_go_on_beside_idle_ones, TIMEOUT)
 	rule = look(self->fd, id);
 	EXPECT_EQ(IDLE_ONES + !is_open(&fast.pair), rule.closed);
 	EXPECT_LE(1, rule.waited);
-	/* Entries of less than 2^28 ns. */
+	/* Entries for less than 2^28 ns. */
 	for (i = 0; i < 9; i++)
 		on_time += rule.late[i];
 	EXPECT_EQ(rule.closed, on_time);
 }
 
 /*
- * What is acknowledged at once does not keep a client that sends nothing: only if something is on
- * its way just when its time has come, until the next time.
+ * Data that is acknowledged at once does not keep a client that sends nothing: only if something is
+ * in flight just when its timer expires, until the next time.
  */
 TEST_F_TIMEOUT(rules, a_client_that_only_gets_is_closed, TIMEOUT)
 {
@@ -226,7 +226,7 @@ TEST_F_TIMEOUT(rules, a_client_that_only_gets_is_closed, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
-/* The peer is gone, with data on its way. */
+/* The peer is gone, with data in flight. */
 TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
 {
 	const __u64 idle = 300 * MSEC, stalled = 2 * SEC;
@@ -249,9 +249,9 @@ TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
 	rule = look(self->fd, id);
 	EXPECT_EQ(1, rule.closed);
 	EXPECT_LE(1, rule.waited);
-	/* Its sockets, and with them its network namespace, can go. */
+	/* Lets its sockets go, and with them its network namespace. */
 	ASSERT_EQ(0, set_up(true));
-	/* It is closed when it was due, and that was not when it had become idle. */
+	/* It was closed when the stalled limit was due, not the idle timeout. */
 	for (i = 0; i < 9; i++)
 		on_time += rule.late[i];
 	EXPECT_EQ(1, on_time);
@@ -274,7 +274,7 @@ TEST_F_TIMEOUT(rules, who_has_no_time_is_not_spared, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
 
-/* A limit on its life closes a connection whatever it does. */
+/* A lifetime limit closes a connection whatever it does. */
 TEST_F_TIMEOUT(rules, who_waits_does_not_live_longer, TIMEOUT)
 {
 	struct twheel_rule rule = {
@@ -313,7 +313,7 @@ TEST_F_TIMEOUT(rules, a_dry_run_spares_them_too, TIMEOUT)
 	EXPECT_TRUE(is_open(&pair));
 }
 
-/* A peer that is gone stays so: that is no activity, and counts no more. */
+/* A peer that is gone stays gone: that is no activity, and is not counted again. */
 TEST_F_TIMEOUT(rules, a_dry_run_counts_a_stalled_peer_once, TIMEOUT)
 {
 	const __u64 idle = 300 * MSEC, stalled = SEC;
@@ -329,7 +329,7 @@ TEST_F_TIMEOUT(rules, a_dry_run_counts_a_stalled_peer_once, TIMEOUT)
 	EXPECT_LE(1, look(self->fd, id).waited);
 	sleep_ns(5 * idle);
 	EXPECT_EQ(1, look(self->fd, id).closed);
-	/* It is back, and idle again. */
+	/* The peer is back, and the connection is idle again. */
 	ASSERT_EQ(0, set_up(true));
 	EXPECT_EQ(1, hear(pair.client));
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 2));
@@ -356,7 +356,7 @@ TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)
 	EXPECT_EQ(unsent, connection.unsent);
 	EXPECT_LT(0, connection.unsent);
 	EXPECT_GT(sum, connection.unsent);
-	/* One that is lost on its way. */
+	/* One that is lost in flight. */
 	ASSERT_EQ(sum, take(pair.client, sum));
 	ASSERT_EQ(0, set_up(false));
 	ASSERT_EQ(5, send(pair.server, "12345", 5, 0));
