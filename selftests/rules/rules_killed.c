@@ -19,7 +19,7 @@ struct call {
 	__u64			closed;
 };
 
-static void *shared(size_t bytes)
+static void *map_shared(size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -27,7 +27,7 @@ static void *shared(size_t bytes)
 }
 
 /* Adds a rule, and records how many connections another rule has closed by then. */
-static void add_and_look(void *arg)
+static void add_and_record(void *arg)
 {
 	struct call *call = arg;
 
@@ -51,7 +51,7 @@ static bool is_dead(pid_t child, __u64 ns)
 }
 
 /* Kills the child, and waits for its end. */
-static bool end(pid_t child)
+static bool kill_child(pid_t child)
 {
 	return !kill(child, SIGKILL) && is_dead(child, GUARD_MS * MSEC);
 }
@@ -60,7 +60,7 @@ static bool end(pid_t child)
 TEST_F_TIMEOUT(rules, add, TIMEOUT)
 {
 	const struct rlimit limit = { .rlim_cur = SLOTS, .rlim_max = SLOTS };
-	struct call *call = shared(sizeof(*call));
+	struct call *call = map_shared(sizeof(*call));
 	struct twheel_rule rule;
 	struct pair pair;
 	pid_t child;
@@ -76,11 +76,11 @@ TEST_F_TIMEOUT(rules, add, TIMEOUT)
 		.fd	= self->fd,
 		.rule	= { .flags = TWHEEL_RULE_PID | ABORT, .pid = getpid(), .idle = HOUR },
 	};
-	child = spawn(add_and_look, call);
+	child = spawn(add_and_record, call);
 	ASSERT_LT(0, child);
 	while (next(self->fd, 0, &rule))
 		ASSERT_EQ(0, waitpid(child, NULL, WNOHANG));
-	ASSERT_TRUE(end(child));
+	ASSERT_TRUE(kill_child(child));
 	/* Whatever the search had found would be watched by now. */
 	sleep_ns(100 * MSEC);
 	EXPECT_EQ(0, look(self->fd, rule.id).watched);
@@ -107,14 +107,14 @@ static void list_all(void *arg)
 	     sizeof(listing->records[0]), &cursor);
 }
 
-static bool is_told(const struct listing *listing, int i)
+static bool is_listed(const struct listing *listing, int i)
 {
 	return __atomic_load_n(&listing->records[i].connection.cookie, __ATOMIC_RELAXED);
 }
 
 TEST_F_TIMEOUT(rules, list, TIMEOUT)
 {
-	struct listing *listing = shared(sizeof(*listing));
+	struct listing *listing = map_shared(sizeof(*listing));
 	const int n = ARRAY_SIZE(listing->records);
 	struct pair pair;
 	int told = 0, i;
@@ -129,18 +129,18 @@ TEST_F_TIMEOUT(rules, list, TIMEOUT)
 	ASSERT_EQ(n, look(self->fd, listing->id).watched);
 	child = spawn(list_all, listing);
 	ASSERT_LT(0, child);
-	while (!is_told(listing, 0))
+	while (!is_listed(listing, 0))
 		ASSERT_EQ(0, waitpid(child, NULL, WNOHANG));
-	ASSERT_TRUE(end(child));
+	ASSERT_TRUE(kill_child(child));
 	for (i = 0; i < n; i++)
-		told += is_told(listing, i);
+		told += is_listed(listing, i);
 	printf("# %d connections of %d were told of\n", told, n);
 	EXPECT_LE(1, told);
 	EXPECT_GT(n, told);
 }
 
 /* Makes a connection to another port, to which the rule that @call adds will apply. */
-static bool prepare(FIXTURE_DATA(rules) * self, struct call *call, struct pair *pair)
+static bool prepare_call(FIXTURE_DATA(rules) * self, struct call *call, struct pair *pair)
 {
 	int listener = serve(AF_INET, false, 0);
 
@@ -158,18 +158,18 @@ static bool prepare(FIXTURE_DATA(rules) * self, struct call *call, struct pair *
 /* Adding a rule waits until a worker has checked its connections, unless the caller is killed. */
 TEST_F_TIMEOUT(rules, wait_for_the_worker, TIMEOUT)
 {
-	struct call *call = shared(sizeof(*call));
+	struct call *call = map_shared(sizeof(*call));
 	struct late_workers late;
 	struct pair pair;
 	pid_t child;
 	bool dead;
 
 	ASSERT_NE(NULL, call);
-	ASSERT_TRUE(prepare(self, call, &pair));
+	ASSERT_TRUE(prepare_call(self, call, &pair));
 	/* The preparations for the first rule need workers. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, self->port, HOUR));
 	ASSERT_TRUE(hold_workers(&late));
-	child = spawn(add_and_look, call);
+	child = spawn(add_and_record, call);
 	sleep_ns(100 * MSEC);
 	EXPECT_EQ(0, waitpid(child, NULL, WNOHANG));
 	EXPECT_EQ(0, kill(child, SIGKILL));
@@ -190,7 +190,7 @@ TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 		.local_port	= self->port,
 		.lifetime	= SEC,
 	};
-	struct call *call = shared(sizeof(*call));
+	struct call *call = map_shared(sizeof(*call));
 	struct pair pairs[N], pair;
 	struct late_workers late;
 	__u64 last;
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 
 	ASSERT_NE(NULL, call);
 	ASSERT_EQ(0, many_files());
-	ASSERT_TRUE(prepare(self, call, &pair));
+	ASSERT_TRUE(prepare_call(self, call, &pair));
 	for (i = 0; i < N; i++)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
 	/* For a rule, the lifetime of existing connections begins now. */
@@ -209,7 +209,7 @@ TEST_F_TIMEOUT(rules, wait_for_what_is_due, TIMEOUT)
 	call->other = rule.id;
 	sleep_ns(last + 700 * MSEC - now_ns());
 	ASSERT_TRUE(hold_workers(&late));
-	child = spawn(add_and_look, call);
+	child = spawn(add_and_record, call);
 	/* By then, all connections that the other rule applies to are due. */
 	sleep_ns(last + SEC + 50 * MSEC - now_ns());
 	EXPECT_EQ(0, waitpid(child, NULL, WNOHANG));

@@ -14,7 +14,7 @@ static __u64 cookie(int fd)
 	return value;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_cookies(const void *a, const void *b)
 {
 	__u64 one = *(const __u64 *)a, other = *(const __u64 *)b;
 
@@ -40,7 +40,7 @@ TEST_F_TIMEOUT(rules, list_of_connections, TIMEOUT)
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
 		known[i] = cookie(pairs[i].server);
 	}
-	qsort(known, 100, sizeof(known[0]), compare);
+	qsort(known, 100, sizeof(known[0]), compare_cookies);
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	for (way = 0; way < ARRAY_SIZE(ways); way++) {
 		for (cursor = 0, seen = 0;; seen += n) {
@@ -66,7 +66,7 @@ TEST_F_TIMEOUT(rules, list_of_connections, TIMEOUT)
 		}
 		EXPECT_EQ(0, n);
 		ASSERT_EQ(100, seen);
-		qsort(told, 100, sizeof(told[0]), compare);
+		qsort(told, 100, sizeof(told[0]), compare_cookies);
 		EXPECT_EQ(0, memcmp(told, known, sizeof(known)));
 	}
 	free(records);

@@ -5,8 +5,8 @@
 #include "rules_test.h"
 
 /* Makes a rule with the conditions in @what; the server's end meets all but those in @wrong. */
-static void ask(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
-		const struct pair *pair)
+static void make_rule(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
+		      const struct pair *pair)
 {
 	memset(rule, 0, sizeof(*rule));
 	rule->flags = ABORT | (what & 1 ? LOCAL : 0) | (what & 2 ? REMOTE : 0) |
@@ -39,7 +39,7 @@ TEST_F_TIMEOUT(rules, matches_all_that_it_asks_for, TIMEOUT)
 		for (wrong = 0; wrong < 16; wrong++) {
 			if (wrong & ~what)
 				continue;
-			ask(&rule, what, wrong, &pair);
+			make_rule(&rule, what, wrong, &pair);
 			ASSERT_EQ(0, add(self->fd, &rule));
 			/* The process alone matches the client's end as well. */
 			EXPECT_EQ(wrong ? 0 : what == 8 ? 2 : 1,
@@ -194,7 +194,7 @@ TEST_F_TIMEOUT(rules, kernels_own_by_uid, TIMEOUT)
 
 /* ---- processes and cgroups */
 
-static void stop(pid_t pid)
+static void kill_child(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	reap(pid);
@@ -209,7 +209,7 @@ struct child {
 	int listener;
 };
 
-static void wait_word(struct child *child)
+static void wait_request(struct child *child)
 {
 	char c;
 
@@ -217,26 +217,26 @@ static void wait_word(struct child *child)
 		_exit(1);
 }
 
-static bool tell(struct child *child)
+static bool send_request(struct child *child)
 {
 	return write(child->tell[1], "x", 1) == 1;
 }
 
 /* Reads a port, or a file descriptor, that the child has used. */
-static int answer(struct child *child)
+static int read_answer(struct child *child)
 {
 	int value = -1;
 
 	return read(child->told[0], &value, sizeof(value)) == sizeof(value) ? value : -1;
 }
 
-static void report(struct child *child, int value)
+static void send_answer(struct child *child, int value)
 {
 	if (write(child->told[1], &value, sizeof(value)) != sizeof(value))
 		_exit(1);
 }
 
-static bool begin(struct child *child, void (*function)(void *arg))
+static bool start_child(struct child *child, void (*function)(void *arg))
 {
 	if (pipe2(child->tell, O_CLOEXEC) || pipe2(child->told, O_CLOEXEC))
 		return false;
@@ -252,8 +252,8 @@ static void connect_often(void *arg)
 	/* Otherwise it would be listening too. */
 	close(child->listener);
 	for (;;) {
-		wait_word(child);
-		report(child, local_port(reach(AF_INET, false, child->port)));
+		wait_request(child);
+		send_answer(child, local_port(reach(AF_INET, false, child->port)));
 	}
 }
 
@@ -266,9 +266,9 @@ TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 	struct pair pair;
 	int port;
 
-	ASSERT_TRUE(begin(&child, connect_often));
-	ASSERT_TRUE(tell(&child));
-	port = answer(&child);
+	ASSERT_TRUE(start_child(&child, connect_often));
+	ASSERT_TRUE(send_request(&child));
+	port = read_answer(&child);
 	rule.pid = child.pid;
 	/* A connection that the process began earlier. */
 	ASSERT_EQ(0, add(self->fd, &rule));
@@ -278,15 +278,15 @@ TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 	EXPECT_EQ(port, record.local_port);
 	/* One that it begins now; and one of another process. */
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	ASSERT_TRUE(tell(&child));
-	answer(&child);
+	ASSERT_TRUE(send_request(&child));
+	read_answer(&child);
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	ASSERT_TRUE(tell(&child));
-	answer(&child);
+	ASSERT_TRUE(send_request(&child));
+	read_answer(&child);
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 3));
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
-	stop(child.pid);
+	kill_child(child.pid);
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 0));
 	/* The process does not exist any more. */
 	EXPECT_EQ(-ESRCH, add(self->fd, &rule));
@@ -298,8 +298,8 @@ static void *connect_once(void *arg)
 
 	/* What the first thread leaves behind belongs to its process. */
 	sleep_ns(200 * MSEC);
-	report(child, local_port(reach(AF_INET, false, child->port)));
-	wait_word(child);
+	send_answer(child, local_port(reach(AF_INET, false, child->port)));
+	wait_request(child);
 	return NULL;
 }
 
@@ -320,12 +320,12 @@ TEST_F_TIMEOUT(rules, process_without_its_first_thread, TIMEOUT)
 	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
 	struct child child = { .port = self->port, .listener = self->listener };
 
-	ASSERT_TRUE(begin(&child, leave_to_another_thread));
-	ASSERT_LT(0, answer(&child));
+	ASSERT_TRUE(start_child(&child, leave_to_another_thread));
+	ASSERT_LT(0, read_answer(&child));
 	rule.pid = child.pid;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	EXPECT_EQ(1, look(self->fd, rule.id).watched);
-	stop(child.pid);
+	kill_child(child.pid);
 }
 
 /* A process that no rule knows begins a connection that is never established. */
@@ -402,7 +402,7 @@ static void accept_all(void *arg)
 	prctl(PR_SET_PDEATHSIG, 0);
 	alarm(2 * GUARD_MS / 1000);
 	for (;;)
-		report(child, accept(child->listener, NULL, NULL));
+		send_answer(child, accept(child->listener, NULL, NULL));
 }
 
 static void listen_often(void *arg)
@@ -415,8 +415,8 @@ static void listen_often(void *arg)
 	for (;;) {
 		child->listener = serve(AF_INET, false, 0);
 		spawn(accept_all, child);
-		report(child, local_port(child->listener));
-		wait_word(child);
+		send_answer(child, local_port(child->listener));
+		wait_request(child);
 	}
 }
 
@@ -427,30 +427,30 @@ TEST_F_TIMEOUT(rules, process_that_listens, TIMEOUT)
 	struct pair pair;
 	int port;
 
-	ASSERT_TRUE(begin(&child, listen_often));
-	port = answer(&child);
+	ASSERT_TRUE(start_child(&child, listen_often));
+	port = read_answer(&child);
 	ASSERT_LE(0, reach(AF_INET, false, port));
-	ASSERT_LE(0, answer(&child));
+	ASSERT_LE(0, read_answer(&child));
 	rule.pid = child.pid;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	/* Its child has accepted it. */
 	EXPECT_EQ(1, look(self->fd, rule.id).watched);
 	ASSERT_LE(0, reach(AF_INET, false, port));
-	ASSERT_LE(0, answer(&child));
+	ASSERT_LE(0, read_answer(&child));
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 2));
 	/* Another port from now on. */
-	ASSERT_TRUE(tell(&child));
-	port = answer(&child);
+	ASSERT_TRUE(send_request(&child));
+	port = read_answer(&child);
 	sleep_ns(200 * MSEC);
 	ASSERT_LE(0, reach(AF_INET, false, port));
-	ASSERT_LE(0, answer(&child));
+	ASSERT_LE(0, read_answer(&child));
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 3));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
 	/* Without the process there are no new ones, although others accept. */
-	stop(child.pid);
+	kill_child(child.pid);
 	ASSERT_LE(0, reach(AF_INET, false, port));
-	ASSERT_LE(0, answer(&child));
+	ASSERT_LE(0, read_answer(&child));
 	sleep_ns(100 * MSEC);
 	EXPECT_EQ(3, look(self->fd, rule.id).matched);
 	EXPECT_EQ(3, look(self->fd, rule.id).watched);
@@ -467,11 +467,11 @@ static void listen_for_a_while(void *arg)
 	close(child->listener);
 	if (listen(sock, 1))
 		_exit(1);
-	report(child, local_port(sock));
-	wait_word(child);
+	send_answer(child, local_port(sock));
+	wait_request(child);
 	close(sock);
-	report(child, 0);
-	wait_word(child);
+	send_answer(child, 0);
+	wait_request(child);
 }
 
 /* Once it has stopped listening, the port is free for others, as are connections from there. */
@@ -484,13 +484,13 @@ TEST_F_TIMEOUT(rules, port_of_a_process_that_listened, TIMEOUT)
 	socklen_t len;
 	int port;
 
-	ASSERT_TRUE(begin(&child, listen_for_a_while));
-	port = answer(&child);
+	ASSERT_TRUE(start_child(&child, listen_for_a_while));
+	port = read_answer(&child);
 	ASSERT_LT(0, port);
 	rule.pid = child.pid;
 	ASSERT_EQ(0, add(self->fd, &rule));
-	ASSERT_TRUE(tell(&child));
-	ASSERT_EQ(0, answer(&child));
+	ASSERT_TRUE(send_request(&child));
+	ASSERT_EQ(0, read_answer(&child));
 	/* The change is on its way to the worker. */
 	sleep_ns(500 * MSEC);
 	len = address(AF_INET, false, port, &in6);
@@ -500,7 +500,7 @@ TEST_F_TIMEOUT(rules, port_of_a_process_that_listened, TIMEOUT)
 	sleep_ns(SEC);
 	EXPECT_EQ(TCP_ESTABLISHED, tcp_info(sock).tcpi_state);
 	EXPECT_EQ(0, look(self->fd, rule.id).matched);
-	stop(child.pid);
+	kill_child(child.pid);
 	close(sock);
 }
 
@@ -512,14 +512,14 @@ TEST_F_TIMEOUT(rules, port_of_others_that_listen, TIMEOUT)
 	__u64 begun, closed, end;
 	int port, sock, other;
 
-	ASSERT_TRUE(begin(&child, listen_often));
-	port = answer(&child);
+	ASSERT_TRUE(start_child(&child, listen_often));
+	port = read_answer(&child);
 	rule.pid = child.pid;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	begun = now_ns();
 	sock = reach(AF_INET, false, port);
 	ASSERT_LE(0, sock);
-	ASSERT_LE(0, answer(&child));
+	ASSERT_LE(0, read_answer(&child));
 	end = begun + GUARD_MS * MSEC;
 	while (tcp_info(sock).tcpi_state == TCP_ESTABLISHED && now_ns() < end) {
 		other = serve(AF_INET6, false, port);
@@ -531,7 +531,7 @@ TEST_F_TIMEOUT(rules, port_of_others_that_listen, TIMEOUT)
 	EXPECT_LE(begun + rule.lifetime, closed);
 	EXPECT_GE(begun + 4 * rule.lifetime, closed);
 	EXPECT_EQ(1, look(self->fd, rule.id).matched);
-	stop(child.pid);
+	kill_child(child.pid);
 	kill(-child.pid, SIGKILL);
 }
 

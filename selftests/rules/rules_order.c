@@ -9,7 +9,7 @@
 #define KEEP	TWHEEL_RULE_KEEP
 
 /* Returns a rule for a port, with a name. */
-static struct twheel_rule named(const char *name, __u32 flags, __u16 port, __u64 idle)
+static struct twheel_rule named_rule(const char *name, __u32 flags, __u16 port, __u64 idle)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | flags,
@@ -24,14 +24,14 @@ static struct twheel_rule named(const char *name, __u32 flags, __u16 port, __u64
 /* Adds an exception for a port, before another rule or at the end. Returns its id or -errno. */
 static int add_keep(int fd, __u16 port, __u32 before)
 {
-	struct twheel_rule rule = named("", KEEP, port, 0);
+	struct twheel_rule rule = named_rule("", KEEP, port, 0);
 
 	rule.before = before;
 	return add(fd, &rule) ?: (int)rule.id;
 }
 
 /* Changes a rule. On an error nothing is written. */
-static int set(int fd, struct twheel_rule *rule)
+static int set_rule(int fd, struct twheel_rule *rule)
 {
 	struct twheel_rule asked = *rule;
 	int ret = wh_ioctl(fd, TWHEEL_IOC_RULE_SET, rule);
@@ -44,7 +44,7 @@ static int set_idle(int fd, __u32 id, __u32 flags, __u64 idle)
 {
 	struct twheel_rule rule = { .id = id, .flags = flags, .idle = idle };
 
-	return set(fd, &rule);
+	return set_rule(fd, &rule);
 }
 
 /* ---- names */
@@ -62,40 +62,40 @@ TEST_F_TIMEOUT(rules, names, TIMEOUT)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
-		rule = named(good[i], ABORT, self->port, HOUR);
+		rule = named_rule(good[i], ABORT, self->port, HOUR);
 		ASSERT_EQ(0, add(self->fd, &rule));
 		EXPECT_STREQ(good[i], look(self->fd, rule.id).name);
-		rule = named(good[i], ABORT, self->port, HOUR);
+		rule = named_rule(good[i], ABORT, self->port, HOUR);
 		EXPECT_EQ(-EEXIST, add(self->fd, &rule));
 	}
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		rule = named(bad[i], ABORT, self->port, HOUR);
+		rule = named_rule(bad[i], ABORT, self->port, HOUR);
 		EXPECT_EQ(-EINVAL, add(self->fd, &rule)) TH_LOG("name %zu", i);
 	}
 	/* Something after the end of the name. */
-	rule = named("b", ABORT, self->port, HOUR);
+	rule = named_rule("b", ABORT, self->port, HOUR);
 	rule.name[5] = 'c';
 	EXPECT_EQ(-EINVAL, add(self->fd, &rule));
 }
 
 TEST_F_TIMEOUT(rules, a_name_is_free_again, TIMEOUT)
 {
-	struct twheel_rule rule = named("web", ABORT, self->port, HOUR);
-	struct twheel_rule other = named("db", ABORT, self->port, HOUR), change;
+	struct twheel_rule rule = named_rule("web", ABORT, self->port, HOUR);
+	struct twheel_rule other = named_rule("db", ABORT, self->port, HOUR), change;
 
 	ASSERT_EQ(0, add(self->fd, &rule));
 	ASSERT_EQ(0, add(self->fd, &other));
 	change = (struct twheel_rule) { .id = other.id, .flags = ABORT, .idle = HOUR };
 	memcpy(change.name, "web", sizeof("web"));
-	EXPECT_EQ(-EEXIST, set(self->fd, &change));
+	EXPECT_EQ(-EEXIST, set_rule(self->fd, &change));
 	EXPECT_STREQ("db", look(self->fd, other.id).name);
 	ASSERT_EQ(0, remove_rule(self->fd, rule.id));
-	EXPECT_EQ(0, set(self->fd, &change));
+	EXPECT_EQ(0, set_rule(self->fd, &change));
 	EXPECT_STREQ("web", look(self->fd, other.id).name);
 	/* A rule's own name, and no name. */
 	change = (struct twheel_rule) { .id = other.id, .flags = ABORT, .idle = HOUR };
 	memcpy(change.name, "web", sizeof("web"));
-	EXPECT_EQ(0, set(self->fd, &change));
+	EXPECT_EQ(0, set_rule(self->fd, &change));
 	EXPECT_EQ(0, set_idle(self->fd, other.id, ABORT, HOUR));
 	EXPECT_STREQ("", look(self->fd, other.id).name);
 }
@@ -104,7 +104,7 @@ TEST_F_TIMEOUT(rules, a_name_is_free_again, TIMEOUT)
 
 TEST_F_TIMEOUT(rules, places, TIMEOUT)
 {
-	struct twheel_rule rule = named("", ABORT, self->port, HOUR);
+	struct twheel_rule rule = named_rule("", ABORT, self->port, HOUR);
 	int first = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	int last = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 
@@ -135,7 +135,7 @@ TEST_F_TIMEOUT(rules, one_that_comes_before, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	EXPECT_EQ(1, look(self->fd, id).watched);
-	rule = named("", ABORT, self->port, 200 * MSEC);
+	rule = named_rule("", ABORT, self->port, 200 * MSEC);
 	rule.before = id;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	EXPECT_EQ(1, rule.watched);
@@ -149,7 +149,7 @@ TEST_F_TIMEOUT(rules, one_that_comes_before, TIMEOUT)
 /* A rule before others that matches something else leaves them their connections. */
 TEST_F_TIMEOUT(rules, one_before_that_is_for_others, TIMEOUT)
 {
-	struct twheel_rule rule = named("", ABORT, 1, 100 * MSEC);
+	struct twheel_rule rule = named_rule("", ABORT, 1, 100 * MSEC);
 	struct pair pair;
 	int id;
 
@@ -225,7 +225,7 @@ TEST_F_TIMEOUT(rules, an_exception_for_a_user, TIMEOUT)
 
 TEST_F_TIMEOUT(rules, what_no_exception_has, TIMEOUT)
 {
-	struct twheel_rule good = named("", KEEP, self->port, 0), rule;
+	struct twheel_rule good = named_rule("", KEEP, self->port, 0), rule;
 
 	rule = good;
 	rule.idle = HOUR;
@@ -346,7 +346,7 @@ TEST_F_TIMEOUT(rules, another_action, TIMEOUT)
 /* Connections that wait for their turn do not wait at the old rate. */
 TEST_F_TIMEOUT(rules, another_rate, TIMEOUT)
 {
-	struct twheel_rule rule = named("", ABORT, self->port, 200 * MSEC);
+	struct twheel_rule rule = named_rule("", ABORT, self->port, 200 * MSEC);
 	struct pair pairs[20];
 	__u64 begin;
 	int i;
@@ -357,7 +357,7 @@ TEST_F_TIMEOUT(rules, another_rate, TIMEOUT)
 	ASSERT_EQ(0, add(self->fd, &rule));
 	sleep_ns(1500 * MSEC);
 	EXPECT_GE(3, look(self->fd, rule.id).closed);
-	EXPECT_EQ(0, set(self->fd, &(struct twheel_rule) {
+	EXPECT_EQ(0, set_rule(self->fd, &(struct twheel_rule) {
 		.id = rule.id, .flags = ABORT, .rate = 1000, .idle = 200 * MSEC }));
 	begin = now_ns();
 	for (i = 0; i < 20; i++)
@@ -389,29 +389,29 @@ TEST_F_TIMEOUT(rules, what_cannot_be_changed, TIMEOUT)
 	before = look(self->fd, good.id);
 	rule = good;
 	rule.id++;
-	EXPECT_EQ(-ENOENT, set(self->fd, &rule));
+	EXPECT_EQ(-ENOENT, set_rule(self->fd, &rule));
 	rule = good;
 	rule.flags |= LOCAL;
 	rule.local_port = self->port;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = good;
 	rule.before = good.id;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = good;
 	rule.uid = 1;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = good;
 	rule.idle = 0;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = good;
 	rule.flags = 0;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = good;
 	rule.flags |= 1;
-	EXPECT_EQ(-EOPNOTSUPP, set(self->fd, &rule));
+	EXPECT_EQ(-EOPNOTSUPP, set_rule(self->fd, &rule));
 	rule = good;
 	rule.reserved2 = 1;
-	EXPECT_EQ(-EINVAL, set(self->fd, &rule));
+	EXPECT_EQ(-EINVAL, set_rule(self->fd, &rule));
 	rule = look(self->fd, good.id);
 	before.age = rule.age;
 	EXPECT_EQ(0, memcmp(&before, &rule, sizeof(rule)));
@@ -422,7 +422,7 @@ TEST_F_TIMEOUT(rules, what_cannot_be_changed, TIMEOUT)
 /* Connections that had been idle for longer before the rule existed do not count as late. */
 TEST_F_TIMEOUT(rules, overdue, TIMEOUT)
 {
-	struct twheel_rule rule = named("", ABORT, self->port, 300 * MSEC);
+	struct twheel_rule rule = named_rule("", ABORT, self->port, 300 * MSEC);
 	struct pair old[3], new;
 	__u64 late = 0;
 	int i;

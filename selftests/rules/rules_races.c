@@ -253,7 +253,7 @@ TEST_F_TIMEOUT(rules, removed_while_it_closes, TIMEOUT)
 	EXPECT_LE(1, closed);
 }
 
-static void be_busy(void *arg)
+static void keep_busy(void *arg)
 {
 	if (!pin(*(int *)arg))
 		for (;;)
@@ -267,7 +267,7 @@ struct busy {
 };
 
 /* Swaps the CPUs of the test and one of the processes. */
-static bool change_places(struct busy *busy, int which)
+static bool swap_cpus(struct busy *busy, int which)
 {
 	const int cpu = busy->list[which];
 
@@ -300,7 +300,7 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 	EXPECT_EQ(-ERANGE, file_write(STALL, SEC));
 	ASSERT_EQ(0, pin(busy.list[0]));
 	for (i = 1; i < busy.nr; i++)
-		busy.pid[i] = spawn(be_busy, &busy.list[i]);
+		busy.pid[i] = spawn(keep_busy, &busy.list[i]);
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	ASSERT_LT(0, id);
@@ -317,7 +317,7 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 		ASSERT_TRUE(say(pair.client, pair.server));
 		late += stood;
 		if (!stood)
-			ASSERT_TRUE(change_places(&busy, 1 + i % (busy.nr - 1)));
+			ASSERT_TRUE(swap_cpus(&busy, 1 + i % (busy.nr - 1)));
 	}
 	printf("# %d of %d times, jiffies were late\n", late, i);
 	EXPECT_LT(0, late);
@@ -414,7 +414,7 @@ static bool race_goes_on(void)
 }
 
 /* Opens and closes connections, and lets some fall silent for a moment. */
-static void *churn(void *arg)
+static void *churn_connections(void *arg)
 {
 	int listener = *(int *)arg;
 	struct pair pair;
@@ -433,7 +433,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-static void *rule_and_unrule(void *arg)
+static void *add_and_remove_rules(void *arg)
 {
 	int listener = *(int *)arg, fd = wh_open(0), id;
 	struct twheel_connection records[8];
@@ -462,8 +462,8 @@ TEST_F_TIMEOUT(rules, all_at_once, TIMEOUT)
 	rule.pid = getpid();
 	ASSERT_EQ(0, add(self->fd, &rule));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, &self->listener));
-		ASSERT_EQ(0, pthread_create(&threads[2 + i], NULL, rule_and_unrule,
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn_connections, &self->listener));
+		ASSERT_EQ(0, pthread_create(&threads[2 + i], NULL, add_and_remove_rules,
 					    &self->listener));
 	}
 	sleep_ns(2 * SEC);
@@ -493,7 +493,7 @@ struct tally {
 };
 
 /* Waits until a rule has closed its first connection. Returns false on a timeout. */
-static bool wait_first(int fd, __u32 id)
+static bool wait_first_closed(int fd, __u32 id)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
 
@@ -524,8 +524,8 @@ static bool was_in_time(struct __test_metadata *_metadata, const struct pair *pa
  * that arrives now is for the worker to find, with the socket locked. Starting from one end or the
  * other, as the order in which they become due is not guaranteed.
  */
-static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rules) * self,
-			     __u32 action, bool backwards, struct tally *tally)
+static void race_with_data(struct __test_metadata *_metadata, FIXTURE_DATA(rules) * self,
+			   __u32 action, bool backwards, struct tally *tally)
 {
 	struct twheel_rule rule = {
 		.flags		= LOCAL | action,
@@ -543,7 +543,7 @@ static void data_at_the_kick(struct __test_metadata *_metadata, FIXTURE_DATA(rul
 	for (i = 0; i < BATCH; i++)
 		ASSERT_TRUE(say(pairs[i].client, pairs[i].server));
 	ASSERT_EQ(0, add(self->fd, &rule));
-	ASSERT_TRUE(wait_first(self->fd, rule.id));
+	ASSERT_TRUE(wait_first_closed(self->fd, rule.id));
 	for (i = 0; i < BATCH; i++) {
 		k = backwards ? BATCH - 1 - i : i;
 		sent[k] = coarse_ns();
@@ -586,8 +586,8 @@ TEST_F_TIMEOUT(rules, data_in_time, TIMEOUT)
 
 	/* A slow machine may need more rounds to see every outcome. */
 	for (i = 0; i < rounds || ((!tally.spared || !tally.late) && now_ns() < end); i++)
-		data_at_the_kick(_metadata, self, i % 2 ? TWHEEL_WATCH_SHUTDOWN : ABORT,
-				 i / 2 % 2, &tally);
+		race_with_data(_metadata, self, i % 2 ? TWHEEL_WATCH_SHUTDOWN : ABORT,
+			       i / 2 % 2, &tally);
 	printf("# %llu in time, %llu of them at the last moment; %llu too late\n",
 	       tally.in_time, tally.spared, tally.late);
 	EXPECT_LT(0, tally.spared);

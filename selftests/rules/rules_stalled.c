@@ -12,7 +12,7 @@
 #define LATE		(200 * MSEC)
 
 /* Writes until the send queue is full. Returns the number of bytes. */
-static __u64 fill(int fd)
+static __u64 fill_queue(int fd)
 {
 	static const char data[65536];
 	__u64 sum = 0;
@@ -24,7 +24,7 @@ static __u64 fill(int fd)
 }
 
 /* Reads up to @most bytes, waiting for them if necessary. Returns the number of bytes. */
-static __u64 take(int fd, __u64 most)
+static __u64 read_bytes(int fd, __u64 most)
 {
 	static char data[65536];
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -41,7 +41,7 @@ static __u64 take(int fd, __u64 most)
 }
 
 /* From now on, what either end sends arrives, or is lost. */
-static int set_up(bool up)
+static int set_lo_up(bool up)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -65,7 +65,7 @@ static int add_stalled(int fd, __u32 flags, __u16 port, __u64 idle, __u64 stalle
 }
 
 /* Waits until a connection is closed. Returns the time, or 0. */
-static __u64 end_of(int fd)
+static __u64 wait_closed(int fd)
 {
 	return wait_tcp_state(fd, TCP_CLOSE) ? now_ns() : 0;
 }
@@ -79,7 +79,7 @@ TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
 	int id;
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	sum = fill(pair.server);
+	sum = fill_queue(pair.server);
 	ASSERT_LT(0, sum);
 	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
 	/* Nothing is read, sent or acknowledged, except for window probes. */
@@ -89,7 +89,7 @@ TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
 	EXPECT_LE(5, rule.waited);
 	EXPECT_EQ(0, rule.closed);
 	EXPECT_EQ(0, rule.spared);
-	EXPECT_EQ(sum, take(pair.client, sum));
+	EXPECT_EQ(sum, read_bytes(pair.client, sum));
 	/* Now it is idle. */
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 	EXPECT_EQ(1, look(self->fd, id).closed);
@@ -104,17 +104,17 @@ TEST_F_TIMEOUT(rules, a_download_is_no_idle_client, TIMEOUT)
 	int id, i;
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	sum = fill(pair.server);
+	sum = fill_queue(pair.server);
 	id = add_port(self->fd, LOCAL | ABORT | RECEIVED, self->port, idle);
 	for (i = 0; i < 30; i++) {
-		sum -= take(pair.client, 65536);
-		sum += fill(pair.server);
+		sum -= read_bytes(pair.client, 65536);
+		sum += fill_queue(pair.server);
 		sleep_ns(100 * MSEC);
 	}
 	ASSERT_TRUE(is_open(&pair));
-	EXPECT_EQ(sum, take(pair.client, sum));
+	EXPECT_EQ(sum, read_bytes(pair.client, sum));
 	done = now_ns();
-	end = end_of(pair.server);
+	end = wait_closed(pair.server);
 	EXPECT_LE(done + idle - LATE, end);
 	EXPECT_GE(done + idle + LATE, end);
 	EXPECT_LE(1, look(self->fd, id).waited);
@@ -143,7 +143,7 @@ static void download_step(struct download *download, __u64 most)
 		if (n > 0)
 			download->unsent -= n;
 	} while (n > 0 && download->unsent);
-	download->taken += take(download->pair.client, most);
+	download->taken += read_bytes(download->pair.client, most);
 }
 
 /* Is the server waiting for its client? */
@@ -238,11 +238,11 @@ TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_stalled(self->fd, RECEIVED, self->port, idle, stalled);
 	ASSERT_LT(0, id);
-	ASSERT_EQ(0, set_up(false));
+	ASSERT_EQ(0, set_lo_up(false));
 	sleep_ns(100 * MSEC);
 	sent = now_ns();
 	ASSERT_EQ(1, send(pair.server, "x", 1, 0));
-	end = end_of(pair.server);
+	end = wait_closed(pair.server);
 	EXPECT_LE(sent + stalled, end);
 	EXPECT_GE(sent + stalled + LATE, end);
 	EXPECT_EQ(ETIMEDOUT, socket_error(pair.server));
@@ -250,7 +250,7 @@ TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
 	EXPECT_EQ(1, rule.closed);
 	EXPECT_LE(1, rule.waited);
 	/* Lets its sockets go, and with them its network namespace. */
-	ASSERT_EQ(0, set_up(true));
+	ASSERT_EQ(0, set_lo_up(true));
 	/* It was closed when the stalled limit was due, not the idle timeout. */
 	for (i = 0; i < 9; i++)
 		on_time += rule.late[i];
@@ -265,11 +265,11 @@ TEST_F_TIMEOUT(rules, who_has_no_time_is_not_spared, TIMEOUT)
 	int id;
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	ASSERT_LT(0, fill(pair.server));
+	ASSERT_LT(0, fill_queue(pair.server));
 	begin = now_ns();
 	id = add_stalled(self->fd, RECEIVED, self->port, idle, 1);
 	ASSERT_LT(0, id);
-	EXPECT_GE(begin + idle + LATE, end_of(pair.server));
+	EXPECT_GE(begin + idle + LATE, wait_closed(pair.server));
 	EXPECT_EQ(0, look(self->fd, id).waited);
 	EXPECT_EQ(1, look(self->fd, id).closed);
 }
@@ -289,8 +289,8 @@ TEST_F_TIMEOUT(rules, who_waits_does_not_live_longer, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	begin = now_ns();
 	ASSERT_EQ(0, add(self->fd, &rule));
-	ASSERT_LT(0, fill(pair.server));
-	end = end_of(pair.server);
+	ASSERT_LT(0, fill_queue(pair.server));
+	end = wait_closed(pair.server);
 	EXPECT_LE(begin + SEC, end);
 	EXPECT_GE(begin + SEC + LATE, end);
 	EXPECT_LE(1, look(self->fd, rule.id).waited);
@@ -304,11 +304,11 @@ TEST_F_TIMEOUT(rules, a_dry_run_spares_them_too, TIMEOUT)
 	int id;
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
-	sum = fill(pair.server);
+	sum = fill_queue(pair.server);
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	sleep_ns(5 * idle);
 	EXPECT_EQ(0, look(self->fd, id).closed);
-	EXPECT_EQ(sum, take(pair.client, sum));
+	EXPECT_EQ(sum, read_bytes(pair.client, sum));
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
 	EXPECT_TRUE(is_open(&pair));
 }
@@ -323,14 +323,14 @@ TEST_F_TIMEOUT(rules, a_dry_run_counts_a_stalled_peer_once, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_stalled(self->fd, DRY | RECEIVED, self->port, idle, stalled);
 	ASSERT_LT(0, id);
-	ASSERT_EQ(0, set_up(false));
+	ASSERT_EQ(0, set_lo_up(false));
 	ASSERT_EQ(1, send(pair.server, "x", 1, 0));
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
 	EXPECT_LE(1, look(self->fd, id).waited);
 	sleep_ns(5 * idle);
 	EXPECT_EQ(1, look(self->fd, id).closed);
 	/* The peer is back, and the connection is idle again. */
-	ASSERT_EQ(0, set_up(true));
+	ASSERT_EQ(0, set_lo_up(true));
 	EXPECT_EQ(1, hear(pair.client));
 	EXPECT_TRUE(wait_for(self->fd, id, closed, 2));
 	sleep_ns(5 * idle);
@@ -349,7 +349,7 @@ TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)
 	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
 	EXPECT_EQ(0, connection.unsent);
 	EXPECT_EQ(0, connection.unacked);
-	sum = fill(pair.server);
+	sum = fill_queue(pair.server);
 	cursor = 0;
 	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
 	ASSERT_EQ(0, ioctl(pair.server, SIOCOUTQNSD, &unsent));
@@ -357,14 +357,14 @@ TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)
 	EXPECT_LT(0, connection.unsent);
 	EXPECT_GT(sum, connection.unsent);
 	/* One that is lost in flight. */
-	ASSERT_EQ(sum, take(pair.client, sum));
-	ASSERT_EQ(0, set_up(false));
+	ASSERT_EQ(sum, read_bytes(pair.client, sum));
+	ASSERT_EQ(0, set_lo_up(false));
 	ASSERT_EQ(5, send(pair.server, "12345", 5, 0));
 	cursor = 0;
 	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
 	EXPECT_EQ(0, connection.unsent);
 	EXPECT_EQ(5, connection.unacked);
-	ASSERT_EQ(0, set_up(true));
+	ASSERT_EQ(0, set_lo_up(true));
 }
 
 TEST_HARNESS_MAIN
