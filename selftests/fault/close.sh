@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A context is closed while callbacks of its timers are about to run: there is a delay when
-# a timer has left the wheel (TWHEEL_POINT_CALL).
+# A context is closed while callbacks of its timers are about to run: there is a delay after a timer
+# has left the wheel (TWHEEL_POINT_CALL).
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each call, with its 1st, 2nd, ... nth allocation or copy failing, until it meets no
- * more of them: a failed call has a clean errno and has changed nothing, and the same
- * call works afterwards. Leaks are kmemleak's to find, after the run.
+ * Makes each call with its 1st, 2nd, ... nth allocation or copy failing, until none is left to
+ * fail: a failed call has a proper errno and has changed nothing, and the same call works
+ * afterwards. Leaks are left to kmemleak, after the run.
  *
- * A new call joins by a line in the table at the end.
+ * To add a call, add a line to the table at the end.
  *
  * usage: fail_nth MODULE, the path of twheel.ko; a kernel with fault injection
  */
@@ -17,14 +17,13 @@
 
 #define NR_EXPIRED	20
 #define NR_OPS		40
-/* More than where the kernel finds them has place for at first. */
 
 /**
- * struct env - what a call finds
+ * struct env - the environment of a call
  * @fd:		a context with a pending timer and NR_EXPIRED expired ones
- * @pending:	handle of the first
+ * @pending:	handle of the pending one
  * @expired:	handle of one of the others
- * @other:	a context that never had a timer, or of @in_other
+ * @other:	a context that never had a timer, or has @in_other timers
  * @in_other:	how many it has: as many as it has memory for
  * @new:	what the call has opened or added, to be undone
  */
@@ -40,12 +39,12 @@ struct env {
 /**
  * struct op - a call under test
  * @name:	its name
- * @call:	makes it. Returns its result, or -errno
- * @undo:	takes back what a successful call has done, and checks that there was
- *		something. Returns whether all was right
+ * @call:	makes the call. Returns its result, or -errno
+ * @undo:	undoes what a successful call has done, and checks that there was
+ *		something. Returns whether everything was right
  * @unloaded:	the module must not be loaded, and there is no context
- * @within:	have every allocation in this function of the kernel fail, which tries again
- *		when the first one does, instead of the nth of the call
+ * @within:	instead of the nth allocation of the call, every allocation in this kernel function
+ *		fails, which tries again when the first one does
  */
 struct op {
 	const char *name;
@@ -75,19 +74,19 @@ static void set_fail_nth(int n)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", n);
 
-	/* This write copies, too. If that is what fails, the fault is spent. */
+	/* This write copies, too. If that is what fails, the fault is used up. */
 	if (pwrite(fail_nth_fd, text, len, 0) != len && (n || errno != EFAULT))
 		ksft_exit_fail_msg("fail-nth: %s\n", strerror(errno));
 }
 
-/* Turns the injection off. Returns whether a fault was injected. */
+/* Disables the injection. Returns whether a fault was injected. */
 static bool clear_fail_nth(void)
 {
 	char text[16] = "";
 	bool injected;
 	ssize_t len;
 
-	/* This read copies, too: it can be what fails when the call was through. */
+	/* This read copies, too: it can be what fails after the call is through. */
 	len = pread(fail_nth_fd, text, sizeof(text) - 1, 0);
 	if (len <= 0 && errno != EFAULT)
 		ksft_exit_fail_msg("fail-nth: %s\n", strerror(errno));
@@ -97,13 +96,13 @@ static bool clear_fail_nth(void)
 	return injected;
 }
 
-/* As wh_add_timer(), but with a key it succeeds when no more than its handle could not be told. */
+/* Like wh_add_timer(), but with a key it succeeds if only the handle could not be returned. */
 static int add_timer(int fd, struct twheel_timer_add *add)
 {
 	return wh_ioctl(fd, TWHEEL_IOC_TIMER_ADD, add);
 }
 
-/* The timer that is pending all the while. Returns what there was before, or -errno. */
+/* Sets the timer that is always pending. Returns the previous state, or -errno. */
 static int set_pending(struct env *env)
 {
 	struct twheel_timer_add add = {
@@ -115,7 +114,7 @@ static int set_pending(struct env *env)
 	};
 	int ret = add_timer(env->fd, &add);
 
-	/* If that could not be written, it is as it was. */
+	/* If the handle could not be written, it is unchanged. */
 	if (ret >= 0 && add.handle)
 		env->pending = add.handle;
 	return ret;
@@ -203,7 +202,7 @@ static bool undo_first_add(struct env *env, long ret)
 	return env->other >= 0;
 }
 
-/* Adds timers until the next one takes memory. The handles of a block are in a row. */
+/* Adds timers until the next one needs memory. The handles of a block are consecutive. */
 static bool fill_other(struct env *env)
 {
 	__u64 first, handle, i;
@@ -241,7 +240,7 @@ static long call_add_like(struct env *env, struct twheel_timer_add add)
 	return ret == TWHEEL_WAS_ABSENT ? 0 : ret;
 }
 
-/* The first key of a context allocates where keys are found. */
+/* The first key of a context allocates the key table. */
 static long call_first_key(struct env *env)
 {
 	return call_add_like(env, (struct twheel_timer_add){
@@ -251,7 +250,7 @@ static long call_first_key(struct env *env)
 	});
 }
 
-/* No point of failure is left after what it does, or it takes that back. */
+/* After the key has been set, nothing can fail any more, or the call undoes it. */
 static long call_key_again(struct env *env)
 {
 	return set_pending(env);
@@ -271,7 +270,7 @@ static long call_first_limits(struct env *env)
 	});
 }
 
-/* The first watch of all contexts begins to be told of changes. After a failure it is so again. */
+/* The first watch of all contexts subscribes to state changes. After a failure, so does the next. */
 static long call_first_watch(struct env *env)
 {
 	long ret = watch(env->other, here, HOUR, TWHEEL_WATCH_ABORT, NULL);
@@ -283,7 +282,7 @@ static long call_first_watch(struct env *env)
 	return ret;
 }
 
-/* A timer that becomes one of another kind: another one's memory is allocated. */
+/* A timer that becomes one of another kind: memory for a new one is allocated. */
 static long call_other_kind(struct env *env)
 {
 	struct twheel_timer_add add = {
@@ -299,7 +298,7 @@ static long call_other_kind(struct env *env)
 		return ret;
 	add.period = HOUR;
 	ret = add_timer(env->other, &add);
-	/* If it is not the new one, it is the old one. There is one fault at most. */
+	/* If it is not the new timer, it is the old one. At most one fault is injected. */
 	cancelled = wh_cancel_key(env->other, 5);
 	if (cancelled == -EFAULT)
 		cancelled = wh_cancel_key(env->other, 5);
@@ -332,7 +331,7 @@ static long call_submit(struct env *env)
 		ops[i].clock = CLOCK_MONOTONIC;
 	}
 	i = wh_submit(env->other, ops, NR_OPS, sizeof(ops[0]), 0);
-	/* One that could not be added has its own error, and did not stop the others. */
+	/* A timer that could not be added has its own error, and did not stop the others. */
 	if (i > 0 && ops[0].result < 0) {
 		drain_all(env->other);
 		return ops[0].result;
@@ -340,7 +339,7 @@ static long call_submit(struct env *env)
 	return i;
 }
 
-/* A fault in the middle ends it; what it has told is there, and nothing else. */
+/* A fault in the middle ends the call; what it has reported exists, and nothing else. */
 static bool undo_submit(struct env *env, long ret)
 {
 	__u64 timers = wh_nr_timers(env->other);
@@ -385,7 +384,7 @@ static long next_rule(struct env *env, struct twheel_rule *rule)
 	return wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, rule);
 }
 
-/* A rule for the connection. If it cannot be added, there is none. */
+/* Adds a rule for the connection. If it cannot be added, there is none. */
 static long add_rule(struct env *env, struct twheel_rule *rule)
 {
 	long ret;
@@ -400,7 +399,7 @@ static long add_rule(struct env *env, struct twheel_rule *rule)
 	return ret && next_rule(env, rule) != -ENOENT ? -EPROTO : ret;
 }
 
-/* All calls about a rule. Whatever else fails, it can be removed. */
+/* All calls about a rule. Whatever else fails, the rule can be removed. */
 static long call_rule(struct env *env)
 {
 	struct twheel_connection record;
@@ -420,13 +419,13 @@ static long call_rule(struct env *env)
 		ret = next_rule(env, &rule);
 	if (!ret)
 		ret = wh_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule);
-	/* There is one fault at most. */
+	/* At most one fault is injected. */
 	if (ret && (next_rule(env, &rule) || wh_ioctl(env->fd, TWHEEL_IOC_RULE_REMOVE, &rule)))
 		return -EPROTO;
 	return ret;
 }
 
-/* An exception for the connection, by a list, before another one. */
+/* Adds an exception for the connection, with a list, before another one. */
 static long add_keep(struct env *env, struct twheel_rule *rule)
 {
 	static const struct twheel_match match = { .kind = TWHEEL_MATCH_FAMILY, .family = AF_INET };
@@ -444,7 +443,7 @@ static long add_keep(struct env *env, struct twheel_rule *rule)
 	return wh_ioctl(env->fd, TWHEEL_IOC_RULE_ADD, rule);
 }
 
-/* Waits until both ends of the connection have been counted by a rule. */
+/* Waits until a rule has counted both ends of the connection. */
 static bool wait_counted(struct env *env, __u32 id)
 {
 	const __u64 end = now_ns() + GUARD_MS * MSEC;
@@ -453,14 +452,14 @@ static bool wait_counted(struct env *env, __u32 id)
 	do {
 		sleep_ns(100 * MSEC);
 		rule = (struct twheel_rule){ .id = id - 1 };
-		/* There is one fault at most. */
+		/* At most one fault is injected. */
 		if (!wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) && rule.closed >= 2)
 			return true;
 	} while (now_ns() < end);
 	return false;
 }
 
-/* Likewise. */
+/* As above. */
 static bool remove_all(struct env *env)
 {
 	struct twheel_rule rule;
@@ -473,7 +472,7 @@ static bool remove_all(struct env *env)
 	return ret == -ENOENT;
 }
 
-/* A rule is changed. If that has worked it holds for all of its connections, at once or soon. */
+/* Changes a rule. If that works, the change applies to all its connections, at once or soon. */
 static long call_set(struct env *env)
 {
 	struct twheel_rule rule;
@@ -492,7 +491,7 @@ static long call_set(struct env *env)
 	return remove_all(env) ? ret : -EPROTO;
 }
 
-/* Opens, sets up, maps, looks, and closes: all of it may fail. */
+/* Opens, sets up, maps, accesses, and closes: all of it may fail. */
 static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
 {
 	struct twheel_setup setup = {
@@ -566,7 +565,7 @@ static long call_read(struct env *env)
 	return wh_read(env->fd, events, NR_EXPIRED);
 }
 
-/* A fault in the middle makes a short read: what it did not give is still there. */
+/* A fault in the middle makes a short read: what was not returned is still there. */
 static bool undo_read(struct env *env, long ret)
 {
 	int i;
@@ -623,7 +622,7 @@ static long call_load(struct env *env __attribute__((unused)))
 
 static bool undo_load(struct env *env __attribute__((unused)), long ret)
 {
-	/* Without debugfs the module works as well. */
+	/* The module also works without debugfs. */
 	return ret == 0 && access(DEVICE, F_OK) == 0 && unload() == 0;
 }
 
@@ -638,7 +637,7 @@ static void allow(const char *attr, const char *file, __u64 value)
 		ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
 }
 
-/* Only what is called by the function between these addresses may fail. */
+/* Only what the function between these addresses calls may fail. */
 static void filter(__u64 start, __u64 end)
 {
 	static const char *const attrs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
@@ -669,7 +668,7 @@ static void filter_function(const char *function)
 	filter(start, end);
 }
 
-/* Is nothing changed by a call that failed? */
+/* Has a failed call changed nothing? */
 static bool unchanged(const struct op *op, struct env *env, const struct wh_view *before)
 {
 	struct wh_view after;
@@ -682,7 +681,7 @@ static bool unchanged(const struct op *op, struct env *env, const struct wh_view
 	return !memcmp(before, &after, sizeof(after));
 }
 
-/* Has all allocations of this process fail that pass the filter, or none. */
+/* Makes all allocations of this process fail that pass the filter, or none. */
 static void set_fail_all(bool all)
 {
 	allow("failslab", "probability", all ? 100 : 0);
@@ -699,7 +698,7 @@ static void inject(const struct op *op, int n)
 		set_fail_nth(n);
 }
 
-/* Turns the injection off. Returns whether a fault was injected. */
+/* Disables the injection. Returns whether a fault was injected. */
 static bool inject_end(const struct op *op, int n)
 {
 	if (!op->within)
@@ -709,7 +708,7 @@ static bool inject_end(const struct op *op, int n)
 	return n == 1;
 }
 
-/* Fails the nth point of a call. Returns 1 if there was one, 0 if not, -1 if wrong. */
+/* Fails the nth point of a call. Returns 1 if there was one, 0 if not, -1 if anything is wrong. */
 static int fail_once(const struct op *op, struct env *env, int n)
 {
 	struct wh_view before;
@@ -749,8 +748,8 @@ static void sweep(const struct op *op)
 		ksft_exit_fail_msg("cannot unload\n");
 	}
 	/*
-	 * When the module is loaded, what fails shall be its own: the kernel's loader talks
-	 * about its failures in the log.
+	 * When the module is loaded, only its own allocations should fail: the kernel's loader
+	 * logs its failures.
 	 */
 	if (op->unloaded)
 		filter_function("do_init_module");
@@ -798,7 +797,7 @@ static const struct op ops[] = {
 	{ "close",	call_close,	undo_close,	false, NULL },
 };
 
-/* Lets every kind of allocation and copy fail, without a word in the log. */
+/* Lets every kind of allocation and copy fail, without a message in the log. */
 static void allow_faults(void)
 {
 	allow("failslab", "ignore-gfp-wait", 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Timers whose generations run out: each is retired after its last one, no handle is
- * given out twice, and others take their place. Takes a twheel.ko that was built with
+ * given out twice, and other timers take their place. Needs a twheel.ko built with
  * injection points and loaded with a high inject_generation.
  */
 #include "twheel_test.h"
 
-/* Timers in one life of them all; more than fit into one block of memory. */
+/* The number of timers per round; more than fit into one block of memory. */
 #define N	1000
 
 FIXTURE(generations)
@@ -64,8 +64,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * All handles are over, those of each third round by delivery if @delivered; timers were used
- * up, and none was used more often than it may be.
+ * All handles are stale, those of every third round by delivery if @delivered; some timers were
+ * used up, and none was used more often than allowed.
  */
 static void expect_used_up(struct __test_metadata *_metadata,
 			   FIXTURE_DATA(generations) * self, bool delivered)
@@ -78,7 +78,7 @@ static void expect_used_up(struct __test_metadata *_metadata,
 	for (i = 0; i < self->nr_handles; i++) {
 		error = delivered && i / N % 3 == 1 ? EALREADY : ENOENT;
 		EXPECT_EQ(-error, wh_state(self->fd, handles[i]));
-		/* What a generation that has wrapped would look like. */
+		/* What a wrapped generation would look like. */
 		EXPECT_EQ(-ENOENT, wh_state(self->fd, number(handles[i])));
 		EXPECT_EQ(-ENOENT, wh_cancel(self->fd, number(handles[i])));
 	}
@@ -96,7 +96,7 @@ static void expect_used_up(struct __test_metadata *_metadata,
 	EXPECT_NE(0, used_up);
 }
 
-/* One at a time: the place that was freed last is the next one to be used. */
+/* One at a time: the timer freed last is the next one to be used. */
 TEST_F(generations, of_one_timer_after_another)
 {
 	unsigned int i;
@@ -109,7 +109,7 @@ TEST_F(generations, of_one_timer_after_another)
 	expect_used_up(_metadata, self, false);
 }
 
-/* All at a time, by every way in which a timer ends; then others in their place. */
+/* All at the same time, ended in every possible way; then others in their place. */
 TEST_F(generations, of_all_timers_at_once)
 {
 	struct twheel_event events[N];

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rules are removed while connections of theirs begin anew with their sockets: there is a delay when
-# one has left what it was (TWHEEL_POINT_RENEW).
+# Rules are removed while connections of theirs begin anew with the same sockets: there is a delay
+# after one has left its old state (TWHEEL_POINT_RENEW).
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh

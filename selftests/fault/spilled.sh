@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A CPU goes away whose timers have all spilled, because there was no memory for chunks.
+# A CPU goes offline whose timers have all spilled, because there was no memory for chunks.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Timers are cancelled whose callbacks begin meanwhile: there is a delay before a timer is taken
+# Timers are cancelled whose callbacks begin meanwhile: there is a delay before a timer is dequeued
 # (TWHEEL_POINT_DEQUEUE, TWHEEL_POINT_CANCEL), in which it expires.
 
 cd "$(dirname "$0")" || exit

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# twheel_torture.ko with delays at all injection points, at each of them, with yields
-# instead, with none, and with no memory for chunks. CPUs go off and on meanwhile, if they
-# can.
-# TORTURE_SECONDS is how long the first takes; each of the others takes a thirtieth of it.
+# twheel_torture.ko with delays at all injection points, at each of them alone, with yields
+# instead of delays, with none, and with no memory for chunks. CPUs go offline and online
+# meanwhile, if they can.
+# TORTURE_SECONDS is the duration of the first run; each of the others takes a thirtieth of it.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -12,14 +12,14 @@ cd "$(dirname "$0")" || exit
 SECONDS_LONG=${TORTURE_SECONDS:-30}
 SECONDS_SHORT=$(((SECONDS_LONG + 29) / 30))
 POINTS=10
-# The last ones are passed only by timers of the device, and by rules.
+# The remaining points are only passed by timers of the device, and by rules.
 POINTS_HERE=8
-# It is passed only when a CPU goes off (TWHEEL_POINT_MIGRATE).
+# This point is only passed when a CPU goes offline (TWHEEL_POINT_MIGRATE).
 POINT_MIGRATE=7
 MODULES=/twheel/inject
 all_operations=0
 
-# The account of the last torture.
+# The account of the last torture run.
 operations=
 armings=
 fired=
@@ -27,7 +27,7 @@ cancelled=
 cpus_taken_off=
 errors=
 
-# The modules built with injection points take the place of the others.
+# Replaces the modules by those built with injection points.
 load_injectable() {
 	unload
 	insmod $MODULES/twheel.ko "$@" && cd /sys/module/twheel/parameters &&
@@ -39,14 +39,14 @@ set_points() {
 		echo "$2" > /sys/module/twheel/parameters/inject_yield
 }
 
-# results NAME...: each is what the variable of this name becomes.
+# results NAME...: sets each variable NAME to the result of that name.
 results() {
 	for name; do
 		read -r "${name?}" < "/sys/module/twheel_torture/parameters/$name" || return
 	done
 }
 
-# User-mode Linux takes no CPU off.
+# User-mode Linux cannot take CPUs offline.
 cpus_go_off() {
 	for online in /sys/devices/system/cpu/cpu*/online; do
 		[ -e "$online" ]
@@ -71,7 +71,7 @@ torture() {
 	rmmod twheel_torture && return $passed
 }
 
-# Has every point that timers without a device pass been hit?
+# Were all points hit that timers without a device pass?
 all_hit() {
 	read -r hits < /sys/module/twheel/parameters/inject_hits
 	echo "# delays at each point: $hits"
@@ -99,14 +99,14 @@ torture_points() {
 	done
 }
 
-# Without chunks every timer spills.
+# Without chunks, every timer spills.
 torture_spilled() {
 	load_injectable inject_no_page=1 && torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 0 &&
 		[ "$(total chunks)" = 0 ] && [ "$(total spilled)" -gt 0 ]
 }
 
-# All but the first and the third CPU send what they arm to others, but for a thread that is
-# put onto another CPU in the middle of a call.
+# All but the first and the third CPU queue what they arm on other CPUs, except for a thread that
+# is migrated in the middle of a call.
 torture_isolated() {
 	load_injectable inject_isolated=$((0xfffa)) &&
 		torture "$SECONDS_SHORT" $(((1 << POINTS) - 1)) 0 || return
@@ -116,8 +116,8 @@ torture_isolated() {
 	}' "$DEBUGFS/twheel/cpus"
 }
 
-# A timer expires while it is being stopped: up to a millisecond for that at
-# TWHEEL_POINT_CANCEL.
+# A timer expires while it is being stopped: TWHEEL_POINT_CANCEL gives it up to a millisecond for
+# that.
 torture_stops() {
 	echo 1000 > /sys/module/twheel/parameters/inject_us &&
 		torture "$SECONDS_SHORT" $((1 << 5)) 0 duels=1
