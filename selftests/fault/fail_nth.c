@@ -135,7 +135,7 @@ static void env_create(struct env *env)
 		ksft_exit_fail_msg("cannot set up timers\n");
 }
 
-static int load(void)
+static int load_module(void)
 {
 	int fd = open(module, O_RDONLY | O_CLOEXEC);
 	long ret = fd < 0 ? -1 : syscall(SYS_finit_module, fd, "", 0);
@@ -147,7 +147,7 @@ static int load(void)
 	return ret;
 }
 
-static int unload(void)
+static int unload_module(void)
 {
 	return syscall(SYS_delete_module, "twheel", O_NONBLOCK) ? -errno : 0;
 }
@@ -270,7 +270,7 @@ static long call_first_limits(struct env *env)
 	});
 }
 
-/* The first watch of all contexts subscribes to state changes. After a failure, so does the next. */
+/* The first watch of all subscribes to state changes. After a failure, so does the next one. */
 static long call_first_watch(struct env *env)
 {
 	long ret = watch(env->other, here, HOUR, TWHEEL_WATCH_ABORT, NULL);
@@ -492,7 +492,7 @@ static long call_set(struct env *env)
 }
 
 /* Opens, sets up, maps, accesses, and closes: all of it may fail. */
-static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
+static long map_and_read(__u32 ring_entries, __u32 touch_words, off_t offset)
 {
 	struct twheel_setup setup = {
 		.ring_entries	= ring_entries,
@@ -521,12 +521,12 @@ static long map(__u32 ring_entries, __u32 touch_words, off_t offset)
 
 static long call_map_ring(struct env *env __attribute__((unused)))
 {
-	return map(256, 0, TWHEEL_RING_OFFSET);
+	return map_and_read(256, 0, TWHEEL_RING_OFFSET);
 }
 
 static long call_map_touch(struct env *env __attribute__((unused)))
 {
-	return map(0, 5000, TWHEEL_TOUCH_OFFSET);
+	return map_and_read(0, 5000, TWHEEL_TOUCH_OFFSET);
 }
 
 static long call_cancel(struct env *env)
@@ -617,18 +617,18 @@ static bool undo_close(struct env *env, long ret)
 
 static long call_load(struct env *env __attribute__((unused)))
 {
-	return load();
+	return load_module();
 }
 
 static bool undo_load(struct env *env __attribute__((unused)), long ret)
 {
 	/* The module also works without debugfs. */
-	return ret == 0 && access(DEVICE, F_OK) == 0 && unload() == 0;
+	return ret == 0 && access(DEVICE, F_OK) == 0 && unload_module() == 0;
 }
 
 /* ---- the sweep */
 
-static void allow(const char *attr, const char *file, __u64 value)
+static void set_fault_attr(const char *attr, const char *file, __u64 value)
 {
 	char path[128];
 
@@ -638,14 +638,14 @@ static void allow(const char *attr, const char *file, __u64 value)
 }
 
 /* Only what the function between these addresses calls may fail. */
-static void filter(__u64 start, __u64 end)
+static void set_filter(__u64 start, __u64 end)
 {
 	static const char *const attrs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(attrs); i++) {
-		allow(attrs[i], "require-start", start);
-		allow(attrs[i], "require-end", end);
+		set_fault_attr(attrs[i], "require-start", start);
+		set_fault_attr(attrs[i], "require-end", end);
 	}
 }
 
@@ -665,11 +665,11 @@ static void filter_function(const char *function)
 	fclose(file);
 	if (!start)
 		ksft_exit_fail_msg("no %s in /proc/kallsyms\n", function);
-	filter(start, end);
+	set_filter(start, end);
 }
 
 /* Has a failed call changed nothing? */
-static bool unchanged(const struct op *op, struct env *env, const struct wh_view *before)
+static bool is_unchanged(const struct op *op, struct env *env, const struct wh_view *before)
 {
 	struct wh_view after;
 
@@ -684,13 +684,13 @@ static bool unchanged(const struct op *op, struct env *env, const struct wh_view
 /* Makes all allocations of this process fail that pass the filter, or none. */
 static void set_fail_all(bool all)
 {
-	allow("failslab", "probability", all ? 100 : 0);
-	allow("fail_page_alloc", "probability", all ? 100 : 0);
+	set_fault_attr("failslab", "probability", all ? 100 : 0);
+	set_fault_attr("fail_page_alloc", "probability", all ? 100 : 0);
 	if (file_write("/proc/self/make-it-fail", all))
 		ksft_exit_fail_msg("make-it-fail: %s\n", strerror(errno));
 }
 
-static void inject(const struct op *op, int n)
+static void start_injection(const struct op *op, int n)
 {
 	if (op->within)
 		set_fail_all(n == 1);
@@ -699,7 +699,7 @@ static void inject(const struct op *op, int n)
 }
 
 /* Disables the injection. Returns whether a fault was injected. */
-static bool inject_end(const struct op *op, int n)
+static bool stop_injection(const struct op *op, int n)
 {
 	if (!op->within)
 		return clear_fail_nth();
@@ -718,9 +718,9 @@ static int fail_once(const struct op *op, struct env *env, int n)
 	memset(&before, 0, sizeof(before));
 	if (!op->unloaded && wh_look(env->fd, env->pending, env->expired, &before))
 		return -1;
-	inject(op, n);
+	start_injection(op, n);
 	ret = op->call(env);
-	injected = inject_end(op, n);
+	injected = stop_injection(op, n);
 	if (ret >= 0) {
 		if (op->undo(env, ret) && !(op->within && injected))
 			return injected;
@@ -728,23 +728,23 @@ static int fail_once(const struct op *op, struct env *env, int n)
 			       op->name, n, ret);
 		return -1;
 	}
-	if (injected && (ret == -ENOMEM || ret == -EFAULT) && unchanged(op, env, &before))
+	if (injected && (ret == -ENOMEM || ret == -EFAULT) && is_unchanged(op, env, &before))
 		return 1;
 	ksft_print_msg("%s, fault %d%s: %s\n", op->name, n, injected ? "" : " (none)",
 		       strerror(-ret));
 	return -1;
 }
 
-static void sweep(const struct op *op)
+static void sweep_op(const struct op *op)
 {
 	struct env env = { .fd = -1, .other = -1 };
 	int n = 1, ret;
 
 	if (!op->unloaded) {
-		if (access(DEVICE, F_OK) && load())
+		if (access(DEVICE, F_OK) && load_module())
 			ksft_exit_fail_msg("%s: cannot load\n", module);
 		env_create(&env);
-	} else if (!access(DEVICE, F_OK) && unload()) {
+	} else if (!access(DEVICE, F_OK) && unload_module()) {
 		ksft_exit_fail_msg("cannot unload\n");
 	}
 	/*
@@ -756,7 +756,7 @@ static void sweep(const struct op *op)
 	else if (op->within)
 		filter_function(op->within);
 	else
-		filter(0, ~0UL);
+		set_filter(0, ~0UL);
 	if (op->within && !fill_other(&env))
 		ksft_exit_fail_msg("cannot fill a context\n");
 	while ((ret = fail_once(op, &env, n)) > 0)
@@ -800,17 +800,17 @@ static const struct op ops[] = {
 /* Lets every kind of allocation and copy fail, without a message in the log. */
 static void allow_faults(void)
 {
-	allow("failslab", "ignore-gfp-wait", 0);
-	allow("failslab", "verbose", 0);
-	allow("failslab", "task-filter", 1);
-	allow("failslab", "times", 1 << 30);
-	allow("fail_page_alloc", "ignore-gfp-wait", 0);
-	allow("fail_page_alloc", "ignore-gfp-highmem", 0);
-	allow("fail_page_alloc", "min-order", 0);
-	allow("fail_page_alloc", "task-filter", 1);
-	allow("fail_page_alloc", "times", 1 << 30);
-	allow("fail_page_alloc", "verbose", 0);
-	allow("fail_usercopy", "verbose", 0);
+	set_fault_attr("failslab", "ignore-gfp-wait", 0);
+	set_fault_attr("failslab", "verbose", 0);
+	set_fault_attr("failslab", "task-filter", 1);
+	set_fault_attr("failslab", "times", 1 << 30);
+	set_fault_attr("fail_page_alloc", "ignore-gfp-wait", 0);
+	set_fault_attr("fail_page_alloc", "ignore-gfp-highmem", 0);
+	set_fault_attr("fail_page_alloc", "min-order", 0);
+	set_fault_attr("fail_page_alloc", "task-filter", 1);
+	set_fault_attr("fail_page_alloc", "times", 1 << 30);
+	set_fault_attr("fail_page_alloc", "verbose", 0);
+	set_fault_attr("fail_usercopy", "verbose", 0);
 }
 
 int main(int argc, char **argv)
@@ -830,9 +830,9 @@ int main(int argc, char **argv)
 	allow_faults();
 	ksft_set_plan(ARRAY_SIZE(ops));
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		sweep(&ops[i]);
+		sweep_op(&ops[i]);
 	ksft_print_msg("%d faults injected\n", faults);
 	if (!access(DEVICE, F_OK))
-		unload();
+		unload_module();
 	ksft_finished();
 }

@@ -39,8 +39,8 @@ FIXTURE_TEARDOWN(generations)
 	EXPECT_EQ(0, total("pending"));
 }
 
-static void add(struct __test_metadata *_metadata, FIXTURE_DATA(generations) * self,
-		__u64 time)
+static void add_timer(struct __test_metadata *_metadata, FIXTURE_DATA(generations) * self,
+		      __u64 time)
 {
 	ASSERT_EQ(0, wh_add(self->fd, time, 0, self->nr_handles,
 			    &self->handles[self->nr_handles]));
@@ -48,12 +48,12 @@ static void add(struct __test_metadata *_metadata, FIXTURE_DATA(generations) * s
 }
 
 /* The number of the timer in its context; its generation is in the other half. */
-static __u32 number(__u64 handle)
+static __u32 timer_nr(__u64 handle)
 {
 	return handle;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_handles(const void *a, const void *b)
 {
 	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
 
@@ -79,17 +79,17 @@ static void expect_used_up(struct __test_metadata *_metadata,
 		error = delivered && i / N % 3 == 1 ? EALREADY : ENOENT;
 		EXPECT_EQ(-error, wh_state(self->fd, handles[i]));
 		/* What a wrapped generation would look like. */
-		EXPECT_EQ(-ENOENT, wh_state(self->fd, number(handles[i])));
-		EXPECT_EQ(-ENOENT, wh_cancel(self->fd, number(handles[i])));
+		EXPECT_EQ(-ENOENT, wh_state(self->fd, timer_nr(handles[i])));
+		EXPECT_EQ(-ENOENT, wh_cancel(self->fd, timer_nr(handles[i])));
 	}
-	qsort(self->handles, self->nr_handles, sizeof(*handles), compare);
+	qsort(self->handles, self->nr_handles, sizeof(*handles), compare_handles);
 	for (i = 0; i < self->nr_handles; i++) {
 		uses++;
-		if (i + 1 < self->nr_handles && number(handles[i]) == number(handles[i + 1])) {
+		if (i + 1 < self->nr_handles && timer_nr(handles[i]) == timer_nr(handles[i + 1])) {
 			ASSERT_NE(handles[i], handles[i + 1]);
 			continue;
 		}
-		ASSERT_GE(self->lives, uses) TH_LOG("timer %u used again", number(handles[i]));
+		ASSERT_GE(self->lives, uses) TH_LOG("timer %u used again", timer_nr(handles[i]));
 		used_up += uses == self->lives;
 		uses = 0;
 	}
@@ -102,7 +102,7 @@ TEST_F(generations, of_one_timer_after_another)
 	unsigned int i;
 
 	for (i = 0; i < self->lives * N; i++) {
-		add(_metadata, self, HOUR);
+		add_timer(_metadata, self, HOUR);
 		ASSERT_EQ(1, wh_nr_timers(self->fd));
 		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, self->handles[i]));
 	}
@@ -118,7 +118,7 @@ TEST_F(generations, of_all_timers_at_once)
 	for (life = 0; life <= self->lives; life++) {
 		first = self->nr_handles;
 		for (i = 0; i < N; i++)
-			add(_metadata, self, life % 3 ? 0 : HOUR);
+			add_timer(_metadata, self, life % 3 ? 0 : HOUR);
 		ASSERT_EQ(N, wh_nr_timers(self->fd));
 		if (life % 3)
 			ASSERT_EQ(true, wh_wait_events(self->fd, N));
