@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Judge the log of a run of tests, strictly: whatever is not a test that ran to its end
-# and passed, or a skip that is allowed, is a failure.  No line of a program's begins with "#@", as
-# others write these. For each program, the log has
+# Judges the log of a test run, strictly: whatever is not a test that ran to its end and
+# passed, or an allowed skip, is a failure.  No line that a program prints begins with "#@", as
+# those are written by others. For each program, the log has
 #
 #	#@ begin PROGRAM
 #	... one or more TAP 13 documents ...
 #	#@ fault PROGRAM LINE		(if the kernel complained meanwhile)
 #	#@ end PROGRAM STATUS [SECONDS]
 #
-# or instead of the last, if it is run once more and the above follows another time,
+# or, instead of the last line, if the program is run again and the above follows once more,
 #
 #	#@ again PROGRAM STATUS [SECONDS]
 #
-# which is for what goes by the clock, after nothing but tests that failed. Each of these has to
-# pass then; the others need not be run again.
+# which is for tests that depend on real time, and only after runs in which nothing but tests
+# failed. Each of these tests must pass then; the others need not be run again.
 #
 # Variables:
 #	guest		where the tests ran
-#	expected	names of the programs that have to be in the log
+#	expected	names of the programs that must be in the log
 #	allowed		file with allowed skips, lines of "GUEST PROGRAM PATTERN"
-#	repeatable	file with the programs that may be run once more
-#	failures	file that gets what has failed, and the command that makes such a log, which
+#	repeatable	file with the programs that may be run again
+#	failures	output: what has failed, and the command that produces such a log, which
 #			is in the environment, as REPEAT
-#	counts		file that gets a line "PASSED FAILED SKIPPED"
-#	times		file that gets a line "SECONDS GUEST PROGRAM" for each, of this machine's time
+#	counts		output: a line "PASSED FAILED SKIPPED"
+#	times		output: a line "SECONDS GUEST PROGRAM" for each, in this machine's time
 
 BEGIN {
 	# As in selftests/run-in-guest.sh.
@@ -69,7 +69,7 @@ BEGIN {
 	next
 }
 
-# These are of no program, or not as they should be: what has been seen may not be all.
+# Lines that belong to no program, or are malformed: parts of the log may be missing.
 /^#@/ || (program == "" && /^((not )?ok[ \t]|TAP version|Bail out!)/) {
 	stray($0)
 	next
@@ -89,10 +89,10 @@ program == "" { next }
 /^1\.\.[0-9]/ { plan($0); next }
 /^(not )?ok([ \t]|$)/ { result($0); next }
 tolower($0) ~ /^bail out!/ { problem($0); next }
-# What is like a test that has failed, and not as it should be, may be one: behind another line that
-# has no end, for instance.
+# A malformed line that resembles a failed test may be one: for instance, if it follows another
+# line that was cut off.
 /^([^# \t][^#]*)?[Nn][Oo][Tt][ \t]+[Oo][Kk][ \t]+[0-9]/ { problem("stray result: " $0); next }
-# What kselftest has counted itself.
+# kselftest's own count.
 /^# Totals: .*(fail|error):[1-9]/ { counted_failures = 1; next }
 
 END {
@@ -145,7 +145,7 @@ function begin_program(name) {
 	begun = systime()
 }
 
-# Is this line about the program that runs, with a status that is one?
+# Is this line about the running program, with a valid status?
 function whole() {
 	return program != "" && $3 == program && $4 ~ /^[0-9]+$/ && NF <= 5
 }
@@ -170,7 +170,7 @@ function plan(line,    n) {
 	planned = n + 0
 	if (planned)
 		return
-	# 1..0 skips everything, and has to say why.
+	# 1..0 skips everything, and must say why.
 	if (tolower(line) ~ /#[ \t]*skip/)
 		skip(line)
 	else
@@ -227,7 +227,7 @@ function end_program(why) {
 		problem("it has counted failures of which it did not tell")
 	if (program in repeated)
 		add_before()
-	# A failed test explains an exit status of 1, a skip of all one of 4, and nothing else.
+	# A failed test explains exit status 1, skipping everything exit status 4, and nothing else.
 	if (why != "" && !(why == "exit status 1" && not_ok) &&
 	    !(why == "exit status 4" && skips && !ok && !not_ok))
 		problem(why explain(why))
@@ -245,7 +245,7 @@ function explain(why,    status) {
 	return ""
 }
 
-# What has failed does not count, but is told.
+# The failures do not count, but are reported.
 function again(    what) {
 	say(sprintf("again %-8s %-28s %d failed in %s s", guest, program, not_ok, seconds))
 	explain_failure()
@@ -259,7 +259,7 @@ function again(    what) {
 	program = ""
 }
 
-# What has failed before has to be passed now, and what was not run again still counts.
+# What failed before must pass now, and what was not run again still counts.
 function add_before(    what) {
 	for (what in before)
 		if (before[what] == "failed" && verdict[what] != "passed" &&

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced, after paths.sh, by scripts that are tests of their own: they print TAP, and have a
+# Sourced, after paths.sh, by scripts that are tests themselves: they print TAP, and have a
 # directory $tmp.
 
 mkdir -p "$BUILD"
@@ -25,14 +25,14 @@ ok() {
 	fi
 }
 
-# executable FILE: a script for bash, from standard input.
+# executable FILE: makes a bash script from standard input.
 executable() {
 	mkdir -p "$(dirname "$1")"
 	{ echo '#!/bin/bash'; cat; } > "$1"
 	chmod +x "$1"
 }
 
-# The last thing that such a script does. Returns whether all has passed.
+# The last call of such a script. Returns whether everything has passed.
 finish() {
 	echo "1..$number"
 	[ $failed = 0 ]

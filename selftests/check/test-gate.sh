@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The gate's own tests: what keeps tests from being run, or results from being told, is never
-# a success. In a copy of the tree, in which all that takes time is a stand-in.
+# The gate's own tests: whatever prevents tests from running, or results from being reported, is
+# never a success. They run in a copy of the tree, in which stand-ins replace all that takes time.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -14,10 +14,10 @@ kselftest=$CACHE/linux/tools/testing/selftests
 tree=$tmp/tree
 export TWHEEL_CACHE=$tmp/cache FAULT=$tmp/fault
 
-# ---- the stand-ins: each does first what $FAULT says
+# ---- the stand-ins: each of them begins with what $FAULT says
 
-# What any of them may call. A process has no room on any disk any more, and those that it starts
-# from then on.
+# What any of them may call. full: from then on, no disk has room for what a process writes, and
+# those that it starts.
 cat > "$tmp/faults" <<'EOF'
 full() {
 	prlimit --pid "$1" --fsize=0:0
@@ -109,9 +109,9 @@ EOF
 
 # ---- make check
 
-# gate NAME STATUS LAST-LINE [ARGUMENT...]: run all that with the fault in standard input; the last
-# line matches a pattern. Commands in $instead are used instead of others. What was built before is
-# there if $keep is set.
+# gate NAME STATUS LAST-LINE [ARGUMENT...]: runs everything with the fault on standard input; the
+# last line must match a pattern. Commands in $instead replace others. What was built before is
+# kept if $keep is set.
 instead=
 gate() {
 	local name=$1 status=$2 last=$3 got
@@ -120,7 +120,7 @@ gate() {
 	{ cat "$tmp/faults"; echo "gate=\$(cat '$tmp/pid')"; cat; } > "$FAULT"
 	[ "${keep-}" ] || rm -rf "$tree/build"
 	(
-		# A write that finds no room shall fail, and not kill.
+		# A write that finds no space should fail, not kill.
 		trap '' XFSZ
 		echo "$BASHPID" > "$tmp/pid"
 		exec env PATH="${instead:+$instead:}$PATH" "$@"
@@ -156,7 +156,7 @@ make_check() {
 	gate "a guest does not start" 1 "$bad" "$check" all <<< '[ $name != guest ] || exit 122'
 	grep -q '6.12+1: the run ended with status 122: .*selftests/vm/run --simulate' "$tmp/output"
 	ok "how to repeat that is told"
-	# make has flags of its own for what it calls.
+	# make has its own flags for what it calls.
 	gate "what is set for other programs" 0 "$all_well" env CDPATH="$tree" POSIXLY_CORRECT=1 \
 		MAKEFLAGS=n O=nowhere CFLAGS=-bad TWHEEL_INJECT=y "$check" all \
 		<<< '[ -z "${CDPATH-}${POSIXLY_CORRECT-}${O-}${CFLAGS-}${TWHEEL_INJECT-}" ]'
@@ -197,7 +197,7 @@ make_check() {
 	instead=
 	gate "a half is killed" 1 "$bad" "$check" all \
 		<<< '[ $name != lint ] || kill -KILL "$(parent $PPID)"'
-	# The shell has told of it by then, and does not know it any more.
+	# By then the shell has reported it, and no longer knows it.
 	gate "a half is killed, and awaited later" 1 "$bad" "$check" all <<-'EOF'
 	case $name in
 	lint) kill -KILL "$(parent $PPID)"; : > "$FAULT.killed" ;;
@@ -261,7 +261,7 @@ make_check() {
 		<<< '[ "$name $1" != "build-kernel uml-smp" ] || full "$gate"'
 }
 
-# A guest that has run into code which the kernel was patching, once.
+# A guest that has run into code that the kernel was patching, once.
 # shellcheck disable=SC2016 # the stand-ins' shells expand these
 patched() {
 	cat <<-'EOF'
@@ -326,7 +326,7 @@ unattended() {
 
 # ---- the checkers of style and of types
 
-# sparse NAME STATUS: the fault in standard input is that of building the modules.
+# sparse NAME STATUS: the fault on standard input occurs while the modules are built.
 sparse() {
 	cat > "$FAULT"
 	PATH=$tmp/silent:$PATH "$tmp/lint/selftests/check/lint" > "$tmp/output" 2>&1
@@ -361,7 +361,7 @@ lint() {
 	done
 	exit $status
 	EOF
-	# They are not the checkers' business here.
+	# Checking these is not the checkers' job here.
 	sed -i '1a # SPDX-License-Identifier: GPL-2.0-only' "$lint/selftests/vm/fetch-kernel" \
 		"$lint/tools/fetch-source" "$lint/tools/build-modules"
 	sparse "sparse finds nothing" 0 < /dev/null
@@ -390,8 +390,8 @@ directories() {
 	ok "selftests: a directory does not tell its tests"
 }
 
-# with_flags DIRECTORY VARIABLE...: what is compiled there is with the flags of the command line,
-# and with our own.
+# with_flags DIRECTORY VARIABLE...: everything there is compiled with the flags from the command
+# line, and with our own.
 with_flags() {
 	local dir=$1
 

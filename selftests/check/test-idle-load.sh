@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Files with rules, as far as that takes no module: what `twctl idle load --check` says of them. The
-# guests have selftests/cli/idle_load.sh.
+# Rule files, as far as they need no module: what `twctl idle load --check` says about them. The
+# tests in guests are in selftests/cli/idle_load.sh.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -24,14 +24,14 @@ reads() {
 	return 1
 }
 
-# refuses MESSAGE [PATH]: this is all that is said, and it fails.
+# refuses MESSAGE [PATH]: this is the whole output, and it fails.
 refuses() {
 	"$twctl" idle load --check "${2-$file}" > "$tmp/output" 2>&1
 	[ $? = 1 ] && [ "$(cat "$tmp/output")" = "twctl: $1" ]
 }
 
 forms() {
-	# Only a # that begins a word begins a comment.
+	# Only a # at the beginning of a word begins a comment.
 	file '' $' \t' '--port 80 --timeout 60s# a comment'
 	refuses "$file:3: --timeout '60s#' is not one like 300ms, 1.5s, 2m, 1h or 10; see 'twctl idle --help'" ||
 		return
@@ -40,7 +40,7 @@ forms() {
 	reads '--port 80 --timeout 1m
 --port 81 --timeout 1m --dry-run
 --uid 0 --lifetime 1d' || return
-	# The last line need not end.
+	# The last line does not need a newline.
 	printf -- '--port 80 --timeout 1m' > "$file"
 	reads '--port 80 --timeout 1m' && reads '--port 80 --timeout 1m' - < "$file" || return
 	reads '--port 80 --timeout 1m' /dev/stdin < "$file"
@@ -99,8 +99,8 @@ only_for_command_lines() {
 	refuses "$file:1: --pid is not for files: processes end at a reboot; use --cgroup or --uid"
 }
 
-# The same parser reads both: what is wrong with a command line is wrong with a line, and is said
-# in the same words.
+# The same parser reads both: whatever is wrong with a command line is wrong with a line, and is
+# reported in the same words.
 as_command_line() {
 	local options message
 
@@ -138,7 +138,7 @@ no_text() {
 	refuses "$file:2: --port '??[2J' is not a number from 1 to 65535; see 'twctl idle --help'"
 }
 
-# options SEED: rules of all kinds, in other words than they are printed in.
+# options SEED: rules of all kinds, written differently from how they are printed.
 options() {
 	awk -v seed="$1" '
 	function pick(n) { return int(rand() * n) }
@@ -165,7 +165,7 @@ options() {
 	}'
 }
 
-# What is printed means the same: it is printed for itself.
+# The printed form means the same: it is printed as itself.
 round_trip() {
 	local seed=$RANDOM
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The judge's own tests, and those of what it is told about the kernel: it has to see
+# The judge's own tests, and those of what is reported to it about the kernel: it must see
 # through every way of not passing.
 
 set -u
@@ -11,14 +11,14 @@ set -u
 echo 'g p may be skipped' > "$tmp/allowed"
 echo p > "$tmp/repeatable"
 
-# A program's log, of lines and an exit status.
+# A program's log: lines and an exit status.
 log() {
 	echo "#@ begin p"
 	printf '%s\n' "${@:1:$#-1}"
 	echo "#@ end p ${!#}"
 }
 
-# What the judge makes of a log, which is given as for log(), or in $tmp/log.
+# The judge's verdict on a log, which is given as for log(), or in $tmp/log.
 expect() {
 	local name=$1 counts=$2 got
 
@@ -109,7 +109,7 @@ cp "$tmp/whole" "$tmp/log"
 programs='p q'
 expect "a program missing" "1 1 0"
 
-# A program that is run once more, after a run with these lines.
+# A program that is run again, after a run with these lines.
 again() {
 	echo "#@ begin p"
 	printf '%s\n' "${@:1:$#-1}"
@@ -161,7 +161,7 @@ echo q > "$tmp/repeatable"
 again "$tap" 1..1 'not ok 1 a' 1
 expect "run once more what does not go by the clock" "1 3 0"
 
-# What kernels say of themselves, without a trace.
+# What kernels report without a stack trace.
 while read -r line; do
 	! echo "[    2.0] $line" | "$TOP/selftests/vm/splat-scan" > "$tmp/output"
 	ok "fault: $line"
@@ -226,8 +226,8 @@ expect_race "a lock that one of us sets up while the other takes it" yes \
 	__mutex_init 'f [twheel]' osq_lock 'g [twheel]'
 expect_race "a race of the kernel" no pollwake softirq poll sys_poll
 
-# How a kernel reports that it kills a program for want of memory, or that something else is
-# wrong meanwhile.
+# How a kernel reports that it kills a program because of a lack of memory, or that something else
+# is wrong meanwhile.
 full() {
 	printf '%s\n' "[    2.0] p invoked oom-killer: gfp_mask=0xcc0" "[    2.0] Call Trace:" \
 		"[    2.1] ${2:-memory: usage 8192kB}" "[    2.1] oom-kill:constraint=$1,task=p"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is each program of the tests run somewhere, and where the table in testing.rst says? After
+# Checks that each test program runs somewhere, and where the table in testing.rst says. Run after
 # `make tests`.
 
 set -u
@@ -10,7 +10,7 @@ set -u
 
 page=$TOP/Documentation/testing.rst
 
-# Lines "NAME CHECK REST ALL PARALLEL" of the table, each of the latter like "6.1,6.12", or "-".
+# The table's lines "NAME CHECK REST ALL PARALLEL", the latter four like "6.1,6.12", or "-".
 awk '
 	/^=+( +=+)+$/ { inside = inside == 1 ? 2 : 0; next }
 	/^What +check +check-rest +check-all +check-parallel$/ { inside = 1; next }
@@ -22,7 +22,7 @@ awk '
 [ "$(wc -l < "$tmp/table")" -gt 10 ]
 ok "testing.rst has a table"
 
-# Lines "LANE GUEST PROGRAM", but for what each guest has.
+# Lines "LANE GUEST PROGRAM", except for what each guest has.
 "$TOP/selftests/check/run" list > "$tmp/all" 2> "$tmp/output" && [ ! -s "$tmp/output" ] &&
 	awk '$3 !~ /^(clock|load|unload|leaks)$/' "$tmp/all" > "$tmp/list"
 ok "what is run where"

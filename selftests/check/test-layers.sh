@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Does selftests/check/layers see what it is for? On a copy of module/ with a fault at a time.
+# Does selftests/check/layers detect what it is for? With one fault at a time in a copy of module/.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -12,7 +12,7 @@ layers() {
 	"$TOP/selftests/check/layers" "$tmp/module" > "$tmp/output" 2>&1
 }
 
-# says TEXT: is this all that it says?
+# says TEXT: is this its whole output?
 says() {
 	[ "$(cat "$tmp/output")" = "$1" ]
 }
@@ -22,13 +22,13 @@ line() {
 	grep -nE -m 1 '^#include "[a-z_]+\.h"' "$tmp/module/$1" | cut -d : -f 1
 }
 
-# include FILE HEADER: FILE gets an include, as the one line more.
+# include FILE HEADER: adds an include to FILE, as an additional line.
 include() {
 	at=$(line "$1")
 	sed -i "${at}i #include \"$2\"" "$tmp/module/$1"
 }
 
-# without FILE: that is undone.
+# without FILE: undoes that.
 without() {
 	cp "$TOP/module/$1" "$tmp/module/$1"
 }

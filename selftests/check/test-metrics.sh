@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What `twctl metrics` prints, as those read it whom it is for: promtool has Prometheus's own
-# parser and its advice on names, and the client library for Python has one of OpenMetrics.
+# The output of `twctl metrics`, as read by its consumers: promtool has Prometheus's own parser and
+# its advice on names, and the Python client library has a parser of OpenMetrics.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -11,7 +11,7 @@ set -u
 promtool=$CACHE/promtool
 
 # In the guest: timers in all states, rules, one of them for a cgroup with a name that has to be
-# escaped, and a connection that is closed. Each time with what debugfs says at the same time.
+# escaped, and a connection that is closed. Each time with the contents of debugfs at that time.
 # shellcheck disable=SC2016 # the guest's shell expands these
 guest='
 	set -e
@@ -65,7 +65,7 @@ numbers() {
 	EOF
 }
 
-# Each timer that has expired is in the histogram, and is in each bucket from its own on.
+# Each expired timer is in the histogram, in its bucket and all above.
 histogram() {
 	awk -v all="$(value "$tmp/out/busy.text" twheel_timers_expired_total)" '
 		/^twheel_lateness_seconds_bucket/ {
@@ -87,8 +87,8 @@ rules() {
 			"$tmp/out/busy.text")" = 1 ]
 }
 
-# openmetrics FILE SAMPLES: is it, and does it say the same as the older format? There are so many
-# samples or more, without what goes on counting.
+# openmetrics FILE SAMPLES: is it valid, and does it say the same as the older format? It has at
+# least that many samples, excluding those that keep counting.
 openmetrics() {
 	/usr/bin/python3 - "$1" "$2" <<-'EOF'
 	import sys

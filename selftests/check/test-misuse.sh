@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a debugging kernel says of modules that use the in-kernel API as they must not; and of one
-# that does as it should, nothing.
+# What a debugging kernel reports about modules that misuse the in-kernel API; and nothing about one
+# that uses it properly.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -22,7 +22,7 @@ guest='
 	! modprobe twheel_misuse how=unknown
 	rmmod twheel'
 
-# said HOW: the kernel's log from the begin of this to that of the next.
+# said HOW: the kernel's log from the beginning of this one to that of the next.
 said() {
 	awk -v how="twheel-misuse: $1 begins" '
 		/twheel-misuse: / { inside = index($0, how) != 0; found += inside }
@@ -30,14 +30,14 @@ said() {
 		END { exit !found }' "$tmp/log"
 }
 
-# reported HOW PATTERN: was the first fault that it found what it should be?
+# reported HOW PATTERN: was the first fault that it found the expected one?
 reported() {
 	said "$1" > "$tmp/output" &&
 		"$TOP/selftests/vm/splat-scan" < "$tmp/output" > "$tmp/faults"
 	head -n 1 "$tmp/faults" | grep -E "$2" > /dev/null
 }
 
-# The status is that of a kernel that has found a fault, and of a guest that has come to its end.
+# The status is that of a kernel that has found a fault, and of a guest that has run to its end.
 "$TOP/selftests/vm/run" --simulate --kernel debug --shift 0 --timeout 1800 --log "$tmp/log" -- \
 	"$guest" > "$tmp/output" 2>&1
 [ $? = 125 ] && said end > /dev/null

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The units for systemd: that they are installed, what systemd-analyze says of them, and that twctl
-# takes the command lines they have.
+# The systemd units: that they are installed, what systemd-analyze says about them, and that twctl
+# accepts their command lines.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -12,9 +12,9 @@ twctl=$BUILD/tools/twctl
 root=$tmp/root
 units=$root/usr/lib/systemd/system
 
-# What systemd-analyze calls exposure, in tenths: 100 is without any protection. Most of what is
-# left is root, and the host's network, which is what the rules are for; and with the metrics, that
-# the directory for them is another user's.
+# What systemd-analyze calls exposure, in tenths: 100 is without any protection. Most of the
+# remainder is root, and the host's network, which is what the rules are for; and for the metrics,
+# that their directory belongs to another user.
 declare -A exposure=([twheel-idle]=20 [twheel-idle-log]=20 [twheel-metrics]=22)
 
 installs() {
@@ -33,8 +33,8 @@ uninstalls() {
 	[ ! -s "$tmp/output" ]
 }
 
-# verify UNIT SED: is there nothing to say of the unit after this change? The programs that it runs
-# have to be there, and so has what a timer starts.
+# verify UNIT SED: is the unit without complaints after this change? The programs that it runs must
+# exist, and so must whatever a timer starts.
 verify() {
 	rm -rf "$tmp/units"
 	cp -r "$units" "$tmp/units"
@@ -61,7 +61,7 @@ security_finds() {
 		! exposed "$1" /^Protect/d
 }
 
-# commands SERVICE N: there are so many, and each is a command line that twctl takes. None does
+# commands SERVICE N: there are N, and each is a command line that twctl accepts. None of them does
 # anything to this machine.
 commands() {
 	local command nr=0

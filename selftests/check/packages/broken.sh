@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # run has tmp, suite, version and kernels
 #
-# Sourced by run: kernels that dkms must not build for, each seen to fail for its reason.
+# Sourced by run: kernels that dkms must not build for, each of which must fail for its own reason.
 
-# refused ROOT RELEASE REASON: dkms says so, by its status, and has no module for it.
+# refused ROOT RELEASE REASON: dkms reports that, with its status, and has no module for it.
 refused() {
 	local log=$1/var/lib/dkms/twheel/$version/build/make.log
 
@@ -15,7 +15,7 @@ refused() {
 		[ ! -e "$1/var/lib/dkms/twheel/$version/$2/x86_64/module" ]
 }
 
-# other_headers ROOT: the newest ones, where those of another kernel should be.
+# other_headers ROOT: the newest headers, in the place of those of another kernel.
 other_headers() {
 	local release other
 
@@ -29,7 +29,7 @@ other_headers() {
 	return $status
 }
 
-# older ROOT: with headers that would do, of a kernel that is named for its age.
+# older ROOT: suitable headers, of a kernel whose name says that it is too old.
 older() {
 	local release=6.0.0-1-amd64
 
@@ -41,7 +41,7 @@ older() {
 	return $status
 }
 
-# with_hrtimers ROOT RELEASE: it was for that option alone.
+# with_hrtimers ROOT RELEASE: only that option was the reason.
 with_hrtimers() {
 	local file
 

@@ -4,10 +4,10 @@
 #
 # Sourced by run: building packages in a root.
 
-# An earlier version, which there never was: the same with another number.
+# An earlier version, which never existed: the same one with another number.
 OLD=0.0.9
 
-# make_deb ROOT DIR: build those of the tree that is there, and have them in DIR.
+# make_deb ROOT DIR: builds the packages of the tree in ROOT, and puts them into DIR.
 make_deb() {
 	in_root "$1" make -s -C /build/twheel deb && mkdir -p "$2" &&
 		cp "$1"/build/twheel/build/deb/* "$2/"
@@ -19,18 +19,18 @@ age() {
 	sed -i "1s/(.*)/($OLD-0twheel1)/" "$1/build/twheel/debian/changelog"
 }
 
-# clean ROOT: nothing in the tree is new or changed but build/.
+# clean ROOT: nothing in the tree is new or changed except build/.
 clean() {
 	diff -r --no-dereference --exclude=build --exclude=.git "$TOP" "$1/build/twheel"
 }
 
-# Errors and warnings are faults; so is an override that nothing needs.
+# Errors and warnings are failures, and so are unused overrides.
 run_lintian() {
 	in_root "$1" lintian --allow-root --fail-on error,warning --tag-display-limit 0 \
 		"/build/twheel/build/deb/twheel_$version-0twheel1_amd64.changes"
 }
 
-# In $tmp/SUITE there are then new and old packages.
+# Puts new and old packages into $tmp/SUITE.
 build() {
 	local root=$tmp/$suite/build
 

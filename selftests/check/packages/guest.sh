@@ -4,12 +4,12 @@
 #
 # Sourced by run: what was installed in a root is used in a guest.
 
-# What a guest has no use for, or has itself.
+# What a guest does not need, or has itself.
 unused=(boot build dev proc sys tmp srv usr/src usr/share/{doc,info,locale,man}
 	'usr/lib/modules/*/kernel' var/cache var/lib/apt var/lib/dkms)
 
-# collect ROOT RELEASE DIR: the modules, whatever dkms has compressed them with, and in /srv/root
-# all that is installed, with the packages' own test.
+# collect ROOT RELEASE DIR: the modules, however dkms has compressed them, and in /srv/root
+# everything that is installed, with the packages' own test.
 collect() {
 	local file root=$3/files/srv/root
 
@@ -23,7 +23,7 @@ collect() {
 		cp -r "$TOP/debian/tests" "$root/srv/"
 }
 
-# As on a machine on which the packages are installed, by its own modprobe, compiler and library.
+# As on a machine with the packages installed, with its own modprobe, compiler and library.
 # shellcheck disable=SC2016 # the guest's shell expands these
 guest='
 	set -e
@@ -37,13 +37,13 @@ guest='
 	$root /srv/tests/timer
 	! grep "^twheel " /proc/modules'
 
-# fires ROOT RELEASE: a timer, by the modules that are installed there for this kernel.
+# fires ROOT RELEASE: a timer expires, with the modules installed there for this kernel.
 fires() {
 	local dir=$tmp/guest
 
 	rm -rf "$dir"
 	collect "$1" "$2" "$dir" || return
-	# As much again as is unpacked, and half of the memory is for files.
+	# The size of what is unpacked once more, and only half of the memory is for files.
 	"$TOP/selftests/vm/run" --kernel "$1/srv/vmlinuz-$2" --modules "$dir/modules" \
 		--mem 3G --add "$dir/files" -- "$guest" > "$dir/said"
 	local status=$?

@@ -4,7 +4,7 @@
 #
 # Sourced by run: installing, upgrading, removing and purging in a root.
 
-# module_versions ROOT: of the modules that modprobe finds, a line for each kernel and module.
+# module_versions ROOT: of the modules that modprobe finds; a line for each kernel and module.
 module_versions() {
 	local release module
 
@@ -29,24 +29,24 @@ has() {
 	[ "$left" = "usr/src/twheel-$2"$'\n'"var/lib/dkms/twheel/$2" ]
 }
 
-# A kernel for which dkms has to leave it is no reason for the package to fail.
+# A kernel that dkms has to leave out does not make the package fail.
 left_out() {
 	[ ! -e "$1/lib/modules/$(cat "$1/srv/slow")/updates" ]
 }
 
-# The rule's group is there, and the device is for it.
+# The rule's group exists, and the device is assigned to it.
 group() {
 	in_root "$1" getent group twheel &&
 		grep -q 'GROUP="twheel"' "$1/usr/lib/udev/rules.d/60-twheel.rules"
 }
 
-# Whoever reads the packages' scripts finds none that makes firmware trust a key.
+# No script of the packages makes the firmware trust a key.
 enrols_none() {
 	! grep -E 'mokutil|import|enrol' "$1"/var/lib/dpkg/info/{twheel-*,libtwheel*}.p* \
 		"$1"/usr/src/twheel-*/dkms.conf
 }
 
-# The tools find what they need, and tell their version.
+# The tools find what they need, and print their version.
 tools() {
 	in_root "$1" twctl --version && in_root "$1" twbench --version &&
 		[ -e "$1/usr/share/man/man1/twctl.1.gz" ] &&
@@ -54,12 +54,12 @@ tools() {
 		[ -e "$1/usr/share/bash-completion/completions/twctl" ]
 }
 
-# It finds the library, and each call there. What Python would leave behind is not the package's.
+# It finds the library, and each call in it. -B: Python must not leave behind files of its own.
 python_module() {
 	in_root "$1" python3 -B -c 'import twheel; twheel._load()'
 }
 
-# Where this Debian has units.
+# Where this release of Debian has its units.
 units() {
 	local unit
 
@@ -75,14 +75,14 @@ enabled_units() {
 	find "$1/etc/systemd" -name 'twheel*'
 }
 
-# A purge has to end that.
+# A purge must undo that.
 enable_units() {
 	[ -z "$(enabled_units "$1")" ] &&
 		in_root "$1" deb-systemd-helper enable twheel-idle.service twheel-metrics.timer &&
 		[ "$(enabled_units "$1" | wc -l)" = 2 ]
 }
 
-# Another module is built beside each of the modules that are there, as kernel-api.rst says.
+# Another module is built against each of the installed modules, as described in kernel-api.rst.
 builds_module() {
 	local release
 
@@ -100,7 +100,7 @@ builds_module() {
 
 packages=(libtwheel-dev libtwheel0 python3-twheel twheel-dkms twheel-tools)
 
-# put ROOT FROM: install the packages that are in a directory, without those for debuggers.
+# put ROOT FROM: installs the packages in a directory, without the debug packages.
 put() {
 	local name
 
@@ -112,7 +112,7 @@ put() {
 	in_root "$1" sh -c 'apt-get -q -y --no-install-recommends install /srv/packages/*.deb'
 }
 
-# take ROOT HOW: remove or purge them, and what was installed for them.
+# take ROOT HOW: removes or purges them, and what was installed for them.
 take() {
 	apt_get "$1" "$2" --auto-remove "${packages[@]}"
 }
@@ -127,7 +127,7 @@ removed() {
 		! find "$1/usr/lib/modules/" "$1/usr/src" "$1/var/lib/dkms" -name '*twheel*' | grep .
 }
 
-# Of most, dpkg knows nothing any more.
+# dpkg no longer knows most of them.
 purged() {
 	local rest
 
@@ -137,7 +137,7 @@ purged() {
 	apt_get "$1" purge "${rest[@]}" && list "$1" | diff "$tmp/before" -
 }
 
-# Somebody has joined: it is his group now. The modules do not matter, and dkms builds none.
+# A member has joined, so the group stays. The modules do not matter, and dkms builds none.
 members() {
 	touch "$1/etc/dkms/no-autoinstall"
 	put "$1" "$2" && in_root "$1" usermod -a -G twheel nobody && take "$1" purge &&
@@ -159,7 +159,7 @@ install_all() {
 	step "a module is built against those of each kernel" builds_module "$1"
 }
 
-# use ROOT: each kernel with the modules that it has got.
+# use ROOT: each kernel with its installed modules.
 use() {
 	local release
 
@@ -168,7 +168,7 @@ use() {
 	done 3< "$1/srv/releases"
 }
 
-# archive ROOT: for its apt, one of the packages that are in /srv/packages.
+# archive ROOT: makes an archive for its apt, of the packages in /srv/packages.
 archive() {
 	(
 		cd "$1/srv/packages" || exit
@@ -181,8 +181,8 @@ archive() {
 		apt_get "$1" update
 }
 
-# What autopkgtest-pkg-dkms stands for, in an unpacked source. It prints a result for each kernel that
-# has headers; where it finds no package, it would print nothing and succeed.
+# What autopkgtest-pkg-dkms stands for, in an unpacked source. It prints a result for each kernel
+# that has headers; if it found no package, it would print nothing and succeed.
 dkms_test() {
 	local said=$tmp/dkms-test
 

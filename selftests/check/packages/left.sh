@@ -2,11 +2,11 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # run has tmp, suite, version and kernels
 #
-# Sourced by run: what is in a root, to be compared with what is in it later.
+# Sourced by run: the contents of a root, to be compared with its contents later.
 
-# What changes whatever is installed: lists and logs of apt's and dpkg's, copies that passwd keeps
-# of the files before, the loader's cache, and the key that dkms makes for all modules, which goes
-# with dkms.
+# What changes whatever is installed: lists and logs of apt and dpkg, backup copies that passwd
+# keeps, the loader's cache, and the key that dkms makes for all modules, which is removed with
+# dkms.
 unlisted=(./proc ./sys ./dev ./tmp ./run ./srv ./root ./var/cache ./var/log ./var/lib/apt
 	  ./var/lib/dpkg/status-old ./var/lib/dpkg/diversions-old ./var/lib/dpkg/statoverride-old
 	  ./var/lib/dpkg/triggers ./etc/.pwd.lock './etc/*-' ./etc/ld.so.cache
@@ -19,7 +19,7 @@ list() {
 	for path in "${unlisted[@]}"; do
 		prune+=(-o -path "$path")
 	done
-	# Before the others: what is called in a root makes the places to mount things on.
+	# Before the others: calling something in a root creates the mount points.
 	in_root "$1" dpkg-query -W -f "\${Package} \${Version} \${db:Status-Abbrev}\n"
 	(cd "$1" && find . \( "${prune[@]}" \) -prune -o -printf '%p %y %m %u %g %l\n' | sort
 	 find ./etc ./usr/lib/modules ./var/lib/dkms \( "${prune[@]}" \) -prune -o -type f \

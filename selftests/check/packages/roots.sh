@@ -2,10 +2,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # run has tmp, suite, version and kernels
 #
-# Sourced by run: roots of Debian. What takes long to install in them is installed once, and what
-# a test does it does in a copy.
+# Sourced by run: roots of Debian. What takes long to install in them is installed once, and tests
+# work in copies.
 
-# in_root ROOT COMMAND...: as on a machine of that Debian, whose user has set nothing.
+# in_root ROOT COMMAND...: as on a machine with that Debian, in a default environment.
 in_root() {
 	local root=$1
 
@@ -21,7 +21,7 @@ apt_get() {
 	in_root "$root" apt-get -q -y --no-install-recommends "$@"
 }
 
-# copy_tree ROOT: this tree, in /build/twheel, as somebody has it who has unpacked it.
+# copy_tree ROOT: copies this tree to /build/twheel, as if it had been unpacked there.
 copy_tree() {
 	rm -rf "$1/build"
 	mkdir -p "$1/build/twheel"
@@ -39,20 +39,20 @@ copy_of() {
 			mv -T "$copy/root" "$from"
 		status=$?
 		rm -rf "$copy"
-		# Somebody who shares the cache may have been faster.
+		# Another user of the cache may have been faster.
 		[ $status = 0 ] || [ -e "$from" ] || return
 	fi
 	cp -a "$from" "$3"
 }
 
-# To build in: with make, and what `make deb` would install.
+# For builds: with make, and what `make deb` would install.
 prepare_build() {
 	apt_get "$1" update && apt_get "$1" install make && copy_tree "$1" &&
 		in_root "$1" /build/twheel/tools/deps --install deb lint-deb || return
 	rm -rf "$1/build" "$1"/var/cache/apt/archives/*.deb
 }
 
-# release ROOT KERNEL: the newest that this Debian has headers of: of a version, or of all.
+# release ROOT KERNEL: the newest for which this Debian has headers: of one version, or of all.
 release() {
 	local version='[0-9]+\.[0-9]+'
 
@@ -62,13 +62,13 @@ release() {
 		sort -V | tail -n 1
 }
 
-# install_kernel ROOT RELEASE SUITE: with its headers, and without an initramfs, as nobody boots from here.
-# dkms looks at the modules of a kernel for what to compress its own with. /srv has the image.
+# install_kernel ROOT RELEASE SUITE: with its headers, and without an initramfs, as nothing boots
+# from here. dkms compresses its modules like those of the kernel. /srv has the image.
 install_kernel() {
 	local file install=(env INITRD=No apt-get -q -y --no-install-recommends install
 		"linux-image-$2" "linux-headers-$2")
 
-	# A kernel of the backports wants other packages from there.
+	# A kernel from the backports needs other packages from there.
 	in_root "$1" "${install[@]}" || in_root "$1" "${install[@]}" -t "$3-backports" || return
 	for file in "$1/boot/vmlinuz-$2" "$1/usr/lib/modules/$2/vmlinuz"; do
 		[ ! -e "$file" ] || ln -f "$file" "$1/srv/vmlinuz-$2" || return
@@ -76,8 +76,8 @@ install_kernel() {
 	[ -s "$1/srv/vmlinuz-$2" ]
 }
 
-# without_hrtimers ROOT RELEASE: headers like these, of a kernel that somebody has configured to
-# have no high-resolution timers. Prints its release.
+# without_hrtimers ROOT RELEASE: similar headers, of a kernel configured without high-resolution
+# timers. Prints its release.
 without_hrtimers() {
 	local name=${2%-amd64}-slow-amd64 to file
 
@@ -92,8 +92,8 @@ without_hrtimers() {
 	echo "$name"
 }
 
-# To install in: with dkms, all kernels and their headers, and what programs are compiled with. In
-# /srv/releases are the kernels. It is as if no daemon might be started.
+# For installations: with dkms, all kernels and their headers, and what is needed to compile
+# programs. /srv/releases lists the kernels. Starting daemons is denied.
 prepare_use() {
 	local root=$1 kernel release
 
@@ -101,7 +101,7 @@ prepare_use() {
 	chmod +x "$root/usr/sbin/policy-rc.d"
 	apt_get "$root" update &&
 		apt_get "$root" install systemd dkms gcc libc6-dev pkgconf openssl || return
-	# Not just for the running kernel, of which there is none, and the newest.
+	# Not only for the newest kernel and the running one, which does not exist here.
 	echo 'autoinstall_all_kernels="yes"' >> "$root/etc/dkms/framework.conf"
 	for kernel in ${kernels[$2]}; do
 		release=$(release "$root" "$kernel")
@@ -109,7 +109,7 @@ prepare_use() {
 		echo "$release" >> "$root/srv/releases"
 	done
 	without_hrtimers "$root" "$release" > "$root/srv/slow" || return
-	# As they are when anything has been installed at all.
+	# As after any installation.
 	for release in "$root"/lib/modules/*; do
 		in_root "$root" depmod "${release##*/}"
 	done
