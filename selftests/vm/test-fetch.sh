@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of what fetches and builds kernels and programs: what has failed is told, and nothing of
-# it stays in the cache, which nobody would ask for again. With stand-ins for apt, for make and
-# for QEMU, and packages of some bytes.
+# Tests of the scripts that fetch and build kernels and programs: failures are reported, and leave
+# nothing in the cache, where it would be taken for good. With stand-ins for apt, make and QEMU,
+# and packages of a few bytes.
 
 set -u
 . "$(dirname "$0")/../../tools/paths.sh"
@@ -11,10 +11,10 @@ set -u
 
 tree=$tmp/tree
 cache=$tmp/cache
-# Where apt's stand-in has its packages, and what is wrong with it: files in there.
+# The packages of the apt stand-in, and what is wrong with it, as files in $APT.
 export REPOSITORY=$tmp/repository APT=$tmp/apt PACKAGES=$TOP/tools/packages
 export TWHEEL_CACHE=$cache
-# Messages in another language, as far as the tools let them.
+# Messages in another language, as far as the tools translate them.
 export LANG=de_DE.UTF-8 LANGUAGE=de
 unset LC_ALL TWHEEL_ACCEL
 
@@ -132,7 +132,7 @@ contents() {
 	chmod 755 "$tmp/package/$1"
 }
 
-# program PACKAGE FILE: a package of a script, from standard input, that also runs if it is cut off.
+# program PACKAGE FILE: a package of a script, from standard input, that also runs if truncated.
 program() {
 	{ echo '#!/bin/sh'; cat; echo exit; head -c 9000 /dev/zero | tr '\0' '#'; } | contents "$2"
 	package "$1"
@@ -143,7 +143,7 @@ bytes4() {
 		$(($1 >> 16 & 255)) $(($1 >> 24)))"
 }
 
-# An image, as the boot protocol has it, around what is in standard input.
+# An image, in the format of the boot protocol, around standard input.
 bzimage() {
 	local size
 
@@ -168,7 +168,7 @@ newest_rt=7.3.4+deb13-rt-amd64
 needed=(lib.mk kselftest.h kselftest_harness.h kselftest/ktap_helpers.sh)
 checkers=(checkpatch.pl spelling.txt const_structs.checkpatch kernel-doc)
 
-# kernel_image LINE: the package of a kernel, that is some kilobytes and a line.
+# kernel_image LINE: the package of a kernel, which is some kilobytes and a line.
 kernel_image() {
 	{ head -c 5000 /dev/zero; echo "$1"; } | bzimage | contents "boot/vmlinuz-$release"
 	package "$image"
@@ -201,7 +201,7 @@ newest_kernel() {
 	package "linux-headers-$1" linux-headers-7.3.4+deb13-common libneeded
 }
 
-# In two flavours, and what their build files need.
+# In two flavours, with what their build files need.
 newest_packages() {
 	local name
 
@@ -259,7 +259,7 @@ make_packages() {
 
 # ---- tests
 
-# fetch NAME STATUS COMMAND...: run it, with the faults that were put into $APT, in an empty cache.
+# fetch NAME STATUS COMMAND...: runs it, with the faults that were put into $APT, in an empty cache.
 # $keep keeps what is in there.
 keep=
 fetch() {
@@ -276,7 +276,7 @@ fetch() {
 	ok "$name"
 }
 
-# offers: apt is as it should be, but for what is given. Without no-update, it can fetch its lists.
+# offers: apt works, except for what is given. Without no-update, it can fetch its lists.
 offers() {
 	local file
 
@@ -289,7 +289,7 @@ offers() {
 	done
 }
 
-# Nothing but what is the basis for the next attempt, and what those wait for that want the same.
+# Nothing is left but the basis for the next attempt, and the locks on which others wait.
 nothing() {
 	local left
 
@@ -299,12 +299,12 @@ nothing() {
 	ok "$2: nothing of it is left"
 }
 
-# cut_off PACKAGE: its download is shorter than it should be.
+# cut_off PACKAGE: its download is truncated.
 cut_off() {
 	truncate -s $(($(stat -c %s "$REPOSITORY/$1.deb") / 2)) "$REPOSITORY/$1.deb"
 }
 
-# Does not fail with a signal when a file gets larger than it may.
+# Does not die from a signal when a file exceeds the size limit.
 limited() {
 	(
 		trap '' XFSZ
@@ -323,7 +323,7 @@ kernel_is_there() {
 		! grep -q ' /usr/src' "$dir/build/Makefile"
 }
 
-# What is in a folder that others cannot read.
+# What others cannot read in a directory.
 unreadable() {
 	find "$1" ! -type l ! -perm -a+r -o -type d ! -perm -a+x
 }
@@ -379,8 +379,8 @@ kernels() {
 	done
 }
 
-# One of another suite: a directory with its headers where they lie when installed, and all that
-# they need.
+# A kernel of another suite: a directory with its headers where they are when installed, and
+# everything that they need.
 newest_is_there() {
 	local dir=$cache/kernels/$1 release=${2-$newest}
 
@@ -400,7 +400,7 @@ newest_kernels() {
 	fetch "newest: by its version" 0 vm/fetch-kernel 7.3
 	newest_is_there 7.3
 	ok "newest: by its version, of another suite"
-	# Not in that suite any more, or not yet, but in that of the release before.
+	# No longer in that suite, or not yet, but in that of the release before.
 	mv "$APT/suite.newer" "$APT/bookworm.newer"
 	: > "$APT/suite.newer"
 	fetch "newest: by its version, of the release before" 0 vm/fetch-kernel 7.3
@@ -429,7 +429,7 @@ newest_kernels() {
 	nothing "$cache/kernels" "newest: no image in the package"
 }
 
-# The real apt is given lists that are whole and that nobody has signed.
+# The real apt is given complete lists that are not signed.
 signatures() {
 	local dists=$tmp/archive/dists/trixie file=main/binary-amd64/Packages
 
@@ -473,7 +473,7 @@ sources() {
 	nothing "$cache" "source: none"
 }
 
-# software_fails NAME: and nothing stays.
+# software_fails NAME: and nothing is left.
 software_fails() {
 	fetch "software: $1" bad vm/fetch-software
 	nothing "$cache" "software: $1"
@@ -550,13 +550,13 @@ promtool() {
 	nothing "$cache" "promtool: does not run"
 }
 
-# qemu_fails NAME: and nothing stays.
+# qemu_fails NAME: and nothing is left.
 qemu_fails() {
 	fetch "QEMU: $1" bad vm/fetch-qemu
 	nothing "$cache" "QEMU: $1"
 }
 
-# Where this machine's is too old.
+# If this machine's QEMU is too old.
 qemus() {
 	local qemu=usr/bin/qemu-system-x86_64
 
@@ -594,13 +594,13 @@ qemus() {
 	rm "$tmp/bin/qemu-system-x86_64"
 }
 
-# root_fails NAME STATUS: and nothing stays.
+# root_fails NAME STATUS: and nothing is left.
 root_fails() {
 	fetch "root: $1" "$2" vm/fetch-root bookworm
 	nothing "$cache/roots" "root: $1"
 }
 
-# Nothing is mounted, and nobody is root.
+# Nothing is mounted, and root privileges are not needed.
 roots() {
 	local name
 
@@ -645,7 +645,7 @@ roots() {
 	done
 }
 
-# build NAME STATUS: with what make's stand-in does, in $tmp/make.
+# build NAME STATUS: with what the stand-in for make does, in $tmp/make.
 build() {
 	mkdir -p "$cache/linux-source-6.12.9-1"
 	echo mainmenu > "$cache/linux-source-6.12.9-1/Kconfig"
@@ -653,7 +653,7 @@ build() {
 	keep=1 fetch "build: $1" "$2" vm/build-kernel uml
 }
 
-# How often a kernel was made.
+# How often a kernel was built.
 made() {
 	[ "$(wc -l < "$tmp/made")" = "$1" ]
 }
@@ -710,7 +710,7 @@ builds() {
 	build "another clone's is there" 0
 	made 0 && [ -z "$(find "$own" -maxdepth 0 -mtime +6)" ]
 	ok "build: what was made is taken, and counts as in use"
-	# Only its owner can tell that it is in use.
+	# Only the owner can mark it as in use.
 	executable "$tmp/bin/touch" <<< 'exit 1'
 	before=$(stat -c %i "$cache/kernels/uml")
 	build "another user's" 0
@@ -724,7 +724,7 @@ builds() {
 	rm "$tmp/bin/make" "$tmp/bin/objcopy"
 }
 
-# accel NAME ANSWER: what it prints. Standard error has at most the line that KVM is tried.
+# accel NAME ANSWER: what it prints. On standard error it may say that KVM is tried, no more.
 accel() {
 	local answer
 
@@ -744,12 +744,12 @@ kvm() {
 	echo first > "$boot"
 	accel "none" tcg
 	: > "$kvm"
-	# Where KVM refuses. The shell would tell of it.
+	# KVM fails. The shell would report it.
 	# shellcheck disable=SC2016 # the stand-in's shell expands it
 	executable "$tmp/bin/qemu-system-x86_64" <<< 'ulimit -c 0; kill -ABRT $$'
 	accel "QEMU aborts" tcg
 	rm "$cache"/accel.*
-	# Out of time, as it was slow.
+	# Out of time, because it was slow.
 	executable "$tmp/bin/qemu-system-x86_64" <<< 'exit 124'
 	accel "a slow attempt" tcg
 	executable "$tmp/bin/qemu-system-x86_64" <<-'EOF'
@@ -762,7 +762,7 @@ kvm() {
 	echo second > "$boot"
 	accel "until the machine boots" kvm
 	rm "$cache"/accel.*
-	# Nothing can be kept of it.
+	# The answer cannot be kept.
 	limited 0 vm/accel /dev/null
 	accel "an attempt whose answer could not be kept" kvm
 }
@@ -786,7 +786,7 @@ initramfs() {
 	ok "guest: what a umask hid is for all to read"
 }
 
-# What Debian 13 has in place of a package provides it.
+# What Debian 13 has instead of a package provides that package.
 packages() {
 	mkdir -p "$APT"
 	sed -n 's/^ii //p' < <(dpkg-query -W) | sed 's/^libelf1$/libelf1t64, libelf1 (= 0.192-4), other/

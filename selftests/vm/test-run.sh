@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The runner's own tests: results get through, and no way of going wrong is a success.
+# The runner's own tests: results get through, and nothing that goes wrong is a success.
 # usage: selftests/vm/test-run.sh		in simulated time, and what is refused
-#        selftests/vm/test-run.sh parallel	what goes by real time, and User-mode Linux
+#        selftests/vm/test-run.sh parallel	what depends on real time, and User-mode Linux
 #        selftests/vm/test-run.sh copy		the same simulation in another directory
 #        selftests/vm/test-run.sh uml-smp	its kernel with several processors
 
@@ -14,7 +14,7 @@ set -u
 # Options of each run.
 always=()
 
-# Expect a status of a run; its output is in $tmp/output.
+# Expects a status of a run; its output is in $tmp/output.
 expect() {
 	local name=$1 status=$2
 
@@ -24,7 +24,7 @@ expect() {
 	ok "$name"
 }
 
-# Waits until a command fails, for so many seconds at the most.
+# Waits until a command fails, for a limited number of seconds.
 until_not() {
 	local end=$((SECONDS + $1))
 
@@ -42,7 +42,7 @@ killed() {
 	"$TOP/selftests/vm/run" --kernel "$kernel" --append "$mark" -- 'echo here; sleep 1000' \
 		> "$tmp/output" 2>&1 &
 	runner=$!
-	# The shell would tell how it ends.
+	# The shell would report how it ends.
 	disown
 	until_not 240 sh -c "! grep -qx here '$tmp/output'" && pgrep -f "$mark" > /dev/null
 	ok "$kernel: a guest to be orphaned"
@@ -51,8 +51,8 @@ killed() {
 	ok "$kernel: it ends with a runner that is killed"
 }
 
-# The same, once the guest has said "here". Whatever the runner starts keeps the pipe open, so its
-# end means that all of it is gone. Only a failure waits for the whole timeout.
+# The same, once the guest has said "here". Everything that the runner starts keeps the pipe open,
+# so its end means that all of them are gone. Only a failure waits for the whole timeout.
 killed_simulated() {
 	local mark=twheel_mark=$$ pipe=$tmp/killed held runner guest files line=
 
@@ -60,7 +60,7 @@ killed_simulated() {
 	"$TOP/selftests/vm/run" "${always[@]}" --append "$mark" -- 'echo here; while :; do :; done' \
 		> "$pipe" 2>&1 7>&1 &
 	runner=$!
-	# The shell would tell how it ends.
+	# The shell would report how it ends.
 	disown
 	exec {held}< "$pipe"
 	while [ "$line" != here ] && read -r line <&"$held"; do
@@ -77,8 +77,8 @@ killed_simulated() {
 	[ ! "$files" ] || rm -r "$files"
 }
 
-# killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, when it has
-# said "here" and the function WHEN, which is given its process, has ended.
+# killed_guest NAME WHEN ARGUMENT...: others kill the guest long before its time is up, after it has
+# said "here" and the function WHEN, which gets its pid, has returned.
 killed_guest() {
 	local name=$1 when=$2 mark=twheel_mark=$$ statuses
 
@@ -90,7 +90,7 @@ killed_guest() {
 	ok "$name"
 }
 
-# Did it come to that?
+# Did it get that far?
 kill_guest() {
 	local mark=$1 when=$2 line pid status=1
 
@@ -111,7 +111,7 @@ result_comes() {
 	grep -aqm 1 'end$' <(tail -c +1 -f --pid "$1" "$result")
 }
 
-# What holds for every machine. $panic makes it panic.
+# What applies to every machine. $panic makes it panic.
 # shellcheck disable=SC2016 # the guest's shell expands these
 any_machine() {
 	local kernel=$1 panic=$2
@@ -134,7 +134,7 @@ any_machine() {
 	expect "$kernel: guest that ends early" 126 --kernel "$kernel" -- 'reboot -f'
 }
 
-# The guest has delivered its result, and hangs where it should end.
+# The guest has delivered its result, and hangs instead of ending.
 hangs_in_the_end() {
 	mkdir "$tmp/hangs"
 	sed 's/^reboot -f$/while :; do :; done/' "$TOP/selftests/vm/init" > "$tmp/hangs/init"
@@ -143,8 +143,8 @@ hangs_in_the_end() {
 		--add "$tmp/hangs" -- echo here
 }
 
-# What holds for every machine in real time. $hang is how long to wait when it hangs. In simulated
-# time a test makes the kernel warn.
+# What applies to every machine in real time. $hang is how long to wait when it hangs. In simulated
+# time, a test makes the kernel warn.
 real_time() {
 	local kernel=$1 hang=$2
 
@@ -172,7 +172,7 @@ if [ "${1-}" = uml-smp ]; then
 	exit
 fi
 
-# A guest's selftests of our own.
+# Our own selftests for a guest.
 # shellcheck disable=SC2016 # the guest's shell expands these
 own_tests='
 	mkdir selftests/own
@@ -213,10 +213,10 @@ charged() {
 	ok "what does not look for leaks has not found that there are none"
 }
 
-# What runs exactly: a race of threads.
+# What has to be reproduced: a race of threads.
 racing=device/verdicts
 
-# exact NAME TREE OPTION...: that in a tree's guest, with its times and files, in $tmp/NAME.
+# exact NAME TREE OPTION...: runs that in a tree's guest, with its times and files, to $tmp/NAME.
 exact() {
 	local name=$1 tree=$2
 
@@ -226,7 +226,7 @@ exact() {
 		> "$tmp/$name.output" 2>&1 && cat "$tmp/$name.log" "$tmp/$name.output" > "$tmp/$name"
 }
 
-# Beside busy loops, the same is the same, to the byte; and another seed is another schedule.
+# Next to busy loops, the same run is identical, to the byte; and another seed is another schedule.
 exactly() {
 	local loops=() pid
 
@@ -249,8 +249,8 @@ exactly() {
 	ok "with another seed it is not"
 }
 
-# Built in a directory with a longer name, for a user whose files are his group's, too, the same is
-# the same.
+# Built in a directory with a longer name, as for a user whose files are writable by the group, too,
+# the same run is identical.
 exactly_in_a_copy() {
 	local other=$tmp/another/directory
 
@@ -282,7 +282,7 @@ takes_no_turns() {
 	ok "a QEMU that takes no turns"
 }
 
-# What depends on when this machine lets QEMU's threads run showed in one run of some fifteen.
+# A dependence on when this machine schedules QEMU's threads showed in one of some fifteen runs.
 again_and_again() {
 	local i same=0 racing=device/ring
 
@@ -294,7 +294,7 @@ again_and_again() {
 	ok "twenty runs went the same way"
 }
 
-# In gdb's own words: it goes on, and stops when it is interrupted, though it is never idle.
+# In gdb's own protocol: the guest continues, and stops when interrupted, although it is never idle.
 interrupted_by_gdb() {
 	local runner gdb='' reply end=$((SECONDS + 60))
 
@@ -332,7 +332,7 @@ if [ "${1-}" = parallel ]; then
 		grep -q '^#@ again own/late 1 ' "$tmp/output" &&
 		grep -q '^#@ end own/late 0 ' "$tmp/output"
 	ok "only what goes by the clock is run once more, and not after a warning"
-	# More of its time than the run may take of ours.
+	# More of the guest's time than the run may take of ours.
 	expect "waiting is over at once" 0 --kernel uml --time-travel --timeout 60 -- 'sleep 900'
 	BOOT_LIMIT=0 expect "guest that does not boot in time" 126 -- true
 	[ "$(grep -c 'no sign of life' "$tmp/output")" = 4 ]

@@ -5,27 +5,27 @@
  *
  * Without this, what the guest does depends on the host's scheduler now and then. QEMU runs the
  * processors in one thread and its main loop in another. Each timer of the guest's devices wakes
- * the main loop, which takes the big lock, moves the clock on if all processors have halted, and
- * runs the timers that are due. If the main loop does that just when a processor ends its slice of
- * instructions, but has not yet accounted for them, it uses a clock that is behind; or it runs a
- * timer that the processors' thread was about to run, and interrupts their slices: see
+ * the main loop, which takes the big lock, advances the clock if all processors have halted, and
+ * runs the timers that are due. If the main loop does that just when a processor has ended its
+ * slice of instructions, but has not accounted for them yet, it uses a clock that is behind; or it
+ * runs a timer that the processors' thread was about to run, and interrupts their slices: see
  * accel/tcg/tcg-accel-ops-rr.c, accel/tcg/icount-common.c and util/main-loop.c in QEMU.
  *
  * The processors' thread waits on a condition when all are idle, and the main loop signals that
- * condition when one has to go on. So each has its turn:
+ * condition when one has to continue. So they take turns:
  *
  *	main loop				processors' thread
  *	signals: it is the processors' turn
- *	waits in ppoll() for its turn		run until all are idle
+ *	waits in ppoll() for its turn		runs until all are idle
  *						waits: it is the main loop's turn
  *	polls, takes the lock, runs timers
  *
  * Nothing else in QEMU signals that condition, and no other thread waits on one, as the guests
  * have neither disks nor a network.
  *
- * Whoever ends the guest, be it the guest itself, which then need not become idle, or a signal, and
- * gdb when it interrupts, come out of turn: what the guest does no longer matters, or is no longer
- * what it would have been.
+ * Three things come out of turn: the guest ending itself, which it need not be idle for; a signal
+ * that ends it; and gdb interrupting it. What the guest does then no longer matters, or no longer
+ * is what it would have been.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,20 +48,20 @@ static int (*real_ppoll)(struct pollfd *fds, nfds_t n, const struct timespec *ti
 static int (*real_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex);
 static int (*real_broadcast)(pthread_cond_t *cond);
 
-/* QEMU's: why it is to end, if it is. NULL if this one does not show it to its modules. */
+/* QEMU's reason to shut down, if any. NULL if this QEMU does not export it to its modules. */
 static int (*why_to_end)(void);
 
-/* How long the main loop waits before it looks whether it is wanted out of turn. */
+/* How long the main loop waits before it checks whether it is needed out of turn. */
 static const struct timespec patience = { .tv_nsec = 200 * 1000 * 1000 };
 
-/* What the processors' thread waits on, and with which lock. NULL before it has done so. */
+/* What the processors' thread waits on, and with which lock. NULL until its first wait. */
 static pthread_cond_t *_Atomic idle;
 static pthread_mutex_t *_Atomic big_lock;
 
 /* Is it the processors' turn? A futex. */
 static atomic_int processors_turn;
 
-/* How often the main loop had to wait for its turn. */
+/* How often the main loop has waited for its turn. */
 static unsigned long waits;
 
 static void give_up(const char *why)
@@ -70,7 +70,7 @@ static void give_up(const char *why)
 	_exit(1);
 }
 
-/* A function of the C library's, of this version where it has several. */
+/* A function of the C library, in this version if it has several. */
 static void *find(const char *name, const char *version)
 {
 	void *function = dlvsym(RTLD_NEXT, name, version);
@@ -82,7 +82,7 @@ static void *find(const char *name, const char *version)
 	return function;
 }
 
-/* A QEMU that works in another way would only look as if it took turns. selftests/vm/run reads this. */
+/* A QEMU that works differently would only seem to take turns. selftests/vm/run reads this. */
 static void tell(int status, void *unused)
 {
 	(void)status;
@@ -108,8 +108,8 @@ static bool is_main(void)
 }
 
 /*
- * While it holds the lock, which the processors' thread needs, the main thread waits for something
- * else, as it does when QEMU ends. The C library notes in a lock which thread has it.
+ * While the main thread holds the lock, which the processors' thread needs, it waits for something
+ * else, as it does when QEMU ends. The C library records in a lock which thread holds it.
  */
 static bool holds_big_lock(void)
 {
@@ -118,7 +118,7 @@ static bool holds_big_lock(void)
 	return mutex && mutex->__data.__owner == getpid();
 }
 
-/* Does somebody speak from outside? Only gdb does so by a socket. */
+/* Is there input from outside? Only gdb uses a socket. */
 static bool is_spoken_to(const struct pollfd *fds, nfds_t n)
 {
 	static const struct timespec at_once;
@@ -135,7 +135,7 @@ static bool is_spoken_to(const struct pollfd *fds, nfds_t n)
 	return false;
 }
 
-/* Returns whether the main loop may go on; a signal, such as that to end, comes before. */
+/* Returns whether the main loop may continue; a signal, such as one that ends it, comes first. */
 static bool wait_for_turn(const struct pollfd *fds, nfds_t n)
 {
 	while (atomic_load(&processors_turn)) {
@@ -163,7 +163,7 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	if (!is_main()) {
 		atomic_store(&idle, cond);
 		atomic_store(&big_lock, mutex);
-		/* The main loop cannot go on before the lock is released, in the wait. */
+		/* The main loop cannot continue before the wait releases the lock. */
 		atomic_store(&processors_turn, 0);
 		syscall(SYS_futex, &processors_turn, FUTEX_WAKE_PRIVATE, 1);
 	}
@@ -172,7 +172,7 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 int pthread_cond_broadcast(pthread_cond_t *cond)
 {
-	/* Before the thread is woken, which may find nothing to do and wait again. */
+	/* Before waking the thread, which may find nothing to do and wait again. */
 	if (cond == atomic_load(&idle))
 		atomic_store(&processors_turn, 1);
 	return real_broadcast(cond);
