@@ -64,26 +64,26 @@ static atomic_int processors_turn;
 /* How often the main loop has waited for its turn. */
 static unsigned long waits;
 
-static void give_up(const char *why)
+static void fail_preload(const char *why)
 {
 	fprintf(stderr, "turns: %s\n", why);
 	_exit(1);
 }
 
 /* A function of the C library, in this version if it has several. */
-static void *find(const char *name, const char *version)
+static void *find_function(const char *name, const char *version)
 {
 	void *function = dlvsym(RTLD_NEXT, name, version);
 
 	if (!function)
 		function = dlsym(RTLD_NEXT, name);
 	if (!function)
-		give_up(name);
+		fail_preload(name);
 	return function;
 }
 
 /* A QEMU that works differently would only seem to take turns. selftests/vm/run reads this. */
-static void tell(int status, void *unused)
+static void report_turns(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
@@ -92,14 +92,14 @@ static void tell(int status, void *unused)
 }
 
 __attribute__((constructor))
-static void begin(void)
+static void init_turns(void)
 {
-	real_ppoll = find("ppoll", "GLIBC_2.4");
-	real_wait = find("pthread_cond_wait", "GLIBC_2.3.2");
-	real_broadcast = find("pthread_cond_broadcast", "GLIBC_2.3.2");
+	real_ppoll = find_function("ppoll", "GLIBC_2.4");
+	real_wait = find_function("pthread_cond_wait", "GLIBC_2.3.2");
+	real_broadcast = find_function("pthread_cond_broadcast", "GLIBC_2.3.2");
 	why_to_end = dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
-	if (on_exit(tell, NULL))
-		give_up("on_exit");
+	if (on_exit(report_turns, NULL))
+		fail_preload("on_exit");
 }
 
 static bool is_main(void)
@@ -119,7 +119,7 @@ static bool holds_big_lock(void)
 }
 
 /* Is there input from outside? Only gdb uses a socket. */
-static bool is_spoken_to(const struct pollfd *fds, nfds_t n)
+static bool has_input(const struct pollfd *fds, nfds_t n)
 {
 	static const struct timespec at_once;
 	struct stat file;
@@ -145,7 +145,7 @@ static bool wait_for_turn(const struct pollfd *fds, nfds_t n)
 		if (errno == EINTR)
 			return false;
 		if (errno == ETIMEDOUT &&
-		    ((why_to_end && why_to_end()) || is_spoken_to(fds, n)))
+		    ((why_to_end && why_to_end()) || has_input(fds, n)))
 			return true;
 	}
 	return true;
