@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * connections: TCP connections on which nobody says a word, for tests of rules
+ * connections: silent TCP connections, for tests of rules
  *
  * usage: connections 4|6 PORT NR
  *
- * Listens on PORT, and connects to it NR times. Says "holding" when they are there, and has them
- * until it is killed.
+ * Listens on PORT, and connects to it NR times. Prints "holding" when all are established, and
+ * keeps them open until it is killed.
  */
 #include <arpa/inet.h>
 #include <err.h>

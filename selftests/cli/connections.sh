@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Idle connections of the echo server are kicked, and no others, however it keeps its
-# timeouts. All run at once: what takes time is waiting.
+# Idle connections of the echo server are closed, and no others, however it keeps its
+# timeouts. All run at the same time: most of the time is spent waiting.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -13,7 +13,7 @@ TIMEOUT=3
 DURATION=6
 MANY=500
 FEW=100
-# Slow kernels are given this. Heartbeats that are late by seconds would prove nothing.
+# Slow kernels have this set. Heartbeats that are late by seconds would prove nothing.
 if [ "${TWHEEL_MANY-}" ]; then
 	HEARTBEAT=3
 	TIMEOUT=15
@@ -22,9 +22,9 @@ if [ "${TWHEEL_MANY-}" ]; then
 	FEW=20
 fi
 
-# begin TIMEOUTS CONNECTIONS PORT: a server and its load; what the load says, and its status,
+# begin TIMEOUTS CONNECTIONS PORT: a server and its load; the load's output and its status
 # are left in files. A tenth of the connections falls silent. Timeouts begin when all
-# connections have been made, which may take longer.
+# connections have been established, which may take longer.
 begin() {
 	$EXAMPLES/echo-server --late "$1" $TIMEOUT "$3" > "/tmp/server.$1" 2>&1 &
 	servers="$servers $!"
@@ -43,8 +43,8 @@ value() {
 	sed -n "s/^$2 //p" "/tmp/load.$1"
 }
 
-# The load ends with an error if a kick was early or missed. Where heartbeats were sent in
-# time, the kicked ones are those that were silent.
+# The load ends with an error if a connection was closed early, or an idle one was not. If
+# heartbeats were sent in time, the closed ones are those that were silent.
 kicked() {
 	sed 's/^/# /' "/tmp/server.$1" "/tmp/load.$1"
 	[ "$(value "$1" status)" = 0 ] || wrong "failed" || return

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The examples of tools/examples do what they say, with the library's static form.
+# The examples in tools/examples do what they promise, with the library's static form.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -19,8 +19,8 @@ shows() {
 	tail -n 1 /tmp/example | grep -Eq "$pattern" || wrong "is not $pattern"
 }
 
-# One in ten gets no answer; on a slow machine answers come too late for more. Each request
-# ends once, or the program says so.
+# One in ten gets no answer; on a slow machine, answers come too late for more. Each request
+# ends once, or the program complains.
 eventloop() {
 	shows '^10000 requests: [0-9]+ answered, [0-9]+ given up, ' \
 		$EXAMPLES/eventloop "$@" 10000 || return
@@ -28,7 +28,7 @@ eventloop() {
 		wrong "not all have ended"
 }
 
-# The times are long for machines on which nothing else is slow.
+# The times are long, for machines on which nothing else is slow.
 cache() {
 	$EXAMPLES/cache 3 > /tmp/example <<-'EOT' || return
 		set a 60000 apple
@@ -60,7 +60,7 @@ cache_says_no() {
 	echo nonsense | $EXAMPLES/cache 2>&1 | grep -q '^cache: no such command: nonsense$'
 }
 
-# After three and a half periods of work at least one is missed.
+# After three and a half periods of work, at least one has been missed.
 periodic() {
 	shows '^7 runs and [0-9]+ missed in [0-9]+ periods$' \
 		$EXAMPLES/periodic 200 7 || return
@@ -69,8 +69,8 @@ periodic() {
 		/tmp/example || wrong "the periods do not add up"
 }
 
-# Three in four fall silent, after twice the timeout; in real time, on a slow machine, one that talks
-# may be taken for one of them. Each ends once, whatever its server hears first.
+# Three in four fall silent, after twice the timeout; in real time, on a slow machine, an active one
+# may be mistaken for one of them. Each ends once, whatever its server notices first.
 idle() {
 	shows '^100 connections: [0-9]+ timed out, [0-9]+ closed by their peers$' \
 		$EXAMPLES/idle 100 500 || return

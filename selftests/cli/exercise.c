@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the scripts need of the device: not a test of its own.
+ * What the scripts need from the device: not a test itself.
  *
- *	exercise use N		use N timers in every way, leave some, and end
+ *	exercise use N		use N timers in every way, leave some, and exit
  *	exercise across N	use N timers from two CPUs: of four, one expires, one is
  *				moved and expires, one is cancelled, and one is left
  *	exercise hold N		arm N timers, print "holding", and stay until killed
  *	exercise rule N		have a rule watch N connections, close the device, print
  *				"holding", and stay until killed
- *	exercise ports N	add a rule for port N that asks for those from 80 to 90, too
+ *	exercise ports N	add a rule for port N that also asks for ports 80 to 90
  *	exercise rules		add rules until there are too many, print how many
  *	exercise info		print "TICK_NS MAX_TIMERS"
  *	exercise fill		print how many timers the context takes
@@ -60,11 +60,11 @@ static int use(int fd, unsigned int n)
 		i += ret;
 	}
 	free(handles);
-	/* The rest is what close is for. */
+	/* The rest is left to close. */
 	return 0;
 }
 
-/* Far enough to be filed on a coarser level first. */
+/* Far enough to be enqueued on a coarser level first. */
 #define FAR	(200 * MSEC)
 
 static int across(int fd, unsigned int n)
@@ -111,7 +111,7 @@ static int hold(int fd, unsigned int n)
 		pause();
 }
 
-/* Connects to itself. Returns the port of the other end, or -errno. */
+/* Makes connections to itself. Returns the port of the other end, or -errno. */
 static int connect_self(int n)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -187,7 +187,7 @@ static int rules(int fd)
 	return 0;
 }
 
-/* twctl asks for one or the other. */
+/* twctl asks for one or the other, never for both. */
 static int ports(int fd, unsigned int n)
 {
 	struct twheel_match match = {

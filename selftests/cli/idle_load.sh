@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# twctl idle load and save: the rules of files replace those that there are, all of them or none,
-# and what is the same before and after stays.
+# twctl idle load and save: the rules in files replace the existing ones, all of them or none, and
+# rules that are the same before and after stay.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -19,7 +19,7 @@ DISTURBING=/tmp/disturbing
 FILE=/tmp/rules.conf
 DIRECTORY=/tmp/idle.d
 
-# file LINE...: the file has these.
+# file LINE...: writes these lines to the file.
 file() {
 	printf '%s\n' "$@" > $FILE
 }
@@ -29,7 +29,7 @@ load_says() {
 	good twctl idle load "${4-$FILE}" && prints "rules: $1 kept, $2 added, $3 removed"
 }
 
-# ids: the numbers of the rules, in their order.
+# ids: the ids of the rules, in their order.
 ids() {
 	twctl idle list | awk 'NR > 1 { printf "%s%s", gap, $1; gap = " " }'
 }
@@ -39,28 +39,28 @@ saved() {
 	twctl idle save | grep -v '^#'
 }
 
-# rules LINE...: these there are, in this order.
+# rules LINE...: exactly these exist, in this order.
 rules() {
 	[ "$(saved)" = "$(printf '%s\n' "$@")" ] || wrong "the rules are: $(saved)"
 }
 
-# counts ID: everything that idle list has of a rule.
+# counts ID: everything that idle list shows of a rule.
 counts() {
 	twctl idle list --json | sed "s/.*\({\"id\": $1,[^}]*}\).*/\1/"
 }
 
-# rule OPTION...: its number is $rule.
+# rule OPTION...: adds a rule; its id is $rule.
 rule() {
 	good twctl idle "$@" && one_line $OUT && rule=${LINE#rule }
 }
 
-# loaded LINE...: the file has these, and is loaded. $ids are the numbers.
+# loaded LINE...: writes these to the file, and loads it. $ids are the ids.
 loaded() {
 	file "$@" && good twctl idle remove all && good twctl idle load $FILE && ids=$(ids) &&
 		rules "$@"
 }
 
-# refused PATTERN: the file is, and changes nothing.
+# refused PATTERN: the file is refused, and changes nothing.
 refused() {
 	before=$(twctl idle list --json)
 	complaint 1 "$1" twctl idle load $FILE &&
@@ -85,7 +85,7 @@ error_in_line_7() {
 	refused "$FILE:7: --port '65536' is not a number from 1 to 65535; see 'twctl idle --help'\$"
 }
 
-# Those before it had been added.
+# Those before it had already been added.
 error_of_the_kernel() {
 	loaded "--port 80 --timeout 1m" || return
 	file "--port 80 --timeout 2m" "--port 81 --timeout 2m" "--port 82 --timeout 1ms"
@@ -111,7 +111,7 @@ errors() {
 	rm $FILE && refused "$FILE: No such file or directory; give a file, "
 }
 
-# The first rule has closed connections, and has more.
+# The first rule has closed connections, and still watches some.
 unchanged_rules_keep_counts() {
 	loaded "--port $PORT --timeout 500ms" "--port $((PORT + 1)) --timeout 1h" || return
 	held su user -c "exec ./connections 4 $PORT $NR" || return
@@ -135,7 +135,7 @@ unchanged_rules_keep_counts() {
 same_again() {
 	loaded "--port 80 --timeout 1m" "--port 80 --timeout 1m" "--uid 0 --lifetime 1d" || return
 	load_says 3 0 0 && same ids "$(ids)" "$ids" || return
-	# It may be written in other words.
+	# It may be written differently.
 	file "-t 60 -p 80 -a either" "--timeout=60000ms --port=80 -R 1000/s" "--uid root -l 24h"
 	load_says 3 0 0 && same ids "$(ids)" "$ids"
 }
@@ -154,7 +154,7 @@ changed_rule_is_replaced() {
 	done
 }
 
-# What comes after a new rule that may match the same is new, too.
+# What follows a new rule that may match the same connections is new, too.
 order_is_kept() {
 	loaded "--port 80 --timeout 1m" "--uid 0 --timeout 1h" "--port 81 --timeout 1m" || return
 	file "--uid 1000 --timeout 1h" "--port 80 --timeout 1m" "--uid 0 --timeout 1h" \
@@ -174,7 +174,7 @@ order_of_what_stays() {
 		same "kept id" "$(ids | cut -d ' ' -f 1)" "${ids##* }"
 }
 
-# Both rules of these connections are replaced, and at no time does the short one apply to them.
+# Both rules for these connections are replaced, and at no time does the short one apply to them.
 exception_stays() {
 	held su user -c "exec ./connections 4 $PORT $NR" || return
 	twctl sleep 300ms
@@ -224,7 +224,7 @@ save_and_load() {
 	twctl idle save | load_says 5 0 0 -
 }
 
-# The path has what a shell would not leave as it is.
+# The path contains what a shell would not leave alone.
 cgroup_is_saved() {
 	mkdir -p "$CGROUP/a 'b\" \\c#" && mkdir $CGROUP/gone || return
 	good twctl idle remove all &&
@@ -235,7 +235,7 @@ cgroup_is_saved() {
 	twctl idle save > $FILE && grep -q '^# Left out, as its cgroup is gone' $FILE || return
 	load_says 1 0 1 && good twctl idle load --check $FILE &&
 		same text "$(cat $OUT)" "$(saved)" || return
-	# A new one of the same path is another one.
+	# A new cgroup with the same path is a different one.
 	good twctl idle remove all && mkdir $CGROUP/gone &&
 		file "--cgroup idle_load/gone --timeout 1m" && load_says 0 1 0 || return
 	rmdir $CGROUP/gone && mkdir $CGROUP/gone && load_says 0 1 1
@@ -275,7 +275,7 @@ directory() {
 		twctl idle load $DIRECTORY.none
 }
 
-# many NUMBER TIMEOUT: so many rules.
+# many NUMBER TIMEOUT: that many rules.
 many() {
 	awk -v nr="$1" -v timeout="$2" 'BEGIN {
 		for (i = 1; i <= nr; i++)
@@ -291,7 +291,7 @@ too_many() {
 	load_says 0 0 256 /dev/null
 }
 
-# Adds a rule and removes it again, as fast as possible, as long as the file is there.
+# Adds a rule and removes it again, as fast as possible, as long as the file exists.
 disturb() {
 	echo holding
 	while [ -e $DISTURBING ]; do
@@ -318,7 +318,7 @@ disturbed() {
 		same rules "$(saved | grep -v 9999)" "$(cat $FILE)" || break
 		rounds=$((rounds + 1))
 	done
-	# A command of a process that is killed would go on by itself.
+	# If the process were killed, its current command would continue.
 	rm $DISTURBING
 	wait "$HOLDER"
 	[ $rounds = 4 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# twctl idle: rules are what was asked for, connections are shown as they are, and errors are
+# twctl idle: rules are what was asked for, connections are shown as they are, and an error is
 # one line that says what to do.
 
 cd "$(dirname "$0")" || exit
@@ -27,7 +27,7 @@ connections_end() {
 	twctl idle remove all
 }
 
-# nr_open PORT: of its end.
+# nr_open PORT: the number of open ends with this local port.
 nr_open() {
 	awk -v port="$1" '
 		BEGIN { port = sprintf(":%04X$", port) }
@@ -35,7 +35,7 @@ nr_open() {
 		END { print n + 0 }' /proc/net/tcp
 }
 
-# rule OPTION...: its number is $rule.
+# rule OPTION...: adds a rule; its id is $rule.
 rule() {
 	good twctl idle "$@" && one_line $OUT || return
 	rule=${LINE#rule }
@@ -74,7 +74,7 @@ defaults() {
 	good twctl idle remove "$rule"
 }
 
-# watches NUMBER OPTION...: a rule finds so many of the connections.
+# watches NUMBER OPTION...: a rule finds that many of the connections.
 watches() {
 	number=$1
 	shift
@@ -83,7 +83,7 @@ watches() {
 	good twctl idle remove "$rule"
 }
 
-# It has both ends.
+# The process has both ends.
 each_option_finds() {
 	connections 4 $PORT || return
 	watches $NR --port $PORT && watches $NR --remote-port $PORT &&
@@ -102,15 +102,15 @@ have_cgroups() {
 	good twctl idle remove all
 }
 
-# A rule shows it as it was given.
+# A rule shows its cgroup as it was given.
 cgroup_is_shown() {
 	rule --timeout 1h --cgroup $CGROUP && good twctl idle list || return
 	says "^ +$rule .*  cgroup=idle_rules/inner\$" && json twctl idle list || return
 	has cgroup '"idle_rules/inner"' && good twctl idle remove "$rule"
 }
 
-# Its name is whatever its owner likes: no terminal is told what to do by it, JSON has it as it is, and
-# what is saved is read again.
+# The owner of a cgroup chooses its name: the name does not control any terminal, JSON has it
+# unchanged, and what is saved can be loaded again.
 cgroup_is_quoted() {
 	name="$(printf 'a\033[31m \303\274')"
 	mkdir "$CGROUP/$name" || return
@@ -122,7 +122,7 @@ cgroup_is_quoted() {
 	prints "rules: 1 kept, 0 added, 0 removed" && rmdir "$CGROUP/$name" && good twctl idle remove all
 }
 
-# A socket belongs to the cgroup in which it was made.
+# A socket belongs to the cgroup in which it was created.
 cgroup_finds() {
 	echo 0 > $CGROUP/cgroup.procs
 	connections 4 $PORT
@@ -136,7 +136,7 @@ cgroup_finds() {
 	return $result
 }
 
-# comes_to KEY NUMBER [RULE]: waits until a rule's number is that.
+# comes_to KEY NUMBER [RULE]: waits until a count of a rule has this value.
 comes_to() {
 	for _ in $(seq 100); do
 		json twctl idle stats "${3:-$rule}" || return
@@ -146,12 +146,12 @@ comes_to() {
 	wrong "$1 is not $2: $(cat $OUT)"
 }
 
-# Connections that are made after the rule are noted for a worker.
+# Connections made after the rule are handed to a worker first.
 all_are_watched() {
 	comes_to watched $NR
 }
 
-# The text and JSON have the same cookies, in the form of ss -e.
+# The text and JSON have the same cookies, in the format of ss -e.
 same_cookies() {
 	good twctl idle show "$rule" || return
 	awk 'NR > 1 { print $NF }' $OUT | sort > /tmp/cookies
@@ -160,7 +160,7 @@ same_cookies() {
 		cmp -s - /tmp/cookies || wrong "not $(cat /tmp/cookies): $(cat $OUT)"
 }
 
-# shows ADDRESS: are they as the kernel says?
+# shows ADDRESS: are they as reported by the kernel?
 shows() {
 	good twctl idle show "$rule" || return
 	says '^LOCAL +REMOTE +UID +IDLE +REMAINING +UNSENT +UNACKED +COOKIE$' && lines $((NR + 1)) || return
@@ -191,7 +191,7 @@ shows_connections() {
 	return $result
 }
 
-# The spread has them in an order that is not that of their age.
+# Because of the spread, their order is not that of their age.
 in_order() {
 	json twctl idle show "$rule" || return
 	awk -v RS='{' -v nr=$NR '
@@ -262,7 +262,7 @@ watch_is_plain() {
 	good twctl idle remove all
 }
 
-# A rule that has gone leaves its connections alone.
+# A rule that was removed leaves its connections alone.
 removes() {
 	connections 4 $PORT || return
 	rule --port $PORT --timeout 1h && first=$rule &&
@@ -278,8 +278,8 @@ removes() {
 	complaint 1 "there is no rule '$first'; 'twctl idle list' shows" twctl idle show "$first"
 }
 
-# Two remove them all at once. What one of them has seen and the other has removed is gone, and no
-# error of either.
+# Two processes remove all rules at the same time. A rule that one of them has seen and the other
+# has removed is gone, and that is an error for neither.
 remove_twice() {
 	good ./exercise rules || return
 	twctl idle remove all 2> /tmp/first &
@@ -289,7 +289,7 @@ remove_twice() {
 	no_rules && return $result
 }
 
-# Each network namespace has its own.
+# Each network namespace has its own rules.
 other_namespace() {
 	rule --port $PORT --timeout 1h || return
 	json unshare -n twctl idle list && prints "[]" || return
@@ -298,7 +298,7 @@ other_namespace() {
 	good twctl idle remove all
 }
 
-# never_applies COMMAND...: the rule is added, and it is told that another one takes all.
+# never_applies COMMAND...: the rule is added, with a warning that another one matches everything.
 never_applies() {
 	"$@" > $OUT 2> $ERR || wrong "$*: status $?: $(cat $ERR)" || return
 	one_line $ERR || wrong "not one line: $(cat $ERR)" || return
@@ -308,7 +308,7 @@ never_applies() {
 	esac
 }
 
-# with_connections FUNCTION: while there are some.
+# with_connections FUNCTION: runs it while there are some.
 with_connections() {
 	connections 4 $PORT || return
 	"$@"
@@ -317,7 +317,7 @@ with_connections() {
 	return $result
 }
 
-# Names, and an order: who comes first takes them.
+# Names, and an order: the first rule that matches gets them.
 names_and_order() {
 	good twctl idle add web --port $PORT --timeout 1h && prints "rule web" || return
 	good twctl idle list --json && has name '"web"' place 1 watched $NR || return
@@ -344,7 +344,7 @@ none_is_open() {
 	wrong "some are open"
 }
 
-# A rule that is changed keeps what it has counted.
+# A rule that is changed keeps its counts.
 set_changes() {
 	good twctl idle add web --port $PORT --timeout 1h --dry-run || return
 	good twctl idle set web --timeout 500ms || return
@@ -370,7 +370,7 @@ set_refuses() {
 	good twctl idle remove all
 }
 
-# Adding a rule says how many are closed at once.
+# Adding a rule reports how many connections are closed at once.
 says_what_is_overdue() {
 	sleep 1
 	good twctl idle add --dry-run --port $PORT --timeout 100ms &&
@@ -402,7 +402,7 @@ lists_are_shown() {
 	good twctl idle remove all
 }
 
-# What is shown of a rule asks for the same.
+# What is shown for a rule asks for the same.
 port_beside_list() {
 	good ./exercise ports 85 && good twctl idle list && says "  port=85$" || return
 	good twctl idle save && says "^--port 85 " && good twctl idle remove all || return
@@ -452,7 +452,7 @@ follows() {
 	wrong "log $1 does not begin"
 }
 
-# A line for each, as it happens; and nothing of it is left.
+# A line for each, as it happens; and the log leaves nothing behind.
 log_tells() {
 	twctl idle log --count $NR > /tmp/log 2>&1 &
 	log=$!
@@ -468,7 +468,7 @@ log_tells() {
 	same instances "$(nr_instances)" 0
 }
 
-# One that was killed leaves its instance to the next.
+# A log that was killed leaves its instance to the next.
 log_cleans_up() {
 	twctl idle log > /dev/null 2>&1 &
 	log=$!
@@ -499,7 +499,7 @@ log_without_reader() {
 	same instances "$(nr_instances)" 0
 }
 
-# A signal that is ignored from the beginning does not end it.
+# A signal that was ignored from the start does not end it.
 log_under_nohup() {
 	(trap '' HUP && exec twctl idle log --count 1 > /tmp/log 2>&1) &
 	log=$!
@@ -511,7 +511,7 @@ log_under_nohup() {
 	lines 1 && same instances "$(nr_instances)" 0
 }
 
-# A log writes to a pipe that is full and that nobody empties; it is at descriptor 9.
+# A log writes to a full pipe that nobody empties; the pipe is open as descriptor 9.
 log_into_full_pipe() {
 	rm -f /tmp/fifo
 	mkfifo /tmp/fifo
@@ -532,7 +532,7 @@ waits_in_write() {
 	wrong "$1 does not write"
 }
 
-# Whoever ends it need not wait until somebody reads the output.
+# Ending it does not require that somebody reads the output.
 log_with_slow_reader() {
 	log_into_full_pipe && good twctl idle add web --port $PORT --timeout 300ms &&
 		waits_in_write $log || return
@@ -549,7 +549,7 @@ log_says_what_it_lost() {
 	good twctl idle add web --port $PORT --timeout 300ms --dry-run --rate 1000 &&
 		waits_in_write $log || return
 	comes_to closed $MANY web || return
-	# It does not end as long as there is a reader, who ends when the log does.
+	# It does not end as long as there is a reader, which ends when the log does.
 	exec 8< /tmp/fifo 9<&-
 	cat <&8 > /tmp/shown &
 	shown=$!
@@ -623,7 +623,7 @@ bad_targets() {
 		twctl idle --port 80 --timeout 9999us --dry-run
 }
 
-# To have the device is not enough.
+# Access to the device is not enough.
 not_permitted() {
 	chmod 666 /dev/twheel
 	complaint 1 "this takes CAP_NET_ADMIN in the network namespace; run this as root" \

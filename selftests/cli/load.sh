@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Loading and unloading: again and again, while in use, with good parameters and bad.
+# Loading and unloading: repeatedly, while in use, with valid and invalid parameters.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
 
-# A slow kernel may do with fewer.
+# A slow kernel may use fewer.
 ROUNDS=${ROUNDS:-50}
 
 begin() {
@@ -17,8 +17,8 @@ begin() {
 	is_gone
 }
 
-# Kilobytes that the kernel could give away, with the free pages that CPUs keep for themselves:
-# these go up and down by megabytes and do not count as available.
+# The kilobytes that the kernel could give away, including the free pages that CPUs keep for
+# themselves: these vary by megabytes and do not count as available.
 available() {
 	echo 3 > /proc/sys/vm/drop_caches
 	awk '
@@ -37,13 +37,13 @@ round() {
 	is_gone || wrong "round $1"
 }
 
-# What is lost in each round would add up to some 14 MB.
+# A leak in each round would add up to some 14 MB.
 again_and_again() {
 	i=0
 	before=
 
 	while [ $i -lt "$ROUNDS" ]; do
-		# After the first ones nothing is new to the kernel any more.
+		# After the first rounds, nothing is new to the kernel any more.
 		if [ $i = 10 ]; then
 			before=$(available)
 		fi
@@ -63,7 +63,7 @@ again_and_again() {
 
 unload_while_open() {
 	load || return
-	# With timers armed and expired.
+	# With armed and expired timers.
 	held ./exercise hold 1000 || wrong "cannot hold" || return
 	if try_unload; then
 		wrong "unloaded while open"
@@ -84,7 +84,7 @@ unload_while_open() {
 	is_gone
 }
 
-# Rules stay when the device is closed, and keep the module; their connections stay when they go.
+# Rules stay when the device is closed, and pin the module; their connections stay when they go.
 unload_with_rules() {
 	load || return
 	held ./exercise rule 300 || wrong "cannot hold" || return
@@ -103,7 +103,7 @@ unload_with_rules() {
 	release
 }
 
-# A file in debugfs that is open keeps the module no longer than it is read.
+# An open file in debugfs does not pin the module except while it is read.
 unload_with_debugfs_open() {
 	load || return
 	exec 4< "$DEBUGFS/twheel/totals"
@@ -132,7 +132,7 @@ bad_parameters() {
 		max_timers=-1 max_timers=4294967296 max_timers=x; do
 		refused $parameter || return
 	done
-	# One that is good does not make up for one that is bad.
+	# A valid parameter does not make up for an invalid one.
 	refused tick_ns=1048576 budget=0 || return
 	load || wrong "does not load afterwards" || return
 	./exercise use 100 || return
@@ -171,7 +171,7 @@ limit_of_timers() {
 	unload
 }
 
-# Runs tests with other parameters; their output is told only if they fail.
+# Runs tests with other parameters; their output is shown only if they fail.
 with() {
 	program=${1%%.*}
 	test=$1
@@ -187,7 +187,7 @@ with() {
 	unload
 }
 
-# In periodic mode the wheel is called up although there is nothing to do.
+# In periodic mode, the wheel's hrtimer fires although there is nothing to do.
 ticks_without_a_timer() {
 	load periodic=1 || return
 	../device/early -r early.absolute.cascade_boundaries > /dev/null || return

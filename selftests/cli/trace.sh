@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tracepoints: what they tell is what was done, by the counts in debugfs and by the
-# events' own order.
+# The tracepoints: what they report is what was done, according to the counts in debugfs and to
+# the order of the events.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
 
 TRACING=/sys/kernel/tracing
-# A slow kernel may do with fewer.
+# A slow kernel may use fewer.
 N=1000
 if [ "${TWHEEL_MANY-}" ]; then
 	N=300
 fi
 ARM='timer function now deadline slot cpu level remote'
 
-# What each event tells.
+# The fields of each event.
 fields() {
 	cat <<-EOT
 	twheel_timer_init		timer function
@@ -58,8 +58,8 @@ all_events() {
 	[ $# = "$(fields | wc -l)" ] || wrong "other events: $*"
 }
 
-# Does everything there is, traced. /tmp/trace has the events, /tmp/before and /tmp/after
-# what debugfs says.
+# Does everything there is to do, traced. /tmp/trace gets the events, /tmp/before and /tmp/after
+# the counts in debugfs.
 record() {
 	echo 16384 > $TRACING/buffer_size_kb || return
 	echo nop > $TRACING/current_tracer
@@ -68,7 +68,7 @@ record() {
 	echo 1 > $TRACING/events/twheel/enable || return
 	./exercise use $N && ./exercise across $N
 	status=$?
-	# The hrtimer may come once more for what is gone.
+	# The hrtimer may fire once more for timers that are gone.
 	sleep 0.1
 	echo 0 > $TRACING/events/twheel/enable
 	cat "$DEBUGFS/twheel/totals" > /tmp/after
@@ -78,9 +78,9 @@ record() {
 	return $status
 }
 
-# The trace is gone through but once, which takes long enough. Its lines are:
+# The trace is read only once, which takes long enough. Its lines are:
 #	task-pid [cpu] flags time: event: name=value...
-# Complaints are lines of the check and of what is wrong, and there is one more line "end".
+# Complaints are lines with the check and what is wrong, and a line "end" follows.
 cat > /tmp/trace.awk <<'EOT'
 function bad(check, why) {
 	print check, why ": " $0
@@ -219,7 +219,7 @@ read_trace() {
 		holds events
 }
 
-# holds CHECK: nothing in the trace is against it.
+# holds CHECK: nothing in the trace contradicts it.
 holds() {
 	awk -v check="$1" '
 		$1 == check && ++n <= 5 { sub(/[a-z]* /, "# "); print }
@@ -227,7 +227,7 @@ holds() {
 		END { exit n || last != "end" }' /tmp/complaints
 }
 
-# With the events off again, nothing is traced.
+# With the events disabled again, nothing is traced.
 silent() {
 	echo > $TRACING/trace
 	./exercise use 100 || return
@@ -244,8 +244,8 @@ unload_enabled() {
 
 is_loaded || load
 mount -t tracefs tracefs $TRACING 2> /dev/null
-# To learn the names of tasks, the first event would have the scheduler's code patched while
-# other processors run it: QEMU's TCG is not always up to that.
+# To record the names of tasks, the first event would have the scheduler's code patched while
+# other processors run it: QEMU's TCG cannot always cope with that.
 echo 0 > $TRACING/options/record-cmd
 tap_plan 12
 tap "every event is there, with its fields" all_events

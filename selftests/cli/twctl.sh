@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# twctl, as it is used: what it says agrees with what the kernel says, JSON is JSON, and
-# errors are one line that says what to do.
+# twctl, as it is used: what it prints agrees with the kernel, JSON is valid, and an error is
+# one line that says what to do.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -13,7 +13,7 @@ ERR=/tmp/twctl.err
 nr_asides=0
 asides=
 
-# now: nanoseconds of CLOCK_MONOTONIC are $now.
+# now: sets $now to CLOCK_MONOTONIC in nanoseconds.
 now() {
 	while read -r now at nsecs _; do
 		if [ "$now $at" = "now at" ]; then
@@ -24,7 +24,7 @@ now() {
 	wrong "no time in /proc/timer_list"
 }
 
-# boottime: seconds of CLOCK_BOOTTIME, which is ahead once the system has slept, are $boottime.
+# boottime: sets $boottime to CLOCK_BOOTTIME in seconds, which is ahead once the system has slept.
 boottime() {
 	read -r boottime _ < /proc/uptime
 	boottime=${boottime%.*}
@@ -41,7 +41,7 @@ own_files() {
 	"$@"
 }
 
-# aside COMMAND...: runs it beside others, with files of its own.
+# aside COMMAND...: runs it in parallel with others, with files of its own.
 aside() {
 	nr_asides=$((nr_asides + 1))
 	own_files "$@" &
@@ -58,7 +58,7 @@ asides_pass() {
 	return $result
 }
 
-# What twctl sees of the totals must be what is in their file.
+# The totals that twctl shows must be those in their file.
 compare_totals() {
 	set --
 	while IFS=': ' read -r key value; do
@@ -81,7 +81,7 @@ status_agrees() {
 	compare_totals
 }
 
-# Looking is not to be seen: the device is opened for it.
+# twctl itself must not show up, although it opens the device.
 status_with_contexts() {
 	hold 100 || return
 	json twctl status && has contexts 1 pending 50 && compare_totals
@@ -105,7 +105,7 @@ watch_shows_rates() {
 	kill $periodic
 	[ $result = 0 ] || return
 	lines 4 || return
-	# The rate is the change of the total by the time between.
+	# The rate is the change of the total, divided by the time between.
 	sed 's/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*"expiries": \([0-9.]*\).*/\1 \2 \3/
 		1s/.*"time": \([0-9.]*\).*"expiries": \([0-9]*\).*/\1 \2 0/' $OUT | awk '
 		NR > 1 {
@@ -128,7 +128,7 @@ has_begun() {
 	wrong "nothing is printed"
 }
 
-# What it has missed while it was stopped it does not make up for: after one look it goes on as before.
+# It does not make up for what it missed while stopped: after one look it continues as before.
 watch_goes_on() {
 	: > $OUT
 	twctl watch --json --count 10 200ms > $OUT &
@@ -148,7 +148,7 @@ watch_goes_on() {
 		END { exit short > 1 || long != 1 }' || wrong "$(grep -o '"time": [0-9.]*' $OUT)"
 }
 
-# The longest interval there is does not end before it has begun.
+# The longest possible interval does not end before it has begun.
 watch_waits() {
 	: > $OUT
 	twctl watch --json --count 2 9223372036 > $OUT &
@@ -159,7 +159,7 @@ watch_waits() {
 	same "end" $? 143 && lines 1
 }
 
-# Only what is counted has a rate: the same in the text and in JSON.
+# Only counters have a rate: the same in the text and in JSON.
 rates_of_counts() {
 	json twctl watch --count 2 100ms || return
 	same "rates" "$(sed -n '2s/.*"per_second": {\(.*\)}}$/\1/p' $OUT |
@@ -194,7 +194,7 @@ watch_is_plain() {
 	fi
 }
 
-# What so many of 1000 timers are below, from the file itself.
+# The bound below which the given number of 1000 timers are, from the file itself.
 percentile() {
 	awk -F ': ' -v permille="$1" '
 		{ bound[NR] = $1; n[NR] = $2; all += $2 }
@@ -244,7 +244,7 @@ list_holder() {
 	says "^ *$HOLDER +exercise +3 +10 +$(parameter max_timers) +5 +[1-9][0-9]* +0 +0$" || return
 	json twctl list "$HOLDER" || return
 	has pid "$HOLDER" nr_timers 10 nr_events 5 || return
-	# Of another process.
+	# Not those of another process.
 	json twctl list $$ && prints "[]"
 }
 
@@ -272,7 +272,7 @@ list_timers() {
 		}' $OUT || wrong "not 512 pending, or not 1024 handles: $(cat $OUT)"
 }
 
-# In a mount namespace of his own anybody can call a file so, and has it open here.
+# In a mount namespace of their own, anybody can give a file this name, and have it open here.
 list_skips_others() {
 	held unshare -m sh -c 'mount -t tmpfs tmpfs /dev && echo > /dev/twheel &&
 		echo holding && exec sleep 1000 3< /dev/twheel' || wrong "no such file" || return
@@ -286,7 +286,7 @@ list_skips_others() {
 	return $result
 }
 
-# Names of processes are whatever their owners like.
+# The owners of processes choose their names.
 list_quotes() {
 	program="/tmp/a\"b\\c$(printf '\n\t\303\303\274')"
 	cp "$(command -v twctl)" "$program" || return
@@ -302,7 +302,7 @@ list_quotes() {
 	return $result
 }
 
-# sleeps NS ARGUMENT...: it does not take less.
+# sleeps NS ARGUMENT...: it takes no less than NS.
 sleeps() {
 	least=$1
 	shift
@@ -337,10 +337,10 @@ until_boottime() {
 	[ "$boottime" -ge "$seconds" ] || wrong "boottime: early"
 }
 
-# until_date TIME SECONDS: that is the same time.
+# until_date TIME SECONDS: both are the same time.
 until_date() {
 	good twctl sleep --until "$1" || return
-	# What time() says may be a tick of the kernel's behind.
+	# time() may be behind by a tick of the kernel's.
 	sleep 0.02
 	[ "$(date +%s)" -ge "$2" ] || wrong "until $1: early"
 }
@@ -348,14 +348,14 @@ until_date() {
 sleep_until() {
 	aside until_monotonic
 	aside until_boottime
-	# Some seconds from now, or else it would be tomorrow.
+	# Some seconds from now, because otherwise it would be tomorrow.
 	seconds=$(($(date +%s) + 8))
 	date -d @$seconds '+@%s%n%Y-%m-%d %H:%M:%S%n%H:%M:%S' > /tmp/times || return
 	while read -r time; do
 		aside until_date "$time" $seconds
 	done < /tmp/times
 	asides_pass || return
-	# The past has an end.
+	# There is a limit to the past.
 	good twctl sleep --until '2026-01-01 00:00'
 }
 
@@ -386,9 +386,9 @@ add_periodic() {
 		END { exit good != 4 }'
 }
 
-# Who does not read for half a second has missed periods.
+# A process that does not read for half a second has missed periods.
 add_counts_overruns() {
-	# What the test before has left there.
+	# The previous test has left something there.
 	: > $OUT
 	twctl add 20ms --period 20ms > $OUT &
 	periodic=$!
@@ -413,7 +413,7 @@ add_runs() {
 	# shellcheck disable=SC2016
 	complaint 1 "'sh' was killed by signal 9" twctl add 0 -- sh -c 'kill -9 $$' || return
 	complaint 1 "cannot run './nowhere': No such file" twctl add 0 -- ./nowhere || return
-	# One that fails does not end the others, but is not forgotten.
+	# A command that fails does not end the others, but is not forgotten.
 	rm -f /tmp/ran
 	# shellcheck disable=SC2016
 	complaint 1 "'sh' ended with status 3" twctl add 0 -p 10ms -n 3 -- \
@@ -463,7 +463,7 @@ bad_command_lines() {
 	complaint 2 "--slack 'x' is not" twctl add 1 --slack x
 }
 
-# full COMMAND...: it says that what it prints could not be written, and fails.
+# full COMMAND...: it reports that its output could not be written, and fails.
 full() {
 	"$@" > /dev/full 2> $ERR
 	same "status of $*" $? 1 || return
@@ -486,7 +486,7 @@ no_room() {
 	return $result
 }
 
-# as_user PATTERN COMMAND: what happens to one who is not root
+# as_user PATTERN COMMAND: what happens to a user other than root
 as_user() {
 	complaint 1 "$1" su user -c "$2"
 }

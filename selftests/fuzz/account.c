@@ -2,13 +2,13 @@
 /*
  * fuzz-device: the account of a shared context
  *
- * What the threads were told is added up, and compared with what the kernel has counted. A
+ * The results that all threads got are added up, and compared with the kernel's counters. A
  * timer without a key ends once: with its event, a cancel, or a drain; or with the connection
- * that it watches. Of one with a key it is not known which add has replaced it.
+ * that it watches. For one with a key it is not known which add has replaced it.
  */
 #include "shared.h"
 
-/* A number for a new timer, with what it is. */
+/* Returns a number for a new timer, which includes its kind. */
 __u64 account_new(struct context *context, __u64 kind)
 {
 	return kind | __atomic_fetch_add(&context->ids, 1, __ATOMIC_RELAXED);
@@ -36,7 +36,7 @@ static void did_add(struct context *context, const struct twheel_op *op)
 	count(fresh ? &context->begun : &context->replaced, 1);
 	if (op->result == TWHEEL_WAS_DELIVERED)
 		count(&context->in_delivery, 1);
-	/* Of others it is not known who has ended them. */
+	/* For others it is not known what has ended them. */
 	if (!(op->user_data & (DATA_KEYED | DATA_WATCHED)))
 		__atomic_fetch_or(&context->end[(__u32)op->user_data % IDS], END_ADDED,
 				  __ATOMIC_RELAXED);
@@ -60,7 +60,7 @@ static void check_errno(const struct twheel_op *op)
 			return;
 		break;
 	case EINVAL:
-		/* Of the limit that it has not. */
+		/* The timer does not have that limit. */
 		if (op->opcode == TWHEEL_OP_REARM)
 			return;
 		break;
@@ -70,7 +70,7 @@ static void check_errno(const struct twheel_op *op)
 			return;
 		break;
 	case EOPNOTSUPP:
-		/* A kernel without what tells of connections. */
+		/* A kernel that does not report changes of connections. */
 		if (op->flags & TWHEEL_WATCHED)
 			return;
 	}
@@ -102,7 +102,7 @@ void account_op(struct context *context, const struct twheel_op *op, const struc
 		end(context, slot->data, "a cancel");
 }
 
-/* An event has come. */
+/* An event has arrived. */
 void account_event(struct context *context, const struct twheel_event *event)
 {
 	__u64 bit = 1ULL << event->seq % 64, last;
@@ -130,14 +130,14 @@ void account_event(struct context *context, const struct twheel_event *event)
 void account_drained(struct context *context, const struct twheel_timer_query *record)
 {
 	count(&context->drained, 1);
-	/* It may just be delivered, and that may fail. */
+	/* Its event may just be being delivered, and that may fail. */
 	if (record->user_data & DATA_PERIODIC && record->state == TWHEEL_STATE_EXPIRED)
 		count(&context->in_delivery, 1);
 	if (!(record->user_data & DATA_KEYED))
 		end(context, record->user_data, "a drain");
 }
 
-/* Events that came into the ring when nobody took them any more. */
+/* Takes the events that entered the ring after everybody had stopped taking them. */
 static void take_rest(struct context *context)
 {
 	struct twheel_ring *ring = context->ring;
@@ -153,7 +153,7 @@ static void take_rest(struct context *context)
 		fuzz_fail("context %s: " #a " is %llu, " #b " %llu", name, __a, __b); \
 } while (0)
 
-/* What the kernel has counted has to be what was told. */
+/* The kernel's counters must match the results. */
 static void check_counts(struct context *context, const char *name,
 			 const struct twheel_context_stats *stats)
 {
@@ -167,7 +167,7 @@ static void check_counts(struct context *context, const char *name,
 		EQUAL(c->last_seq + 1, c->events);
 }
 
-/* What holds even if nobody knows what those were told who are dead. */
+/* What holds even if the results of killed processes are unknown. */
 static void check_sums(const struct context *context, const char *name,
 		       const struct twheel_context_stats *stats)
 {
@@ -185,7 +185,7 @@ static void check_sums(const struct context *context, const char *name,
 		      stats->nr_timers);
 }
 
-/* Each timer that is known to be there has ended once. */
+/* Each timer that is known to have existed has ended once. */
 static void check_ends(const struct context *context, const char *name)
 {
 	unsigned int i, open = 0;
@@ -210,7 +210,7 @@ static void drain(struct context *context, const char *name)
 		fuzz_fail("context %s: drain: %d", name, ret);
 }
 
-/* Nobody is at work any more: closes the account, and the context. */
+/* When nobody uses it any more: closes the account, and the context. */
 void account_close(struct context *context, const char *name)
 {
 	struct twheel_context_stats stats;

@@ -2,8 +2,8 @@
 /*
  * fuzz-device: processes that are killed in the middle of whatever they do
  *
- * The nursery makes them and kills them; they work on contexts that they have inherited or
- * been passed, and on some of their own.
+ * The nursery creates and kills them; they work on contexts that they have inherited or been
+ * passed, and on some of their own.
  */
 #include <sys/prctl.h>
 #include <sys/time.h>
@@ -16,12 +16,12 @@
 #define GROUP		"/sys/fs/cgroup/fuzz"
 #define PAGE		4096UL
 
-/* Looks that a killed process may be there for, a millisecond each. */
+/* The number of checks, a millisecond apart, for which a killed process may still exist. */
 #define LOOKS		10000
 
 /* ---- what the children do */
 
-/* Passes a context's file over a socket, and gets it back with another number. */
+/* Passes a context's file over a socket, and gets it back as another descriptor. */
 static int passed(int fd)
 {
 	char space[CMSG_SPACE(sizeof(int))] = { }, byte = 0;
@@ -46,7 +46,7 @@ static int passed(int fd)
 	return other;
 }
 
-/* Reads, and tells what has come. Who is killed here has events that nobody knows of. */
+/* Reads events, and accounts for them. If killed here, it has events that nobody knows of. */
 static void read_some(struct context *context, struct choices *choices)
 {
 	struct twheel_event events[16];
@@ -77,7 +77,7 @@ static void spoil_ring(struct context *context, struct choices *choices)
 	poll(&pollfd, 1, 0);
 }
 
-/* Anything as an argument, which is told to nobody: a limit must not get in others' way. */
+/* Makes a call with any argument, and ignores its result: a limit must not affect others. */
 static void call_garbage(int fd, struct choices *choices)
 {
 	__u64 arg[32];
@@ -87,13 +87,13 @@ static void call_garbage(int fd, struct choices *choices)
 		arg[i] = one_of(choices, 2) ? 0 : choose_garbage(choices);
 	call_ioctl(fd, _IOC(1 + choose(choices, 3), TWHEEL_IOC_MAGIC, 0xa0 + nr, size),
 		   one_of(choices, 8) ? (void *)choose_bits(choices) : arg);
-	/* Arrays where the program has no memory, or none to be written. */
+	/* Arrays where the program has no memory, or only read-only memory. */
 	arg[0] = one_of(choices, 2) ? choose_bits(choices) : (uintptr_t)call_garbage;
 	arg[1] = choose(choices, 64) | 96ULL << 32;
 	call_ioctl(fd, TWHEEL_IOC_SUBMIT, arg);
 }
 
-/* A context of its own, with which anything may be done, and which is not always closed. */
+/* Makes a context of its own, on which anything may be done, and which is not always closed. */
 static void own_context(struct choices *choices)
 {
 	struct twheel_event events[8];
@@ -128,7 +128,7 @@ static void own_context(struct choices *choices)
 	}
 }
 
-/* A buffer that takes as many events as a read() can give, on memory for a few. */
+/* Makes a buffer for as many events as a read() can return, backed by memory for a few. */
 static char *large_buffer(size_t *bytes)
 {
 	const size_t part = 8UL << 20, all = 2000UL << 20;
@@ -149,7 +149,7 @@ static char *large_buffer(size_t *bytes)
 	return memory;
 }
 
-/* A read() that always finds more events. */
+/* Does a read() that always finds more events. */
 static void greedy(struct choices *choices)
 {
 	struct twheel_op ops[64] = { };
@@ -168,7 +168,7 @@ static void greedy(struct choices *choices)
 		;
 }
 
-/* A memory cgroup for this process, which is soon full. */
+/* Puts this process into a memory cgroup, which is soon full. */
 static void join_group(struct choices *choices)
 {
 	__u64 group = choose(choices, CHILDREN);
@@ -192,7 +192,7 @@ static void nothing(int signal __attribute__((unused)))
 {
 }
 
-/* Signals in the midst of everything: calls that wait have to end, others to go on. */
+/* Sends signals in the middle of everything: calls that wait must end, others continue. */
 static void disturb(void)
 {
 	const struct itimerval interval = { { 0, 700 }, { 0, 700 } };
@@ -236,7 +236,7 @@ static void child(__u64 seed)
 		}
 		if (one_of(&choices, 500) && !fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			/* That is its parent's. */
+			/* It belongs to the parent. */
 			uring = NULL;
 		}
 	}
@@ -256,7 +256,7 @@ static pid_t begin_child(__u64 seed)
 	_exit(0);
 }
 
-/* Kills a child, and all that it has made. It has to go before so many looks at it. */
+/* Kills a child, and all that it has created. It must be gone after a number of checks. */
 static void kill_child(pid_t pid)
 {
 	unsigned int looks;
@@ -278,8 +278,8 @@ static void kill_child(pid_t pid)
 }
 
 /*
- * Has cgroups count the memory of those below, and makes the first: the kernel patches its code
- * then, which QEMU does not always survive if others run that.
+ * Enables memory accounting for cgroups, and creates the first one: this makes the kernel patch its
+ * code, which QEMU does not always survive if others are running that code.
  */
 void groups_open(void)
 {
@@ -292,7 +292,7 @@ void groups_open(void)
 	mkdir(GROUP "-0", 0755);
 }
 
-/* Makes children and kills them, until the round is over. */
+/* Creates children and kills them, until the round is over. */
 void nursery(__u64 seed)
 {
 	pid_t children[CHILDREN];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: who takes events of shared contexts
+ * fuzz-device: actors that take events of shared contexts
  */
 #include "shared.h"
 
@@ -33,7 +33,7 @@ static void book(struct context *context, const char *from, ssize_t bytes)
 	}
 }
 
-/* Reads the exact contexts' events. */
+/* Reads events of the exact contexts. */
 void reader_actor(struct choices *choices)
 {
 	struct io_uring *uring = call_uring_open();
@@ -59,7 +59,7 @@ void reader_actor(struct choices *choices)
 	}
 }
 
-/* The same, into memory that ends too soon. */
+/* The same, into memory that ends too early. */
 void bad_reader_actor(struct choices *choices)
 {
 	char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
@@ -86,7 +86,7 @@ void bad_reader_actor(struct choices *choices)
 	}
 }
 
-/* Takes what is in the ring. Returns whether something was. */
+/* Takes what is in the ring. Returns whether there was anything. */
 static bool take(struct context *context, __u32 *tail)
 {
 	struct twheel_ring *ring = context->ring;
@@ -101,7 +101,7 @@ static bool take(struct context *context, __u32 *tail)
 	return some;
 }
 
-/* Makes a ring in the middle of it all, while others read, and then takes what is there. */
+/* Creates a ring in the middle of everything, while others read, and then takes its events. */
 void ring_actor(struct choices *choices)
 {
 	struct context *context = &arena->context[RING];
@@ -118,7 +118,7 @@ void ring_actor(struct choices *choices)
 		take(context, &tail);
 		trace("ring, tail %llu", tail, 0, 0, 0, 0);
 	}
-	/* Each look makes room for what waits. */
+	/* Each take makes room for events that are waiting. */
 	do {
 		wait_for(context, choices);
 	} while (take(context, &tail));

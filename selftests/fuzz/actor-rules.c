@@ -8,7 +8,7 @@
 #include <sys/times.h>
 #include <linux/twheel_rules.h>
 
-/* When a rule closes connections, and how; perhaps too short, of which it says @is_short. */
+/* Chooses when a rule closes connections, and how; sets @is_short if a limit is too short. */
 static void choose_limits(struct twheel_rule *rule, struct choices *choices, bool *is_short)
 {
 	*is_short = false;
@@ -38,7 +38,7 @@ static void choose_name(struct twheel_rule *rule, struct choices *choices)
 		rule->name[0] = 'a' + choose(choices, 4);
 }
 
-/* Some ports and addresses that connections of the arena have, and some that they have not. */
+/* Some ports and addresses that connections of the arena have, and some that they do not have. */
 static void choose_lists(struct twheel_match *match, struct choices *choices, __u16 port)
 {
 	memset(match, 0, sizeof(*match));
@@ -93,7 +93,7 @@ static void add_rule(int fd, struct choices *choices, __u16 port)
 		fuzz_fail("rule: %d", ret);
 }
 
-/* Gives one of the arena's rules other limits: others are of actors who rely on theirs. */
+/* Changes the limits of one of the arena's rules: others belong to actors that rely on them. */
 static void set_rule(int fd, struct choices *choices, __u16 port)
 {
 	struct twheel_rule rule = { .id = choose(choices, 8) }, change = { };
@@ -142,7 +142,7 @@ static void list_connections(int fd, struct choices *choices)
 	call_ioctl(fd, TWHEEL_IOC_RULE_CONNECTIONS, &list);
 }
 
-/* Something with rules. */
+/* Does something with rules. */
 void rules_step(int fd, struct choices *choices, __u16 port)
 {
 	switch (choose(choices, 9)) {
@@ -159,14 +159,14 @@ void rules_step(int fd, struct choices *choices, __u16 port)
 	}
 }
 
-/* Rules for the arena's connections. */
+/* Works on rules for the arena's connections. */
 void rules_actor(struct choices *choices)
 {
 	while (!arena_over())
 		rules_step(arena->context[CHAOS].fd, choices, arena->port);
 }
 
-/* A rule that nothing matches, and that stays: the module knows of connections all the time. */
+/* Adds a rule that nothing matches, and that stays: the module tracks connections all the time. */
 void rules_hold(void)
 {
 	struct twheel_rule rule = {
@@ -184,7 +184,7 @@ void rules_hold(void)
 /**
  * struct live - a connection on which data flows
  * @end:	its ends
- * @last:	when data has been through, by two clocks
+ * @last:	when data last got through, on two clocks
  */
 struct live {
 	int	end[2];
@@ -194,8 +194,8 @@ struct live {
 static const __u64 LIVE_IDLE = 300 * MSEC;
 
 /*
- * What the kernel's jiffies say, which are TCP's clock, and late if the CPU that counts them is
- * held up. CLOCK_MONOTONIC_COARSE is not if a clock is set meanwhile.
+ * The kernel's jiffies, which are TCP's clock, and late if the CPU that counts them is stalled.
+ * CLOCK_MONOTONIC_COARSE is not late any more once a clock has been set.
  */
 static __u64 jiffies_ns(void)
 {
@@ -223,11 +223,11 @@ static bool live_open(struct live *live, __u16 *port)
 	return live->end[1] >= 0;
 }
 
-/* Is it open? If not, was there no data for a while, as nobody let us run? */
+/* Is it open? If not, was there no data for a while because we were not scheduled? */
 static bool live_say(struct live *live)
 {
 	bool good = say(live->end[0], live->end[1]);
-	/* Not after this: we may be kept from running at any time. */
+	/* Not after the call: we may be preempted at any time. */
 	__u64 begin = now_ns(), jiffies_begin = jiffies_ns(), now, jiffies;
 
 	good = good && say(live->end[1], live->end[0]);
@@ -241,7 +241,7 @@ static bool live_say(struct live *live)
 	return good;
 }
 
-/* A connection that is never idle, under a rule: it has to live. */
+/* Keeps a connection that is never idle, under a rule: it must survive. */
 void alive_actor(struct choices *choices)
 {
 	struct twheel_rule rule = {
@@ -257,6 +257,6 @@ void alive_actor(struct choices *choices)
 			sleep_ns((10 + choose(choices, 40)) * MSEC);
 	close(live.end[0]);
 	close(live.end[1]);
-	/* The actor of rules may have removed it. */
+	/* The actor for rules may have removed it. */
 	call_ioctl(arena->context[CHAOS].fd, TWHEEL_IOC_RULE_REMOVE, &rule);
 }

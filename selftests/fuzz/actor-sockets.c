@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: connections, their peers, and who has timers watch them
+ * fuzz-device: connections, their peers, and timers that watch them
  */
 #include "shared.h"
 #include "tcp_test.h"
 
-/* Both ends of each connection; @listening is where they are made. */
+/* Both ends of each connection; @listening is the listener for them. */
 static int ends[SOCKETS][2];
 static int listening = -1;
 
@@ -18,7 +18,7 @@ static struct sockaddr_in address(void)
 	};
 }
 
-/* Closes without a trace. */
+/* Closes with a reset. */
 static void reset(int fd)
 {
 	struct linger linger = { .l_onoff = 1 };
@@ -26,7 +26,7 @@ static void reset(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
-/* Makes a connection of a socket; its other end takes the place of an old one. */
+/* Connects a socket; the other end replaces an old one. */
 static void reconnect(unsigned int i)
 {
 	struct sockaddr_in in = address();
@@ -51,7 +51,7 @@ static int new_socket(void)
 	return fd;
 }
 
-/* Another connection takes the place of one. */
+/* Replaces a connection by another one. */
 static void replace(unsigned int i)
 {
 	int fd = new_socket();
@@ -82,7 +82,7 @@ void sockets_open(void)
 	}
 }
 
-/* An end of a connection. */
+/* Returns an end of some connection. */
 int sockets_some(struct choices *choices)
 {
 	return ends[choose(choices, SOCKETS)][choose(choices, 2)];
@@ -152,7 +152,7 @@ static void some_watch(struct context *context, struct choices *choices, struct 
 			  choose(choices, 4) << 6,
 		.touch	= sockets_some(choices),
 	};
-	/* That of a connection is often added again. */
+	/* The timer of a connection is often added again. */
 	if (!one_of(choices, 8))
 		op->key = 100 + op->touch;
 	if (!one_of(choices, 4))
@@ -193,8 +193,8 @@ static void watch(struct context *context, struct choices *choices)
 }
 
 /*
- * Adds the timers of all connections again and again, just when all come due: the worker has a
- * long list then.
+ * Adds the timers of all connections again and again, so that all are due at about the same time:
+ * then the worker has a long list.
  */
 static void burst(struct context *context, struct choices *choices)
 {
@@ -220,7 +220,7 @@ static void burst(struct context *context, struct choices *choices)
 	}
 }
 
-/* By key: in the midst of what the worker does with them. */
+/* Changes timers by key, while the worker may be handling them. */
 static void change(struct context *context, struct choices *choices)
 {
 	struct twheel_op op = {
@@ -238,7 +238,7 @@ static void change(struct context *context, struct choices *choices)
 	account_op(context, &op, NULL);
 }
 
-/* Has timers watch connections, and changes them. */
+/* Lets timers watch connections, and changes them. */
 void watch_actor(struct choices *choices)
 {
 	struct context *context = &arena->context[WATCH];

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: what the system does meanwhile, and who looks at it all
+ * fuzz-device: what the system does meanwhile, and observers of everything
  */
 #include "shared.h"
 
 #define CPU_DIRECTORY	"/sys/devices/system/cpu/cpu"
 
-/* Goes to some CPU. */
+/* Moves to some CPU. */
 void some_cpu(struct choices *choices)
 {
 	int list[64], n = cpus(list, 64);
 
 	if (n > 1)
 		pin(list[choose(choices, n)]);
-	/* So that it can go elsewhere the next time. */
+	/* Allows it to go elsewhere the next time. */
 	sched_setaffinity(0, sizeof(cpu_set_t), &(cpu_set_t){ .__bits = { ~0UL } });
 }
 
@@ -25,7 +25,7 @@ static int set_online(unsigned int cpu, bool online)
 	return access(path, W_OK) ? -errno : file_write(path, online);
 }
 
-/* Takes a CPU away for a while. */
+/* Takes a CPU offline for a while. */
 static void some_hotplug(struct choices *choices)
 {
 	static bool told;
@@ -45,7 +45,7 @@ static void some_hotplug(struct choices *choices)
 		fuzz_fail("CPU %u does not come back: %d", cpu, ret);
 }
 
-/* Sets the clock forward or back by some seconds at most. */
+/* Sets the clock forward or back by a few seconds at most. */
 static void set_clock(struct choices *choices)
 {
 	__u64 now = clock_ns(CLOCK_REALTIME) + choose(choices, 4 * SEC) - 2 * SEC;
@@ -57,7 +57,7 @@ static void set_clock(struct choices *choices)
 	trace("clock set", 0, 0, 0, 0, 0);
 }
 
-/* In a test build, delays between the steps that can race. */
+/* In a test build, changes the delays between steps that can race. */
 static void set_delays(struct choices *choices)
 {
 	static const unsigned int us[] = { 20, 50, 200, 1000 };
@@ -68,7 +68,7 @@ static void set_delays(struct choices *choices)
 	file_write(PARAMETERS "inject_us", us[choose(choices, ARRAY_SIZE(us))]);
 }
 
-/* CPUs, the clock, and delays. */
+/* Changes CPUs, the clock, and delays. */
 void system_actor(struct choices *choices)
 {
 	while (!arena_over()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: who adds, cancels and re-arms timers of a shared context
+ * fuzz-device: actors that add, cancel and re-arm timers of a shared context
  */
 #include "shared.h"
 
@@ -39,7 +39,7 @@ void make_touch(struct context *context)
 		fuzz_fail("mmap of a touch array: errno %d", errno);
 }
 
-/* Around now, mostly. */
+/* Returns a time around now, mostly. */
 static __u64 near(struct choices *choices)
 {
 	switch (choose(choices, 8)) {
@@ -70,7 +70,7 @@ static void some_add(struct context *context, struct choices *choices, struct tw
 		}
 		break;
 	case 1:
-		/* In chaos nobody knows how many of its events have come. */
+		/* In chaos, nobody knows how many of its events have arrived. */
 		if (context->exact) {
 			op->period = 1 + near(choices);
 			kind = DATA_PERIODIC;
@@ -99,7 +99,7 @@ static void some_add(struct context *context, struct choices *choices, struct tw
 	op->user_data = account_new(context, kind);
 }
 
-/* A timer that somebody has added; @slot becomes what was there. */
+/* Names a timer that somebody has added; @slot becomes what was there. */
 static void some_name(struct context *context, struct choices *choices, struct twheel_op *op,
 		      struct slot *slot)
 {
@@ -112,18 +112,18 @@ static void some_name(struct context *context, struct choices *choices, struct t
 	}
 	slot->handle = __atomic_load_n(&place->handle, __ATOMIC_ACQUIRE);
 	slot->data = __atomic_load_n(&place->data, __ATOMIC_ACQUIRE);
-	/* Written in the other order: both are of one timer if this is still there. */
+	/* Written in the other order: both belong to one timer if the handle is still there. */
 	if (slot->handle != __atomic_load_n(&place->handle, __ATOMIC_ACQUIRE))
 		*slot = (struct slot){ };
 	op->handle = slot->handle;
 }
 
-/* Notes a timer for others. A handle is never given out twice. */
+/* Records a timer for others. A handle is never given out twice. */
 static void put(struct context *context, struct choices *choices, const struct twheel_op *op)
 {
 	struct slot *place = &context->slot[choose(choices, SLOTS)];
 
-	/* Two who write at once would mix theirs. */
+	/* Two concurrent writers would mix their values. */
 	if (__atomic_exchange_n(&place->handle, ~0ULL, __ATOMIC_ACQ_REL) == ~0ULL)
 		return;
 	__atomic_store_n(&place->data, op->user_data, __ATOMIC_RELEASE);
@@ -172,7 +172,7 @@ static void some_ops(struct context *context, struct choices *choices, struct io
 		done = call_uring(uring, context->fd, ops, nr, SIZE, choose(choices, 2) << 1);
 	else
 		done = call_submit(context->fd, ops, nr, SIZE, 0);
-	/* io_uring's, if there is no memory for a worker. */
+	/* From io_uring, if there is no memory for a worker. */
 	if (done == -ECANCELED && way == 2 && !context->exact)
 		return;
 	if (done != (int)nr)
@@ -215,7 +215,7 @@ static void some_drain(struct context *context, struct choices *choices)
 		account_drained(context, &records[i]);
 }
 
-/* Words of the touch array, with anything. */
+/* Writes anything to words of the touch array. */
 static void some_touch(struct context *context, struct choices *choices)
 {
 	__u64 value = one_of(choices, 3) ? choose_garbage(choices) :
@@ -225,7 +225,7 @@ static void some_touch(struct context *context, struct choices *choices)
 			 __ATOMIC_RELAXED);
 }
 
-/* Something with timers. */
+/* Does something with timers. */
 void timers_step(struct context *context, struct choices *choices, struct io_uring *uring)
 {
 	if (account_full(context))

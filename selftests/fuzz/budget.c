@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: what one user may cost others, counted, with nobody else there
+ * fuzz-device: what one user may cost others, measured while nobody else is there
  */
 #include "fuzz.h"
 
@@ -8,10 +8,10 @@
 
 #define BULK	20000U
 
-/* Chunks that a CPU may keep when there are no timers, 64 bytes each. */
+/* The chunks that a CPU may keep when there are no timers, 64 bytes each. */
 #define KEPT	256
 
-/* Adds timers on this CPU, and cancels five of six, so that few chunks are empty. */
+/* Adds timers on this CPU, and cancels five out of six, so that few chunks are empty. */
 static void fill(int fd)
 {
 	static __u64 handle[BULK];
@@ -26,7 +26,7 @@ static void fill(int fd)
 	count(&fuzz->calls, 2 * BULK);
 }
 
-/* What a user made the kernel hold is given back soon after he has gone. */
+/* Memory that a user made the kernel use is released soon after the user has gone. */
 static void memory_comes_back(void)
 {
 	__u64 before = total("chunks"), after = 0, most;
@@ -53,12 +53,12 @@ static void memory_comes_back(void)
 	fuzz_fail("a context has left %llu chunks behind, there were %llu", after, before);
 }
 
-/* ---- others' clocks */
+/* ---- clocks of others */
 
 #define CLOCKED	200
 #define ARRAYS	50
 
-/* Touch arrays that come and go leave the timers of others alone. */
+/* Touch arrays that come and go do not affect the timers of others. */
 static void clocks_stay(void)
 {
 	int fd = wh_open(0), other;
@@ -101,10 +101,10 @@ static void clocks_stay(void)
 #define IDLE		64
 #define IDLE_NS		(10 * MSEC)
 
-/* How often a timer may be put off for a word that was written once. */
+/* How often a timer may be deferred because of a word that was written once. */
 #define LOOKS		4
 
-/* Words from the future are written once: the kernel may not come to their timers for ever. */
+/* Words from the future are written once: the kernel must not check their timers for ever. */
 static void words_count_once(void)
 {
 	struct twheel_timer_add add = {
@@ -139,7 +139,7 @@ static void words_count_once(void)
 	count(&fuzz->calls, IDLE);
 }
 
-/* What one user may cost others; -x leaves some of it out. */
+/* What one user may cost others; -x leaves out some of it. */
 void budgets(void)
 {
 	static const struct {

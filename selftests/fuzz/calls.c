@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: the ways to do an array of operations
+ * fuzz-device: the ways to submit an array of operations
  */
 #include <liburing.h>
 
 #include "fuzz.h"
 
-/* An ioctl that cannot do harm to who calls it, whatever it is. */
+/* Makes an ioctl, whatever it is, such that it cannot harm the caller. */
 int call_ioctl(int fd, unsigned int cmd, void *arg)
 {
 	count(&fuzz->calls, 1);
@@ -35,7 +35,7 @@ static int single_add(int fd, struct twheel_op *op)
 	return ret;
 }
 
-/* Does an operation by the ioctl for it, as far as that can say it. */
+/* Does an operation with its own ioctl, as far as that can express it. */
 int call_single(int fd, struct twheel_op *op)
 {
 	const struct twheel_timer_rearm rearm = {
@@ -66,7 +66,7 @@ static void pack(void *to, const struct twheel_op *ops, unsigned int nr, unsigne
 		memcpy((char *)to + (size_t)i * size, &ops[i], known);
 }
 
-/* Takes what the kernel may have written, and sees that it has written nothing else. */
+/* Takes what the kernel may have written, and checks that it has written nothing else. */
 static int unpack(struct twheel_op *ops, void *from, unsigned int nr, unsigned int size,
 		  int done)
 {
@@ -86,7 +86,7 @@ static int unpack(struct twheel_op *ops, void *from, unsigned int nr, unsigned i
 	return done;
 }
 
-/* TWHEEL_IOC_SUBMIT. Returns what it does; the results and handles are written. */
+/* TWHEEL_IOC_SUBMIT. Returns its result; the results and handles in @ops are set. */
 int call_submit(int fd, struct twheel_op *ops, unsigned int nr, unsigned int size,
 		unsigned int flags)
 {
@@ -99,7 +99,7 @@ int call_submit(int fd, struct twheel_op *ops, unsigned int nr, unsigned int siz
 	return ret == -EPROTO ? ret : unpack(ops, array, nr, size, ret);
 }
 
-/* A ring for a thread, or NULL if this kernel has none. */
+/* Returns a ring for a thread, or NULL if this kernel has none. */
 struct io_uring *call_uring_open(void)
 {
 	struct io_uring *ring = calloc(1, sizeof(*ring));
@@ -128,7 +128,7 @@ static int await(struct io_uring *ring, __u64 *user_data)
 	return ret;
 }
 
-/* Hands in a submission, and waits for its completion. */
+/* Submits an entry, and waits for its completion. */
 static int complete(struct io_uring *ring)
 {
 	__u64 unused;
@@ -138,7 +138,7 @@ static int complete(struct io_uring *ring)
 	return await(ring, &unused);
 }
 
-/* read() by io_uring, which waits a little, though the file is open for what does not. */
+/* read() with io_uring, which waits a little although the file is open for non-blocking reads. */
 int call_uring_read(struct io_uring *ring, int fd, void *to, size_t bytes)
 {
 	struct __kernel_timespec patience = { .tv_nsec = 20 * MSEC };
@@ -162,7 +162,7 @@ int call_uring_read(struct io_uring *ring, int fd, void *to, size_t bytes)
 	return ret == -ECANCELED || ret == -EINTR ? -EAGAIN : ret;
 }
 
-/* As call_submit(), by io_uring. With 2 in @flags, by a worker. */
+/* Like call_submit(), with io_uring. With 2 in @flags, in a worker. */
 int call_uring(struct io_uring *ring, int fd, struct twheel_op *ops, unsigned int nr,
 	       unsigned int size, unsigned int flags)
 {

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-/* A seed for one of many, that follows from another one. */
+/* Derives the seed of one of many from another seed. */
 __u64 mix(__u64 seed, __u64 number)
 {
 	__u64 x = seed + (number + 1) * 0x9e3779b97f4a7c15ULL;
@@ -37,7 +37,7 @@ static __u64 random_number(struct choices *choices)
 	return choices->state * 2685821657736338717ULL;
 }
 
-/* Behind its end, a program is all zeros. */
+/* After its end, a program is all zeros. */
 static __u64 next_bytes(struct choices *choices, unsigned int n)
 {
 	__u64 number = 0;
@@ -58,13 +58,13 @@ __u64 choose(struct choices *choices, __u64 n)
 	return next_bytes(choices, n <= 1 ? 0 : n <= 256 ? 1 : n <= 65536 ? 2 : 8) % n;
 }
 
-/* Any number of 64 bits. */
+/* Any 64-bit number. */
 __u64 choose_bits(struct choices *choices)
 {
 	return choices->program ? next_bytes(choices, 8) : random_number(choices);
 }
 
-/* A number that a limit may be at, or any. */
+/* A number that may be at a limit, or any number. */
 __u64 choose_garbage(struct choices *choices)
 {
 	static const __u64 numbers[] = {

@@ -2,9 +2,9 @@
 /*
  * fuzz-device: what a sequence of calls has reached
  *
- * Two kinds of things count: places in the module that KCOV tells of, if the kernel and the
- * module are built with it; and answers, each an operation, the state in which the model saw
- * its timer, and the result. The latter is there on every kernel.
+ * Two kinds of things count: places in the module as reported by KCOV, if the kernel and the
+ * module are built with it; and answers, each a combination of an operation, the state in which
+ * the model saw its timer, and the result. The latter exist on every kernel.
  */
 #include "fuzz.h"
 
@@ -46,7 +46,7 @@ static unsigned long *map_places(void)
 	return map;
 }
 
-/* From now on, this thread's calls are looked at. */
+/* Starts recording this thread's calls. */
 void coverage_open(void)
 {
 	seen = calloc(1, PLACES / 8);
@@ -63,7 +63,7 @@ void coverage_begin(void)
 		__atomic_store_n(&places[0], 0, __ATOMIC_RELAXED);
 }
 
-/* A step of it is done: the list of places has room for so many calls only. */
+/* A step of it is done: the list of places only has room for a limited number of calls. */
 void coverage_step(void)
 {
 	unsigned long n = places ? __atomic_load_n(&places[0], __ATOMIC_RELAXED) : 0, i;
@@ -74,14 +74,14 @@ void coverage_step(void)
 		__atomic_store_n(&places[0], 0, __ATOMIC_RELAXED);
 }
 
-/* The model has seen an answer: @result, of @what, of a timer in @state. */
+/* The model has seen an answer: @result, of operation @what, for a timer in @state. */
 void coverage_answer(__u32 what, __u32 state, long result)
 {
 	if (seen)
 		see((__u64)what << 40 | (__u64)state << 16 | (result & 0xffff));
 }
 
-/* How much of what was reached since coverage_begin() was new? */
+/* Returns how much of what was reached since coverage_begin() was new. */
 unsigned int coverage_end(void)
 {
 	coverage_step();

@@ -14,11 +14,11 @@ struct fuzz *fuzz;
 
 /**
  * struct options - what was asked for
- * @seconds:	how long
+ * @seconds:	how long to run
  * @what:	the actors: solo, shared, budget or all
  * @corpus:	a directory with programs
  * @keep:	where to leave programs that reach something new, or NULL
- * @program:	a program to be replayed, or NULL
+ * @program:	a program to replay, or NULL
  * @merge:	run what is in @corpus, and keep what is needed to reach all that it does
  */
 struct options {
@@ -89,7 +89,7 @@ static struct options parse(int argc, char **argv)
 	return options;
 }
 
-/* Runs an actor in a process of its own. */
+/* Starts an actor in a process of its own. */
 static pid_t begin(const struct options *options, unsigned int number)
 {
 	pid_t pid = fork();
@@ -111,7 +111,7 @@ static bool asked(const struct options *options, const char *what)
 	return !strcmp(options->what, what) || !strcmp(options->what, "all");
 }
 
-/* Waits for all. Returns whether each has ended well. */
+/* Waits for all of them. Returns whether each has succeeded. */
 static bool finish(void)
 {
 	bool good = true;
@@ -127,7 +127,7 @@ static bool finish(void)
 	return good && !fuzz->failed;
 }
 
-/* What counts what others may not notice comes first, with nobody else there. */
+/* The actors that measure what others must not notice come first, with nobody else there. */
 static bool run_budgets(const struct options *options)
 {
 	pid_t pid;

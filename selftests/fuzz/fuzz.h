@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fuzz-device: what its parts share
+ * fuzz-device: shared declarations
  *
- * Each actor, a process or a thread, draws its choices from a stream of its own that follows
+ * Each actor, a process or a thread, draws its choices from a stream of its own that is derived
  * from the seed of the run: the same seed replays the same choices. How they interleave is up
  * to the machine.
  */
@@ -12,22 +12,22 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Of the helpers, without the harness: that is for programs of one file. */
+/* For the helpers, without the harness, which is meant for single-file programs. */
 #define __KSELFTEST_HARNESS_H
 #include "kselftest.h"
 #include "twheel_test.h"
 
 /**
  * struct fuzz - what all processes of a run share, in memory that they inherit
- * @seed:	that of the run
+ * @seed:	the seed of the run
  * @end:	when to stop, in nanoseconds of CLOCK_MONOTONIC
- * @programs:	how many a solo actor runs, those of the corpus included; 0 if that is not limited
- * @failed:	somebody has found something
- * @calls:	calls made
+ * @programs:	how many a solo actor runs, including those in the corpus; 0 if unlimited
+ * @failed:	an actor has found something
+ * @calls:	number of calls made
  * @clock_sets:	how often the clock has been set; odd while it is being set
  * @covered:	places of the kernel, and kinds of answers, that were seen
- * @without:	names of actors that are left out, with commas
- * @said:	what say_once() has said, a bit each
+ * @without:	names of actors that are left out, separated by commas
+ * @said:	what say_once() has printed, a bit each
  */
 struct fuzz {
 	__u64	seed;
@@ -43,7 +43,7 @@ struct fuzz {
 
 extern struct fuzz *fuzz;
 
-/* Is the run over, or has somebody found something? */
+/* Is the run over, or has an actor found something? */
 static inline bool fuzz_over(void)
 {
 	return __atomic_load_n(&fuzz->failed, __ATOMIC_RELAXED) || now_ns() > fuzz->end;
@@ -54,7 +54,7 @@ static inline __u32 clock_sets(void)
 	return __atomic_load_n(&fuzz->clock_sets, __ATOMIC_SEQ_CST);
 }
 
-/* Is an actor to take part? */
+/* Does an actor take part? */
 static inline bool fuzz_with(const char *name)
 {
 	const char *found = strstr(fuzz->without, name);
@@ -63,7 +63,7 @@ static inline bool fuzz_with(const char *name)
 	       (found[strlen(name)] && found[strlen(name)] != ',');
 }
 
-/* Counts something that several write. */
+/* Updates a counter that has several writers. */
 static inline __u64 count(__u64 *counter, __u64 by)
 {
 	return __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
@@ -74,9 +74,9 @@ static inline __u64 count(__u64 *counter, __u64 by)
 /**
  * struct choices - where an actor's choices come from
  * @state:	of the random numbers, if there is no @program
- * @program:	choices written down, a byte or more each
+ * @program:	recorded choices, a byte or more each
  * @length:	its length in bytes
- * @next:	the byte that is next
+ * @next:	index of the next byte
  */
 struct choices {
 	__u64		state;
@@ -94,7 +94,7 @@ __u64 choose_bits(struct choices *choices);
 __u64 choose_time(struct choices *choices);
 __u64 choose_garbage(struct choices *choices);
 
-/* One of so many. */
+/* True once in @n times. */
 static inline bool one_of(struct choices *choices, unsigned int n)
 {
 	return !choose(choices, n);

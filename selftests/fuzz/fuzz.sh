@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The fuzzer of the device, on the modules' test build where that is there, and what it must
-# not leave behind: timers, contexts, or a module that does not go.
-# FUZZ_SECONDS is how long it takes, FUZZ_SEED what its choices are drawn from. With FUZZ_PROGRAMS
-# each solo actor runs so many, however long that takes, and there are no others. With FUZZ_KEEP, a
+# The fuzzer of the device, on the modules' test build if there is one, and what it must not
+# leave behind: timers, contexts, or a module that cannot be unloaded.
+# FUZZ_SECONDS is how long it runs, FUZZ_SEED determines its choices. With FUZZ_PROGRAMS, each solo
+# actor runs that many, however long it takes, and there are no other actors. With FUZZ_KEEP, a
 # directory, programs that have reached something new are left there.
 
 cd "$(dirname "$0")" || exit
@@ -38,7 +38,7 @@ fuzz() {
 	return $status
 }
 
-# Whose timers may they be: a rule's, for a connection that some process still has?
+# What may the remaining timers belong to: a rule, for a connection that some process still has?
 tell_what_is_left() {
 	echo "# connections:"
 	sed 's/^/#/' /proc/net/tcp /proc/net/tcp6
@@ -48,7 +48,7 @@ tell_what_is_left() {
 	grep -rs . "$DEBUGFS" | sed 's/^/# /'
 }
 
-# None of what the fuzzer has had is left; the module's own memory may take a moment.
+# Nothing of the fuzzer is left; the module's own memory may take a moment.
 nothing_left() {
 	looks=0
 	while [ "$(total pending)" != 0 ] || [ "$(total contexts)" != 0 ]; do

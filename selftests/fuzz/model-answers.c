@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: the model: what the kernel tells when it is asked, and events
+ * fuzz-device: the model: what the kernel returns when queried, and events
  */
 #include "model.h"
 
 /*
- * How often the kernel may find that a timer has been active, for each time that it has: the
- * time that a word tells of counts for two jiffies more, of which the first look may see a part.
+ * How often the kernel may find that a timer has been active, for each time that it was: the time
+ * in a word counts for two more jiffies, and the first check may only see a part of them.
  */
 #define LOOKS	4
 
-/* The record of a timer that is there. */
+/* Checks the record of an existing timer. */
 static void check_record(struct model *model, struct timer *timer,
 			 const struct twheel_timer_query *record, const struct span *span)
 {
@@ -93,7 +93,7 @@ static void check_overruns(const struct timer *timer, const struct twheel_event 
 			  event->overruns, least, most);
 }
 
-/* A periodic timer goes on. */
+/* A periodic timer continues. */
 static void next_period(struct timer *timer, const struct twheel_event *event,
 			const struct span *span)
 {
@@ -109,7 +109,7 @@ static void next_period(struct timer *timer, const struct twheel_event *event,
 	}
 }
 
-/* A key can happen to be the handle of another timer. */
+/* A key can happen to be equal to the handle of another timer. */
 static struct timer *timer_of(struct model *model, const struct twheel_event *event)
 {
 	struct timer *timer = model->event_keys ? model_by_key(model, event->handle) : NULL;
@@ -191,7 +191,7 @@ static unsigned int most_events(const struct model *model, const struct span *sp
 	return nr_expired(model, &span->after).hi;
 }
 
-/* read() has said how many events it had: @result, or an error. */
+/* read() has returned a number of events, @result, or an error. */
 void model_read(struct model *model, int result, unsigned int room, const struct span *span)
 {
 	struct range nr = nr_expired(model, &span->before);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: when the limits of a timer are
+ * fuzz-device: the model: when the limits of a timer are due
  */
 #include "model.h"
 
@@ -25,13 +25,13 @@ __u64 shows(const struct moment *moment, __u32 clock)
 	}
 }
 
-/* Has the clock been set since clock_sets() was this, or was it being set then? */
+/* Has the clock been set since clock_sets() returned @sets, or was it being set then? */
 bool set_since(__u32 clock, __u32 sets)
 {
 	return clock == CLOCK_REALTIME && (sets & 1 || clock_sets() != sets);
 }
 
-/* Is the clock not what it was when the timer was armed? Then nothing is known of its times. */
+/* Has the clock been set since the timer was armed? Then nothing is known about its times. */
 bool clock_was_set(const struct timer *timer)
 {
 	return set_since(timer->clock, timer->clock_sets);
@@ -55,7 +55,7 @@ struct range idle_end(const struct model *model, const struct timer *timer,
 
 		if (!timer->untold)
 			end.lo = later(end.lo, word->lo);
-		/* What is taken for activity is never in the future. */
+		/* What counts as activity is never in the future. */
 		end.hi = later(end.hi, word->hi < now->monotonic ? word->hi : now->monotonic);
 	}
 	return (struct range){ sum(end.lo, timer->idle), sum(end.hi, timer->idle) };
@@ -70,7 +70,7 @@ bool may_have_expired(const struct model *model, const struct timer *timer,
 	       idle_end(model, timer, now).lo <= now->monotonic;
 }
 
-/* Is it due, whatever is not known? With touch words from the future, that is never. */
+/* Is it due, whatever is unknown? With touch words from the future, it never is. */
 bool has_to_expire(const struct model *model, const struct timer *timer,
 		   const struct moment *now)
 {
@@ -81,7 +81,7 @@ bool has_to_expire(const struct model *model, const struct timer *timer,
 	       idle_end(model, timer, now).hi <= now->monotonic;
 }
 
-/* The time that an operation gives a limit. */
+/* The time to which an operation sets a limit. */
 static struct range new_limit(const struct twheel_op *op, __u32 clock, const struct span *span)
 {
 	struct range limit = { op->time, op->time };
@@ -115,7 +115,7 @@ static void set_active(struct timer *timer, const struct span *span)
 	timer->untold = false;
 }
 
-/* Gives a timer what an add says; it has its handle. */
+/* Sets up a timer as requested by an add; it has its handle. */
 void timer_begin(struct timer *timer, const struct twheel_op *op, const struct span *span)
 {
 	*timer = (struct timer) {
@@ -138,7 +138,7 @@ void timer_begin(struct timer *timer, const struct twheel_op *op, const struct s
 	}
 }
 
-/* Gives a timer what a re-arm says. */
+/* Changes a timer as requested by a re-arm. */
 void timer_rearm(struct timer *timer, const struct twheel_op *op, const struct span *span)
 {
 	set_active(timer, span);
@@ -156,7 +156,7 @@ void timer_rearm(struct timer *timer, const struct twheel_op *op, const struct s
 	}
 }
 
-/* The time from @time to @time + @slack with the most zeros at its end, in binary. */
+/* The time from @time to @time + @slack with the most trailing zeros, in binary. */
 static __u64 roundest(__u64 time, __u64 slack)
 {
 	__u64 last = sum(time, slack), unit;
@@ -176,7 +176,7 @@ static bool is_deadline(const struct timer *timer, __u64 told)
 	return limit->lo <= told && told <= sum(limit->hi, timer->slack);
 }
 
-/* Says what is known of a timer's limits, and gives up. */
+/* Prints what is known about a timer's limits, and gives up. */
 __attribute__((noreturn))
 static void no_limit(const struct timer *timer, const struct range *idle, const char *how,
 		     __u64 deadline, __u32 limit)
@@ -187,14 +187,14 @@ static void no_limit(const struct timer *timer, const struct range *idle, const 
 	fuzz_fail("timer %llx: limit %u %s at %llu", timer->handle, limit, how, deadline);
 }
 
-/* Is this one of the timer's limits, at this time, and the first of them? Then it is exact. */
+/* Is this one of the timer's limits, at this time, and the first of them? Then it is exact now. */
 void timer_told(const struct model *model, struct timer *timer, __u64 deadline, __u32 limit,
 		bool pending, const struct span *span)
 {
 	struct range idle = idle_end(model, timer, &span->after);
 	bool right;
 
-	/* Words that the kernel has not looked at yet do not show. */
+	/* Words that the kernel has not checked yet do not show. */
 	if (pending && timer->idle)
 		idle.lo = sum(timer->active.lo, timer->idle);
 	if (limit == TWHEEL_LIMIT_DEADLINE)
@@ -216,7 +216,7 @@ void timer_told(const struct model *model, struct timer *timer, __u64 deadline, 
 		timer->death = (struct range){ deadline, deadline };
 }
 
-/* A word of the touch array has just been written: some may have expired before that. */
+/* A word of the touch array has just been written: some timers may have expired before that. */
 void word_touch(struct model *model, __u32 number)
 {
 	struct moment now = moment();
@@ -236,7 +236,7 @@ void word_store(struct model *model, __u32 number, __u64 value, __u64 now)
 	struct word *word = &model->word[number];
 	__u64 hi = value <= now ? value + 2 * model->jiffy : TWHEEL_TIME_NONE;
 
-	/* One from the far future may have been there before, and is activity once only. */
+	/* One from the far future may have been there before, and only counts as activity once. */
 	if (value > now + HOUR)
 		word->active.lo = 0;
 	else if (word->value != value)

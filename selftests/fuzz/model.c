@@ -8,7 +8,7 @@
 			 WATCH_FLAGS)
 #define ACTIONS		(TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)
 
-/* A new context, of so many timers at most. */
+/* Sets up a new context, of @max_timers timers at most. */
 void model_init(struct model *model, __u64 max_timers)
 {
 	struct timespec jiffy;
@@ -22,7 +22,7 @@ void model_init(struct model *model, __u64 max_timers)
 		model->word[i].active.hi = 2 * model->jiffy;
 }
 
-/* The timer of a handle, or NULL; one that is owed, too. */
+/* The timer with a handle, or NULL; even if its event is owed. */
 struct timer *model_by_handle(struct model *model, __u64 handle)
 {
 	unsigned int i;
@@ -33,7 +33,7 @@ struct timer *model_by_handle(struct model *model, __u64 handle)
 	return NULL;
 }
 
-/* The timer of a key, or NULL. */
+/* The timer with a key, or NULL. */
 struct timer *model_by_key(struct model *model, __u64 key)
 {
 	unsigned int i;
@@ -55,7 +55,7 @@ static struct past *past_of(struct model *model, __u64 handle)
 	return NULL;
 }
 
-/* Timers that have had the memory of a handle's since. */
+/* The number of timers that have since used the same memory as that of a handle. */
 static unsigned int nr_since(const struct model *model, const struct past *past)
 {
 	const struct past *other;
@@ -66,7 +66,7 @@ static unsigned int nr_since(const struct model *model, const struct past *past)
 	return n;
 }
 
-/* Why does a handle name no timer? */
+/* Which errors may a handle that names no timer give? */
 static void expect_stale(struct model *model, __u64 handle, struct expect *expect)
 {
 	const struct past *past = past_of(model, handle);
@@ -104,7 +104,7 @@ void model_end(struct model *model, struct timer *timer, enum fate fate)
 	*timer = model->timer[--model->nr];
 }
 
-/* The kernel says that a timer's event has been delivered: it has to be in the ring. */
+/* The kernel reports that a timer's event has been delivered: it must be in the ring. */
 void model_gone(struct model *model, struct timer *timer, const struct span *span)
 {
 	if (!model->ring || !may_have_expired(model, timer, &span->after))
@@ -113,7 +113,7 @@ void model_gone(struct model *model, struct timer *timer, const struct span *spa
 	timer->owed = true;
 }
 
-/* How many timers the context has, at least and at most. */
+/* The minimum and maximum number of timers in the context. */
 struct range model_nr(const struct model *model, const struct moment *now)
 {
 	struct range nr = { 0, 0 };
@@ -138,7 +138,7 @@ static void expect_watch(const struct twheel_op *op, bool limits, struct expect 
 {
 	if (op->flags & TWHEEL_TOUCHED || (op->flags & ACTIONS) == ACTIONS || !limits)
 		must(expect, EINVAL);
-	/* This model has no sockets: whatever the descriptor is, it is none of TCP. */
+	/* This model has no sockets: whatever the descriptor is, it is not a TCP socket. */
 	must(expect, EBADF);
 	must(expect, EOPNOTSUPP);
 	must(expect, EINVAL);
@@ -246,7 +246,7 @@ static void check(const struct expect *expect, const struct twheel_op *op, long 
 		  op->flags, result, list, expect->must ? "" : " or success");
 }
 
-/* A timer was taken before it had expired, or its event was taken back. */
+/* A timer was stopped before it had expired, or its event was taken back. */
 static void check_verdict(struct model *model, struct timer *timer, int verdict,
 			  const struct span *span)
 {
@@ -312,7 +312,7 @@ static void did_rearm(struct model *model, struct timer *timer, const struct twh
 	timer_rearm(timer, op, span);
 }
 
-/* What kind of timer is it? For the coverage. */
+/* The kind of a timer, for the coverage. */
 static __u32 kind(const struct model *model, const struct timer *timer, const struct span *span)
 {
 	if (!timer)
@@ -336,7 +336,7 @@ static struct twheel_op meaning(const struct twheel_op *said)
 	return op;
 }
 
-/* An operation was done: @said is what was given, @told what came back. */
+/* An operation was done: @said is what was passed in, @told what was returned. */
 void model_op(struct model *model, const struct twheel_op *said, const struct twheel_op *told,
 	      const struct span *span)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fuzz-device: what linux/twheel.h promises to a thread that is alone with a context
+ * fuzz-device: what linux/twheel.h promises to a thread that has a context to itself
  *
- * The model knows for each timer between which times each of its limits is, as seen from
- * outside: a call took place between two readings of the clock. Whether a timer has expired it
- * cannot know, only whether it may have. It takes what it is told, if that may be, and holds
- * the kernel to it from then on. All else it predicts.
+ * For each timer, the model knows between which times each of its limits is, as seen from
+ * outside: a call took place between two readings of the clock. It cannot know whether a timer
+ * has expired, only whether it may have. It accepts any answer that is possible, and holds the
+ * kernel to it from then on. Everything else it predicts.
  */
 #ifndef _FUZZ_MODEL_H
 #define _FUZZ_MODEL_H
@@ -16,7 +16,7 @@
 #define MOST_HANDLES	4096
 #define MOST_WORDS	64
 
-/* Errnos are below. */
+/* Errnos are less than this. */
 #define MOST_ERRNOS	140
 
 /**
@@ -34,7 +34,7 @@ struct moment {
 /**
  * struct span - when a call was made
  * @before:	the clocks before it
- * @after:	and after it
+ * @after:	the clocks after it
  * @clock_sets:	clock_sets() before it
  */
 struct span {
@@ -44,7 +44,7 @@ struct span {
 };
 
 /**
- * struct range - a time that is not exactly known
+ * struct range - a time that is not known exactly
  * @lo:		the earliest, or TWHEEL_TIME_NONE if there is none
  * @hi:		the latest
  */
@@ -54,25 +54,25 @@ struct range {
 };
 
 /**
- * struct timer - what is known of a timer
+ * struct timer - what is known about a timer
  * @handle:	its handle
  * @user_data:	as it was added
- * @key:	with TWHEEL_KEYED in @flags
+ * @key:	its key, with TWHEEL_KEYED in @flags
  * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED
  * @limits:	it was added with an idle timeout or a lifetime
- * @expired:	the kernel has told so
- * @untold:	it may have expired before the last activity that the touch array tells of
- * @owed:	it has ended with an event, as the kernel has told; the event has to be in the ring
+ * @expired:	the kernel has reported so
+ * @untold:	it may have expired before the last activity recorded in the touch array
+ * @owed:	the kernel has reported that it ended with an event, which must be in the ring
  * @clock:	the clock of its deadline
  * @added_on:	the clock that it was added with
  * @clock_sets:	as of when it was armed
  * @deadline:	on @clock
- * @active:	the last activity that the kernel was told of by a call
+ * @active:	the last activity that was reported to the kernel by a call
  * @death:	the end of its lifetime
  * @slack:	of the deadline
- * @period:	or 0
+ * @period:	its period, or 0
  * @idle:	the idle timeout, or 0
- * @touch:	its word
+ * @touch:	the index of its word
  */
 struct timer {
 	__u64		handle;
@@ -111,7 +111,7 @@ struct past {
 /**
  * struct word - a word of the touch array
  * @value:	what is stored there
- * @active:	the activity that it tells of
+ * @active:	the activity that it records
  */
 struct word {
 	__u64		value;
@@ -119,21 +119,21 @@ struct word {
 };
 
 /**
- * struct model - what is known of a context
- * @timer:	its timers, and those that are owed
+ * struct model - what is known about a context
+ * @timer:	its timers, and those whose events are owed
  * @nr:		their number
  * @past:	all handles that were given out
  * @nr_past:	their number
- * @stats:	what the kernel has to have counted
+ * @stats:	what the kernel must have counted
  * @seq:	number of the next event
  * @max_timers:	its limit
  * @ring:	its events go to a ring
  * @event_keys: its events name timers by their keys
- * @nr_words:	of the touch array
- * @word:	these
- * @one_shots:	events of timers that ended with them
+ * @nr_words:	length of the touch array
+ * @word:	the words of the touch array
+ * @one_shots:	events with which their timers ended
  * @activity:	how often timers with a word of the touch array were armed, or active
- * @jiffy:	in nanoseconds
+ * @jiffy:	the length of a jiffy in nanoseconds
  */
 struct model {
 	struct timer			timer[MOST_TIMERS];
@@ -154,7 +154,7 @@ struct model {
 
 /**
  * struct expect - what a call may return
- * @must:	there is such an error: it returns one of these
+ * @must:	success is impossible: it returns one of the errors
  * @error:	errors that it may return
  */
 struct expect {

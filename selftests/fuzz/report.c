@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: what it says when it has found something
+ * fuzz-device: what it prints when it has found something
  *
- * Each thread keeps its last operations; they are written out by the first that fails.
+ * Each thread keeps its last operations; the first thread that fails prints all of them.
  */
 #include "fuzz.h"
 
@@ -11,8 +11,8 @@
 /**
  * struct operation - something that a thread has done
  * @format:	of the line, with four numbers
- * @number:	these
- * @result:	what it was told
+ * @number:	these numbers
+ * @result:	its result
  */
 struct operation {
 	const char	*format;
@@ -27,7 +27,7 @@ static __thread struct {
 	size_t		length;
 } program;
 
-/* Notes an operation. @format stays where it is. */
+/* Records an operation. @format must stay valid. */
 void trace(const char *format, __u64 a, __u64 b, __u64 c, __u64 d, long result)
 {
 	operations[nr_operations++ % TRACES] = (struct operation){
@@ -43,7 +43,7 @@ void traces_forget(void)
 	nr_operations = 0;
 }
 
-/* What the thread is at work with, to be replayed. */
+/* Records the program that the thread is running, to be replayed. */
 void fuzz_program(const __u8 *bytes, size_t length)
 {
 	program.bytes = bytes;
@@ -81,13 +81,13 @@ static void print_program(void)
 	printf("\n");
 }
 
-/* Something is not as it has to be. */
+/* Something is not as it must be. */
 void fuzz_fail(const char *format, ...)
 {
 	va_list list;
 	sigset_t all;
 
-	/* A signal would end the writing. */
+	/* A signal would interrupt the output. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	if (!__atomic_exchange_n(&fuzz->failed, 1, __ATOMIC_SEQ_CST)) {
@@ -103,7 +103,7 @@ void fuzz_fail(const char *format, ...)
 	_exit(1);
 }
 
-/* What a kernel has not, for the reader: once for the run. */
+/* Reports what a kernel lacks, for the reader: once per run. */
 void say_once(const char *format, ...)
 {
 	__u64 bit = 1ULL << mix((uintptr_t)format, 0) % 64;

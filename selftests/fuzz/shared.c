@@ -12,7 +12,7 @@
 
 struct arena *arena;
 
-/* The actors of a round, each a thread. Those that read go on until nobody arms any more. */
+/* The actors of a round, each a thread. Those that read continue until nobody arms any more. */
 static const struct {
 	const char	*name;
 	void		(*act)(struct choices *choices);
@@ -34,9 +34,9 @@ static const struct {
 #define READERS	3
 
 /**
- * struct thread - an actor at work
+ * struct thread - a running actor
  * @thread:	the thread
- * @number:	its number in @actors
+ * @number:	its index in @actors
  */
 struct thread {
 	pthread_t	thread;
@@ -96,7 +96,7 @@ static void end_nursery(pid_t pid)
 		fuzz_fail("the nursery has ended with status %x", status);
 }
 
-/* All actors at once. */
+/* Runs all actors at once. */
 static void run_actors(void)
 {
 	struct thread threads[ARRAY_SIZE(actors)];
@@ -118,7 +118,7 @@ static void run_actors(void)
 		pthread_join(threads[i].thread, NULL);
 }
 
-/* One round, in a process and a network of its own. */
+/* Runs one round, in a process and a network namespace of its own. */
 static void run_round(__u64 seed)
 {
 	pid_t child;
@@ -140,12 +140,12 @@ static void run_round(__u64 seed)
 	close_arena();
 }
 
-/* Rounds until the end. */
+/* Runs rounds until the end. */
 void shared(void)
 {
 	__u64 i;
 
-	/* With every other seed; else what the module needs for that comes and goes. */
+	/* With every other seed; otherwise what the module needs for rules comes and goes. */
 	if (fuzz->seed % 2)
 		rules_hold();
 	for (i = 0; !fuzz_over(); i++) {

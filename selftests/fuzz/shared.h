@@ -2,8 +2,8 @@
 /*
  * fuzz-device: contexts that many share, and the account of what becomes of their timers
  *
- * A run is a sequence of rounds. Each has new contexts, an arena, that threads and processes
- * work on at once, and ends with a look at the account.
+ * A run is a sequence of rounds. Each has new contexts, an arena, which threads and processes use
+ * at the same time, and ends with a check of the account.
  */
 #ifndef _FUZZ_SHARED_H
 #define _FUZZ_SHARED_H
@@ -17,22 +17,22 @@
 #define TOUCH_WORDS	64
 #define RING_ENTRIES	64
 
-/* What is in a timer's user_data: its number, and what it is. */
+/* The contents of a timer's user_data: its number, and its kind. */
 #define DATA_KEYED	(1ULL << 32)
 #define DATA_PERIODIC	(1ULL << 33)
 #define DATA_WATCHED	(1ULL << 34)
 
-/* struct context::end: the timer was added, and has to end; and below it how often it has. */
+/* struct context::end: the timer was added, and must end; and below it how often it has. */
 #define END_ADDED	0x80
 #define END_COUNT	0x0f
 
 /**
  * enum place - the contexts of an arena
  * @READ:	its events are read
- * @RING:	they are read, until somebody makes a ring
+ * @RING:	they are read, until an actor creates a ring
  * @WATCH:	its timers watch connections
- * @CHAOS:	processes that work on it are killed
- * @GARBAGE:	and so here, where garbage is written to the ring as well
+ * @CHAOS:	processes that use it are killed
+ * @GARBAGE:	likewise, and garbage is written to its ring as well
  * @PLACES:	their number
  */
 enum place { READ, RING, WATCH, CHAOS, GARBAGE, PLACES };
@@ -50,23 +50,23 @@ struct slot {
 /**
  * struct context - a context, and its account
  * @fd:		its file
- * @exact:	nobody who works on it is killed: all is known
+ * @exact:	no process that uses it is killed: everything is known
  * @touch:	its touch array, or NULL
  * @ring:	its ring, or NULL
- * @ring_bytes:	the length of that
+ * @ring_bytes:	the length of the ring
  * @slot:	timers that were added
  * @ids:	numbers of timers that were given out
  * @begun:	adds that have begun a timer
- * @replaced:	adds that have taken another one's place
+ * @replaced:	adds that have replaced another timer
  * @rearmed:	re-arms
  * @cancelled:	cancels
  * @drained:	timers drained
  * @in_delivery: verdicts that an event is being delivered
- * @events:	events that have come
+ * @events:	events that have arrived
  * @one_shots:	those with which a timer has ended
  * @last_seq:	the largest number of an event
- * @end:	for each timer what has become of it
- * @seq:	for each event whether it has come, a bit each
+ * @end:	for each timer, what has become of it
+ * @seq:	for each event, whether it has arrived, a bit each
  */
 struct context {
 	int			fd;
@@ -90,13 +90,13 @@ struct context {
 };
 
 /**
- * struct arena - what a round is about
+ * struct arena - what a round works on
  * @seed:	of the round
- * @stop:	the actors are to end
- * @readers_stop: and so are those that read
+ * @stop:	the actors must end
+ * @readers_stop: and so must those that read
  * @context:	by enum place
- * @killed:	processes that were killed
- * @port:	where connections are made to
+ * @killed:	number of processes killed
+ * @port:	where to connect to
  */
 struct arena {
 	__u64		seed;
@@ -109,7 +109,7 @@ struct arena {
 
 extern struct arena *arena;
 
-/* Has the round ended for those who arm timers? */
+/* Is the round over for those that arm timers? */
 static inline bool arena_over(void)
 {
 	return __atomic_load_n(&arena->stop, __ATOMIC_RELAXED) || fuzz_over();

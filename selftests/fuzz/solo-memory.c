@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: a thread that is alone with a context: its mappings, and bad calls
+ * fuzz-device: a thread that has a context to itself: its mappings, and bad calls
  */
 #include "solo.h"
 
@@ -70,7 +70,7 @@ static void did_setup(struct solo *solo, const struct twheel_setup *setup)
 			  setup->touch_bytes);
 }
 
-/* Limits, a ring, a touch array, or nonsense. */
+/* Sets limits, a ring, a touch array, or nonsense. */
 void solo_setup(struct solo *solo)
 {
 	struct choices *choices = &solo->choices;
@@ -82,7 +82,7 @@ void solo_setup(struct solo *solo)
 	case 0:
 		setup.max_timers = one_of(choices, 2) ? 1 + choose(choices, 64) :
 							1ULL << (20 + choose(choices, 40));
-		/* Of what is in a ring, nobody could say when it came. */
+		/* For events in a ring, it is not known when they arrived. */
 		if (setup.max_timers & 1 && !solo->ring)
 			setup.flags = TWHEEL_SETUP_EVENT_KEYS;
 		break;
@@ -91,7 +91,7 @@ void solo_setup(struct solo *solo)
 			setup.ring_entries = 1U << choose(choices, 8);
 		break;
 	case 3 ... 4:
-		/* Few, as a rule, so that stores and timers meet. */
+		/* Usually few, so that stores and timers meet. */
 		setup.touch_words = 1 + choose(choices, one_of(choices, 4) ? MOST_WORDS : 3);
 		break;
 	default:
@@ -113,7 +113,7 @@ void solo_setup(struct solo *solo)
 		did_setup(solo, &setup);
 }
 
-/* Events up to @head that have come into the ring. */
+/* Takes events up to @head that have arrived in the ring. */
 static void take_events(struct solo *solo, __u32 head, const struct span *span)
 {
 	struct twheel_ring *ring = solo->ring;
@@ -125,7 +125,7 @@ static void take_events(struct solo *solo, __u32 head, const struct span *span)
 	__atomic_store_n(&ring->tail, head, __ATOMIC_RELEASE);
 }
 
-/* Reads what is in the ring; then nothing that has ended may be missing. */
+/* Reads what is in the ring; then no event of a timer that has ended may be missing. */
 void solo_ring(struct solo *solo)
 {
 	struct pollfd pollfd = { .fd = solo->fd, .events = POLLIN };
@@ -149,7 +149,7 @@ void solo_ring(struct solo *solo)
 				  solo->model.timer[i].handle);
 }
 
-/* Writes words: the time of the array, of the clock, of the past, of the future. */
+/* Writes words: the time in the array, of the clock, in the past, in the future. */
 void solo_touch(struct solo *solo)
 {
 	struct choices *choices = &solo->choices;
@@ -185,7 +185,7 @@ void solo_touch(struct solo *solo)
 	word_store(model, word, value, now);
 }
 
-/* Somewhere that cannot be read, or not wholly. */
+/* An address that cannot be read, or not entirely. */
 static void *bad_address(struct solo *solo, size_t bytes)
 {
 	switch (choose(&solo->choices, 4)) {
@@ -216,7 +216,7 @@ static const struct {
 	{ TWHEEL_IOC_SETUP, 40, sizeof(struct twheel_setup) },
 };
 
-/* A call with one thing that must not be: it is refused, and changes nothing. */
+/* Makes a call with one thing that is invalid: it is refused, and changes nothing. */
 void solo_bad_call(struct solo *solo)
 {
 	struct choices *choices = &solo->choices;
@@ -259,7 +259,7 @@ void solo_bad_call(struct solo *solo)
 		fuzz_fail("ioctl %x: %d, not %d", cmd, ret, wanted);
 }
 
-/* Arrays that end where nothing is. What stands before is done. */
+/* Submits arrays that end at unmapped memory. What comes before it is done. */
 static void bad_array(struct solo *solo)
 {
 	unsigned int whole = choose(&solo->choices, 20);
@@ -279,7 +279,7 @@ static void bad_array(struct solo *solo)
 			fuzz_fail("operation %u of a bad array: %d", i, ops[i].result);
 }
 
-/* Reads into bad memory: what cannot be copied whole is not lost. */
+/* Reads into bad memory: events that cannot be copied as a whole are not lost. */
 void solo_bad_read(struct solo *solo)
 {
 	const size_t size = sizeof(struct twheel_event);
@@ -312,7 +312,7 @@ void solo_bad_read(struct solo *solo)
 	}
 }
 
-/* What cannot be mapped. */
+/* Tries to map what cannot be mapped. */
 void solo_map(struct solo *solo)
 {
 	const char *fault = NULL;

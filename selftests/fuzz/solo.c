@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz-device: programs for a thread that is alone with a context
+ * fuzz-device: programs for a thread that has a context to itself
  *
- * Each program has a context of its own, and each of its calls is held against the model.
+ * Each program has a context of its own, and each of its calls is checked against the model.
  */
 #include "solo.h"
 
@@ -10,7 +10,7 @@
 #define BATCH_MAX	20
 #define SIZE		sizeof(struct twheel_op)
 
-/* That of a timer, one that was given out, one that is nearly one, or any number. */
+/* The handle of a timer, one that was given out, one that is close to it, or any number. */
 static __u64 some_handle(struct solo *solo)
 {
 	const struct model *model = &solo->model;
@@ -26,7 +26,7 @@ static __u64 some_handle(struct solo *solo)
 	return choose_garbage(&solo->choices);
 }
 
-/* Few, so that they meet. */
+/* One of a few, so that they collide. */
 static __u64 some_key(struct solo *solo)
 {
 	return one_of(&solo->choices, 16) ? choose_garbage(&solo->choices) :
@@ -42,7 +42,7 @@ static __u32 some_clock(struct solo *solo)
 	return clocks[one_of(&solo->choices, 3) ? choose(&solo->choices, 3) : 0];
 }
 
-/* A point in time near now, or a length. */
+/* A point in time near now, or a length of time. */
 static void some_time(struct solo *solo, struct twheel_op *op, __u32 clock)
 {
 	op->time = choose_time(&solo->choices);
@@ -87,7 +87,7 @@ static void some_add(struct solo *solo, struct twheel_op *op)
 		op->flags |= TWHEEL_KEYED;
 		op->key = some_key(solo);
 	}
-	/* A ring's events cannot be told from those of an earlier arming. */
+	/* A ring's events cannot be distinguished from those of an earlier arming. */
 	if (one_of(&solo->choices, 4) && !solo->ring)
 		op->period = choose_time(&solo->choices);
 	else if (one_of(&solo->choices, 3))
@@ -133,7 +133,7 @@ static void some_rearm(struct solo *solo, struct twheel_op *op)
 	}
 }
 
-/* One field, or a flag, that is anything. */
+/* Changes one field, or a flag, to anything. */
 static void spoil(struct solo *solo, struct twheel_op *op)
 {
 	static const __u8 longs[] = { 0, 1, 2, 5, 6, 7, 8, 9, 10 };
@@ -177,12 +177,12 @@ static void some_op(struct solo *solo, struct twheel_op *op)
 	}
 	if (one_of(&solo->choices, 12))
 		spoil(solo, op);
-	/* Such an event could not be told from the next, see some_add(). */
+	/* Such an event could not be distinguished from the next, see some_add(). */
 	if (solo->ring)
 		op->period = 0;
 }
 
-/* Can the ioctl for an operation say all of it? */
+/* Can the ioctl for an operation express all of it? */
 static bool is_single(const struct twheel_op *op)
 {
 	switch (op->opcode) {
@@ -200,7 +200,7 @@ static bool is_single(const struct twheel_op *op)
 	}
 }
 
-/* How long an operation has to be to say all. */
+/* The minimum size of an operation that includes everything. */
 static unsigned int least_size(const struct twheel_op *ops, unsigned int nr)
 {
 	const __u64 *words = (const __u64 *)ops;
@@ -212,7 +212,7 @@ static unsigned int least_size(const struct twheel_op *ops, unsigned int nr)
 	return TWHEEL_OP_SIZE_MIN;
 }
 
-/* An array was done as far as @done says: does that fit? */
+/* An array was done up to @done: is that plausible? */
 static void check_done(const struct twheel_op *told, unsigned int nr, int done, bool stop)
 {
 	unsigned int i;
@@ -311,7 +311,7 @@ static void run_poll(struct solo *solo)
 	span_end(&span);
 	trace("poll, %llu timers, %llu events", info.nr_timers, info.nr_events, 0, 0, ret);
 	model_info(&solo->model, &info, &span);
-	/* What is there stays there: nobody else takes it. */
+	/* Events stay there: nobody else takes them. */
 	if (!solo->ring && ret > 0 && !info.nr_events)
 		fuzz_fail("poll says that there are events, and there are none");
 	if (ret < 0 || (ret > 0 && pollfd.revents != POLLIN))
@@ -350,7 +350,7 @@ static void run_drain(struct solo *solo)
 		model_record(&solo->model, &records[i], &span);
 }
 
-/* Something is due: it has to come, however long that takes. */
+/* Something is due: it must arrive, however long that takes. */
 static void run_wait(struct solo *solo)
 {
 	struct pollfd pollfd = { .fd = solo->fd, .events = POLLIN };
@@ -448,13 +448,13 @@ static struct solo *make_solo(void)
 	return &solo;
 }
 
-/* Is the actor to run another one after @done programs? */
+/* Does the actor run another program after @done programs? */
 static bool another(__u64 done)
 {
 	return !fuzz_over() && (!fuzz->programs || done < fuzz->programs);
 }
 
-/* Runs programs until the end, first those of the corpus; or only these, to keep the best. */
+/* Runs programs until the end, those of the corpus first; or only these, to keep the best. */
 void solo(unsigned int number, bool merge, const char *keep)
 {
 	__u64 seed = mix(fuzz->seed, 1000 + number), i;
@@ -476,7 +476,7 @@ void solo(unsigned int number, bool merge, const char *keep)
 	}
 }
 
-/* Reads a program as it was printed: digits, two each, and whatever between them. */
+/* Reads a program in the printed form: pairs of digits, and anything between them. */
 static size_t read_digits(const char *path, __u8 *program)
 {
 	FILE *file = fopen(path, "r");
@@ -492,7 +492,7 @@ static size_t read_digits(const char *path, __u8 *program)
 	return length;
 }
 
-/* Runs the program that is in a file, again and again. */
+/* Runs the program in a file, again and again. */
 void solo_replay(const char *path)
 {
 	__u8 program[PROGRAM_MAX];

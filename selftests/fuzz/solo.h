@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fuzz-device: a thread that is alone with a context
+ * fuzz-device: a thread that has a context to itself
  */
 #ifndef _FUZZ_SOLO_H
 #define _FUZZ_SOLO_H
@@ -10,11 +10,11 @@
 struct io_uring;
 
 /**
- * struct solo - a program at work
+ * struct solo - a running program
  * @fd:		the context
  * @choices:	the program
- * @model:	what is known of the context
- * @uring:	or NULL
+ * @model:	what is known about the context
+ * @uring:	an io_uring, or NULL
  * @memory:	two pages, of which the second cannot be accessed
  * @ring:	the ring's mapping, or NULL
  * @ring_bytes:	its length
