@@ -21,7 +21,7 @@ bool account_full(const struct context *context)
 	       __atomic_load_n(&context->events, __ATOMIC_RELAXED) > SEQS - 1000;
 }
 
-static void end(struct context *context, __u64 data, const char *how)
+static void end_timer(struct context *context, __u64 data, const char *how)
 {
 	__u8 before = __atomic_fetch_add(&context->end[(__u32)data % IDS], 1, __ATOMIC_RELAXED);
 
@@ -29,7 +29,7 @@ static void end(struct context *context, __u64 data, const char *how)
 		fuzz_fail("timer %llx ends a second time, by %s", data, how);
 }
 
-static void did_add(struct context *context, const struct twheel_op *op)
+static void note_add(struct context *context, const struct twheel_op *op)
 {
 	const bool fresh = !(op->flags & TWHEEL_KEYED) || op->result == TWHEEL_WAS_ABSENT;
 
@@ -88,7 +88,7 @@ void account_op(struct context *context, const struct twheel_op *op, const struc
 	if (op->result > TWHEEL_WAS_DELIVERED)
 		fuzz_fail("operation %u: verdict %d", op->opcode, op->result);
 	if (op->opcode == TWHEEL_OP_ADD) {
-		did_add(context, op);
+		note_add(context, op);
 		return;
 	}
 	if (op->result == TWHEEL_WAS_DELIVERED)
@@ -99,7 +99,7 @@ void account_op(struct context *context, const struct twheel_op *op, const struc
 	}
 	count(&context->cancelled, 1);
 	if (slot && slot->handle && !(slot->data & DATA_KEYED))
-		end(context, slot->data, "a cancel");
+		end_timer(context, slot->data, "a cancel");
 }
 
 /* An event has arrived. */
@@ -123,7 +123,7 @@ void account_event(struct context *context, const struct twheel_event *event)
 	if (event->user_data & DATA_PERIODIC)
 		return;
 	count(&context->one_shots, 1);
-	end(context, event->user_data, "an event");
+	end_timer(context, event->user_data, "an event");
 }
 
 /* A timer was drained. */
@@ -134,11 +134,11 @@ void account_drained(struct context *context, const struct twheel_timer_query *r
 	if (record->user_data & DATA_PERIODIC && record->state == TWHEEL_STATE_EXPIRED)
 		count(&context->in_delivery, 1);
 	if (!(record->user_data & DATA_KEYED))
-		end(context, record->user_data, "a drain");
+		end_timer(context, record->user_data, "a drain");
 }
 
 /* Takes the events that entered the ring after everybody had stopped taking them. */
-static void take_rest(struct context *context)
+static void take_leftovers(struct context *context)
 {
 	struct twheel_ring *ring = context->ring;
 
@@ -196,7 +196,7 @@ static void check_ends(const struct context *context, const char *name)
 		fuzz_fail("context %s: %u timers have not ended", name, open);
 }
 
-static void drain(struct context *context, const char *name)
+static void drain_context(struct context *context, const char *name)
 {
 	static struct twheel_timer_query records[256];
 	__u64 cursor = 0;
@@ -218,7 +218,7 @@ void account_close(struct context *context, const char *name)
 
 	if (__atomic_load_n(&fuzz->failed, __ATOMIC_RELAXED))
 		_exit(1);
-	drain(context, name);
+	drain_context(context, name);
 	ret = wh_stats(context->fd, &stats);
 	if (ret)
 		fuzz_fail("context %s: stats: %d", name, ret);
@@ -226,7 +226,7 @@ void account_close(struct context *context, const char *name)
 		fuzz_fail("context %s: drained, and has %llu timers, %llu events", name,
 			  stats.nr_timers, stats.nr_events);
 	if (context->exact && context->ring)
-		take_rest(context);
+		take_leftovers(context);
 	check_sums(context, name, &stats);
 	if (context->exact) {
 		check_counts(context, name, &stats);

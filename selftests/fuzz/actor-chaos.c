@@ -22,7 +22,7 @@
 /* ---- what the children do */
 
 /* Passes a context's file over a socket, and gets it back as another descriptor. */
-static int passed(int fd)
+static int pass_file(int fd)
 {
 	char space[CMSG_SPACE(sizeof(int))] = { }, byte = 0;
 	struct iovec iov = { &byte, 1 };
@@ -94,7 +94,7 @@ static void call_garbage(int fd, struct choices *choices)
 }
 
 /* Makes a context of its own, on which anything may be done, and which is not always closed. */
-static void own_context(struct choices *choices)
+static void use_own_context(struct choices *choices)
 {
 	struct twheel_event events[8];
 	struct twheel_setup setup;
@@ -105,7 +105,7 @@ static void own_context(struct choices *choices)
 	if (fd < 0)
 		return;
 	if (one_of(choices, 2))
-		fds[1] = passed(fd);
+		fds[1] = pass_file(fd);
 	for (i = choose(choices, 200); i; i--) {
 		op = (struct twheel_op) {
 			.clock	= CLOCK_MONOTONIC,
@@ -150,7 +150,7 @@ static char *large_buffer(size_t *bytes)
 }
 
 /* Does a read() that always finds more events. */
-static void greedy(struct choices *choices)
+static void read_greedily(struct choices *choices)
 {
 	struct twheel_op ops[64] = { };
 	int fd = wh_open(0);
@@ -188,21 +188,21 @@ static void join_group(struct choices *choices)
 	close(fd);
 }
 
-static void nothing(int signal __attribute__((unused)))
+static void ignore_signal(int signal __attribute__((unused)))
 {
 }
 
 /* Sends signals in the middle of everything: calls that wait must end, others continue. */
-static void disturb(void)
+static void send_signals(void)
 {
 	const struct itimerval interval = { { 0, 700 }, { 0, 700 } };
-	const struct sigaction action = { .sa_handler = nothing };
+	const struct sigaction action = { .sa_handler = ignore_signal };
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &interval, NULL);
 }
 
-static void child(__u64 seed)
+static void run_child(__u64 seed)
 {
 	struct io_uring *uring = NULL;
 	struct context *context;
@@ -212,18 +212,18 @@ static void child(__u64 seed)
 	if (one_of(&choices, 2))
 		uring = call_uring_open();
 	if (one_of(&choices, 3))
-		disturb();
+		send_signals();
 	if (one_of(&choices, 4))
 		join_group(&choices);
 	if (one_of(&choices, 6))
 		network();
 	if (one_of(&choices, 8) && fuzz_with("greedy"))
-		greedy(&choices);
+		read_greedily(&choices);
 	while (!arena_over()) {
 		context = &arena->context[CHAOS + choose(&choices, 2)];
 		switch (choose(&choices, 16)) {
 		case 0:
-			own_context(&choices);
+			use_own_context(&choices);
 			break;
 		case 1 ... 2:
 			if (context->ring)
@@ -244,7 +244,7 @@ static void child(__u64 seed)
 
 /* ---- the nursery */
 
-static pid_t begin_child(__u64 seed)
+static pid_t start_child(__u64 seed)
 {
 	pid_t pid = fork();
 
@@ -252,7 +252,7 @@ static pid_t begin_child(__u64 seed)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
-	child(seed);
+	run_child(seed);
 	_exit(0);
 }
 
@@ -293,7 +293,7 @@ void groups_open(void)
 }
 
 /* Creates children and kills them, until the round is over. */
-void nursery(__u64 seed)
+void run_nursery(__u64 seed)
 {
 	pid_t children[CHILDREN];
 	struct choices choices;
@@ -302,12 +302,12 @@ void nursery(__u64 seed)
 
 	choices_random(&choices, seed);
 	for (i = 0; i < CHILDREN; i++)
-		children[i] = begin_child(mix(seed, number++));
+		children[i] = start_child(mix_seed(seed, number++));
 	while (!arena_over()) {
 		sleep_ns(choose(&choices, 120) * MSEC);
 		i = choose(&choices, CHILDREN);
 		kill_child(children[i]);
-		children[i] = begin_child(mix(seed, number++));
+		children[i] = start_child(mix_seed(seed, number++));
 	}
 	for (i = 0; i < CHILDREN; i++)
 		kill_child(children[i]);

@@ -13,14 +13,14 @@ static bool readers_over(void)
 	return __atomic_load_n(&arena->readers_stop, __ATOMIC_RELAXED) || fuzz_over();
 }
 
-static void wait_for(const struct context *context, struct choices *choices)
+static void wait_events(const struct context *context, struct choices *choices)
 {
 	struct pollfd pollfd = { .fd = context->fd, .events = POLLIN };
 
 	poll(&pollfd, 1, choose(choices, 4));
 }
 
-static void book(struct context *context, const char *from, ssize_t bytes)
+static void account_events(struct context *context, const char *from, ssize_t bytes)
 {
 	struct twheel_event event;
 	ssize_t i;
@@ -43,7 +43,7 @@ void reader_actor(struct choices *choices)
 
 	while (!readers_over()) {
 		context = &arena->context[choose(choices, CHAOS)];
-		wait_for(context, choices);
+		wait_events(context, choices);
 		bytes = SIZE * (1 + choose(choices, EVENTS));
 		if (uring && one_of(choices, 4)) {
 			ret = call_uring_read(uring, context->fd, events, bytes);
@@ -53,7 +53,7 @@ void reader_actor(struct choices *choices)
 		}
 		trace("read", 0, 0, 0, 0, ret);
 		if (ret > 0)
-			book(context, (char *)events, ret);
+			account_events(context, (char *)events, ret);
 		else if (ret != -EAGAIN && ret != -EBUSY)
 			fuzz_fail("read: %zd", ret);
 	}
@@ -72,14 +72,14 @@ void bad_reader_actor(struct choices *choices)
 		fuzz_fail("no memory: errno %d", errno);
 	while (!readers_over()) {
 		context = &arena->context[choose(choices, CHAOS)];
-		wait_for(context, choices);
+		wait_events(context, choices);
 		whole = choose(choices, 4);
 		to = memory + PAGE - whole * SIZE - choose(choices, SIZE);
 		ret = read(context->fd, to, SIZE * EVENTS);
 		ret = ret < 0 ? -errno : ret;
 		trace("read into bad memory, %llu whole", whole, 0, 0, 0, ret);
 		if (ret > 0)
-			book(context, to, ret);
+			account_events(context, to, ret);
 		else if (ret != -EAGAIN && ret != -EBUSY && (ret != -EFAULT || whole))
 			fuzz_fail("read into bad memory: %zd", ret);
 		sleep_ns(choose(choices, 10) * MSEC);
@@ -87,7 +87,7 @@ void bad_reader_actor(struct choices *choices)
 }
 
 /* Takes what is in the ring. Returns whether there was anything. */
-static bool take(struct context *context, __u32 *tail)
+static bool take_events(struct context *context, __u32 *tail)
 {
 	struct twheel_ring *ring = context->ring;
 	__u32 head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
@@ -114,12 +114,12 @@ void ring_actor(struct choices *choices)
 	if (!context->ring)
 		return;
 	while (!readers_over()) {
-		wait_for(context, choices);
-		take(context, &tail);
+		wait_events(context, choices);
+		take_events(context, &tail);
 		trace("ring, tail %llu", tail, 0, 0, 0, 0);
 	}
 	/* Each take makes room for events that are waiting. */
 	do {
-		wait_for(context, choices);
-	} while (take(context, &tail));
+		wait_events(context, choices);
+	} while (take_events(context, &tail));
 }

@@ -9,7 +9,7 @@
 static int ends[SOCKETS][2];
 static int listening = -1;
 
-static struct sockaddr_in address(void)
+static struct sockaddr_in listen_address(void)
 {
 	return (struct sockaddr_in) {
 		.sin_family		= AF_INET,
@@ -19,7 +19,7 @@ static struct sockaddr_in address(void)
 }
 
 /* Closes with a reset. */
-static void reset(int fd)
+static void close_with_reset(int fd)
 {
 	struct linger linger = { .l_onoff = 1 };
 
@@ -29,7 +29,7 @@ static void reset(int fd)
 /* Connects a socket; the other end replaces an old one. */
 static void reconnect(unsigned int i)
 {
-	struct sockaddr_in in = address();
+	struct sockaddr_in in = listen_address();
 	int fd;
 
 	if (connect(ends[i][0], (void *)&in, sizeof(in)) && errno != EINPROGRESS)
@@ -37,7 +37,7 @@ static void reconnect(unsigned int i)
 	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
-	reset(ends[i][1]);
+	close_with_reset(ends[i][1]);
 	dup3(fd, ends[i][1], O_CLOEXEC);
 	close(fd);
 }
@@ -52,11 +52,11 @@ static int new_socket(void)
 }
 
 /* Replaces a connection by another one. */
-static void replace(unsigned int i)
+static void replace_connection(unsigned int i)
 {
 	int fd = new_socket();
 
-	reset(ends[i][0]);
+	close_with_reset(ends[i][0]);
 	dup3(fd, ends[i][0], O_CLOEXEC);
 	close(fd);
 	reconnect(i);
@@ -124,7 +124,7 @@ void peer_actor(struct choices *choices)
 			reconnect(i);
 			break;
 		case 12 ... 13:
-			replace(i);
+			replace_connection(i);
 			break;
 		default:
 			sleep_ns(choose(choices, 2 * MSEC));
@@ -132,14 +132,14 @@ void peer_actor(struct choices *choices)
 		trace("connection %llu", i, 0, 0, 0, 0);
 	}
 	for (i = 0; i < SOCKETS; i++) {
-		reset(ends[i][0]);
+		close_with_reset(ends[i][0]);
 		close(ends[i][0]);
 		close(ends[i][1]);
 	}
 	close(listening);
 }
 
-static void some_watch(struct context *context, struct choices *choices, struct twheel_op *op)
+static void choose_watch(struct context *context, struct choices *choices, struct twheel_op *op)
 {
 	static const __u32 actions[] = { 0, 0, TWHEEL_WATCH_SHUTDOWN, TWHEEL_WATCH_ABORT };
 	__u64 kind = DATA_WATCHED;
@@ -167,7 +167,7 @@ static void some_watch(struct context *context, struct choices *choices, struct 
 	op->user_data = account_new(context, kind);
 }
 
-static void add(struct context *context, struct twheel_op *ops, unsigned int nr)
+static void submit_adds(struct context *context, struct twheel_op *ops, unsigned int nr)
 {
 	unsigned int i;
 	int done;
@@ -182,21 +182,21 @@ static void add(struct context *context, struct twheel_op *ops, unsigned int nr)
 	}
 }
 
-static void watch(struct context *context, struct choices *choices)
+static void add_watches(struct context *context, struct choices *choices)
 {
 	struct twheel_op ops[16];
 	unsigned int nr = 1 + choose(choices, 16), i;
 
 	for (i = 0; i < nr; i++)
-		some_watch(context, choices, &ops[i]);
-	add(context, ops, nr);
+		choose_watch(context, choices, &ops[i]);
+	submit_adds(context, ops, nr);
 }
 
 /*
  * Adds the timers of all connections again and again, so that all are due at about the same time:
  * then the worker has a long list.
  */
-static void burst(struct context *context, struct choices *choices)
+static void add_bursts(struct context *context, struct choices *choices)
 {
 	__u64 idle = TWHEEL_IDLE_MIN + choose(choices, 4) * MSEC;
 	__u64 gap = idle + choose(choices, 5 * MSEC);
@@ -215,13 +215,13 @@ static void burst(struct context *context, struct choices *choices)
 				.key		= 100 + ends[i][i & 1],
 				.user_data	= account_new(context, DATA_WATCHED | DATA_KEYED),
 			};
-		add(context, ops, SOCKETS);
+		submit_adds(context, ops, SOCKETS);
 		sleep_ns(gap);
 	}
 }
 
 /* Changes timers by key, while the worker may be handling them. */
-static void change(struct context *context, struct choices *choices)
+static void change_watches(struct context *context, struct choices *choices)
 {
 	struct twheel_op op = {
 		.opcode	= one_of(choices, 2) ? TWHEEL_OP_CANCEL : TWHEEL_OP_REARM,
@@ -247,10 +247,10 @@ void watch_actor(struct choices *choices)
 		if (account_full(context) || one_of(choices, 3))
 			sleep_ns(choose(choices, 4 * MSEC));
 		else if (one_of(choices, 3))
-			burst(context, choices);
+			add_bursts(context, choices);
 		else if (one_of(choices, 3))
-			change(context, choices);
+			change_watches(context, choices);
 		else
-			watch(context, choices);
+			add_watches(context, choices);
 	}
 }

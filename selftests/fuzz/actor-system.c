@@ -7,7 +7,7 @@
 #define CPU_DIRECTORY	"/sys/devices/system/cpu/cpu"
 
 /* Moves to some CPU. */
-void some_cpu(struct choices *choices)
+void move_cpu(struct choices *choices)
 {
 	int list[64], n = cpus(list, 64);
 
@@ -26,7 +26,7 @@ static int set_online(unsigned int cpu, bool online)
 }
 
 /* Takes a CPU offline for a while. */
-static void some_hotplug(struct choices *choices)
+static void flip_cpu(struct choices *choices)
 {
 	static bool told;
 	long nr = sysconf(_SC_NPROCESSORS_CONF);
@@ -74,7 +74,7 @@ void system_actor(struct choices *choices)
 	while (!arena_over()) {
 		switch (choose(choices, 8)) {
 		case 0:
-			some_hotplug(choices);
+			flip_cpu(choices);
 			break;
 		case 1:
 			if (one_of(choices, 4))

@@ -40,7 +40,7 @@ void make_touch(struct context *context)
 }
 
 /* Returns a time around now, mostly. */
-static __u64 near(struct choices *choices)
+static __u64 choose_near(struct choices *choices)
 {
 	switch (choose(choices, 8)) {
 	case 0:
@@ -54,13 +54,13 @@ static __u64 near(struct choices *choices)
 	}
 }
 
-static void some_add(struct context *context, struct choices *choices, struct twheel_op *op)
+static void choose_add(struct context *context, struct choices *choices, struct twheel_op *op)
 {
 	__u64 kind = 0;
 
 	op->opcode = TWHEEL_OP_ADD;
 	op->clock = CLOCK_MONOTONIC;
-	op->time = near(choices);
+	op->time = choose_near(choices);
 	switch (choose(choices, 8)) {
 	case 0:
 		op->clock = one_of(choices, 2) ? CLOCK_REALTIME : CLOCK_BOOTTIME;
@@ -72,14 +72,14 @@ static void some_add(struct context *context, struct choices *choices, struct tw
 	case 1:
 		/* In chaos, nobody knows how many of its events have arrived. */
 		if (context->exact) {
-			op->period = 1 + near(choices);
+			op->period = 1 + choose_near(choices);
 			kind = DATA_PERIODIC;
 		}
 		break;
 	case 2 ... 3:
 		op->time = TWHEEL_TIME_NONE;
-		op->idle = 1 + near(choices);
-		op->lifetime = one_of(choices, 2) ? 1 + near(choices) : 0;
+		op->idle = 1 + choose_near(choices);
+		op->lifetime = one_of(choices, 2) ? 1 + choose_near(choices) : 0;
 		if (one_of(choices, 2)) {
 			op->flags |= TWHEEL_TOUCHED;
 			op->idle += TWHEEL_IDLE_MIN;
@@ -87,8 +87,8 @@ static void some_add(struct context *context, struct choices *choices, struct tw
 		}
 		break;
 	case 4:
-		op->slack = near(choices);
-		op->spread = near(choices);
+		op->slack = choose_near(choices);
+		op->spread = choose_near(choices);
 		break;
 	}
 	if (one_of(choices, 3)) {
@@ -100,8 +100,8 @@ static void some_add(struct context *context, struct choices *choices, struct tw
 }
 
 /* Names a timer that somebody has added; @slot becomes what was there. */
-static void some_name(struct context *context, struct choices *choices, struct twheel_op *op,
-		      struct slot *slot)
+static void choose_name(struct context *context, struct choices *choices, struct twheel_op *op,
+			struct slot *slot)
 {
 	struct slot *place = &context->slot[choose(choices, SLOTS)];
 
@@ -119,7 +119,7 @@ static void some_name(struct context *context, struct choices *choices, struct t
 }
 
 /* Records a timer for others. A handle is never given out twice. */
-static void put(struct context *context, struct choices *choices, const struct twheel_op *op)
+static void share_timer(struct context *context, struct choices *choices, const struct twheel_op *op)
 {
 	struct slot *place = &context->slot[choose(choices, SLOTS)];
 
@@ -130,23 +130,23 @@ static void put(struct context *context, struct choices *choices, const struct t
 	__atomic_store_n(&place->handle, op->handle, __ATOMIC_RELEASE);
 }
 
-static void some_op(struct context *context, struct choices *choices, struct twheel_op *op,
-		    struct slot *slot)
+static void choose_op(struct context *context, struct choices *choices, struct twheel_op *op,
+		      struct slot *slot)
 {
 	*op = (struct twheel_op){ };
 	*slot = (struct slot){ };
 	switch (choose(choices, 8)) {
 	case 0 ... 3:
-		some_add(context, choices, op);
+		choose_add(context, choices, op);
 		break;
 	case 4 ... 5:
 		op->opcode = TWHEEL_OP_CANCEL;
-		some_name(context, choices, op, slot);
+		choose_name(context, choices, op, slot);
 		break;
 	default:
 		op->opcode = TWHEEL_OP_REARM;
-		some_name(context, choices, op, slot);
-		op->time = near(choices);
+		choose_name(context, choices, op, slot);
+		op->time = choose_near(choices);
 		if (one_of(choices, 4)) {
 			op->flags |= TWHEEL_ACTIVE;
 			op->limit = TWHEEL_LIMIT_IDLE;
@@ -155,7 +155,7 @@ static void some_op(struct context *context, struct choices *choices, struct twh
 	}
 }
 
-static void some_ops(struct context *context, struct choices *choices, struct io_uring *uring)
+static void submit_ops(struct context *context, struct choices *choices, struct io_uring *uring)
 {
 	struct twheel_op ops[MOST];
 	struct slot slots[MOST];
@@ -165,7 +165,7 @@ static void some_ops(struct context *context, struct choices *choices, struct io
 	if (way <= 1)
 		nr = 1;
 	for (i = 0; i < nr; i++)
-		some_op(context, choices, &ops[i], &slots[i]);
+		choose_op(context, choices, &ops[i], &slots[i]);
 	if (way <= 1)
 		call_single(context->fd, &ops[0]);
 	else if (way == 2 && uring)
@@ -182,18 +182,18 @@ static void some_ops(struct context *context, struct choices *choices, struct io
 		      ops[i].flags, ops[i].time, ops[i].result);
 		account_op(context, &ops[i], &slots[i]);
 		if (ops[i].opcode == TWHEEL_OP_ADD && ops[i].result >= 0)
-			put(context, choices, &ops[i]);
+			share_timer(context, choices, &ops[i]);
 	}
 }
 
-static void some_query(struct context *context, struct choices *choices)
+static void query_timer(struct context *context, struct choices *choices)
 {
 	struct twheel_timer_query query;
 	struct twheel_op op = { };
 	struct slot slot = { };
 	int ret;
 
-	some_name(context, choices, &op, &slot);
+	choose_name(context, choices, &op, &slot);
 	ret = wh_query_flags(context->fd, op.handle, op.flags, &query);
 	trace("query %llx flags %llx", op.handle, op.flags, 0, 0, ret);
 	if (ret && ret != -ENOENT && ret != -EALREADY)
@@ -203,7 +203,7 @@ static void some_query(struct context *context, struct choices *choices)
 			  query.user_data, slot.data);
 }
 
-static void some_drain(struct context *context, struct choices *choices)
+static void drain_timers(struct context *context, struct choices *choices)
 {
 	struct twheel_timer_query records[16];
 	__u64 cursor = one_of(choices, 2) ? 0 : choose(choices, 1 << 14);
@@ -216,7 +216,7 @@ static void some_drain(struct context *context, struct choices *choices)
 }
 
 /* Writes anything to words of the touch array. */
-static void some_touch(struct context *context, struct choices *choices)
+static void write_touch(struct context *context, struct choices *choices)
 {
 	__u64 value = one_of(choices, 3) ? choose_garbage(choices) :
 		      now_ns() + choose(choices, 8 * MSEC) - 4 * MSEC;
@@ -232,17 +232,17 @@ void timers_step(struct context *context, struct choices *choices, struct io_uri
 		return sleep_ns(MSEC);
 	switch (choose(choices, 64)) {
 	case 0 ... 5:
-		return some_query(context, choices);
+		return query_timer(context, choices);
 	case 6 ... 11:
-		return some_touch(context, choices);
+		return write_touch(context, choices);
 	case 12:
-		return some_drain(context, choices);
+		return drain_timers(context, choices);
 	case 13 ... 14:
 		return sleep_ns(choose(choices, MSEC));
 	case 15:
-		return some_cpu(choices);
+		return move_cpu(choices);
 	default:
-		return some_ops(context, choices, uring);
+		return submit_ops(context, choices, uring);
 	}
 }
 

@@ -12,7 +12,7 @@
 #define KEPT	256
 
 /* Adds timers on this CPU, and cancels five out of six, so that few chunks are empty. */
-static void fill(int fd)
+static void fill_wheel(int fd)
 {
 	static __u64 handle[BULK];
 	unsigned int i;
@@ -40,7 +40,7 @@ static void memory_comes_back(void)
 	most = before + KEPT * n;
 	for (i = 0; i < n; i++) {
 		pin(list[i]);
-		fill(fd);
+		fill_wheel(fd);
 	}
 	sched_setaffinity(0, sizeof(cpu_set_t), &(cpu_set_t){ .__bits = { ~0UL } });
 	close(fd);

@@ -57,7 +57,7 @@ int call_single(int fd, struct twheel_op *op)
 	return op->result;
 }
 
-static void pack(void *to, const struct twheel_op *ops, unsigned int nr, unsigned int size)
+static void pack_ops(void *to, const struct twheel_op *ops, unsigned int nr, unsigned int size)
 {
 	unsigned int i, known = size < sizeof(*ops) ? size : sizeof(*ops);
 
@@ -67,8 +67,8 @@ static void pack(void *to, const struct twheel_op *ops, unsigned int nr, unsigne
 }
 
 /* Takes what the kernel may have written, and checks that it has written nothing else. */
-static int unpack(struct twheel_op *ops, void *from, unsigned int nr, unsigned int size,
-		  int done)
+static int unpack_ops(struct twheel_op *ops, void *from, unsigned int nr, unsigned int size,
+		      int done)
 {
 	unsigned int i, known = size < sizeof(*ops) ? size : sizeof(*ops);
 	struct twheel_op told;
@@ -93,10 +93,10 @@ int call_submit(int fd, struct twheel_op *ops, unsigned int nr, unsigned int siz
 	__u64 array[nr * size / 8 + 1];
 	int ret;
 
-	pack(array, ops, nr, size);
+	pack_ops(array, ops, nr, size);
 	count(&fuzz->calls, 1);
 	ret = wh_submit(fd, array, nr, size, flags);
-	return ret == -EPROTO ? ret : unpack(ops, array, nr, size, ret);
+	return ret == -EPROTO ? ret : unpack_ops(ops, array, nr, size, ret);
 }
 
 /* Returns a ring for a thread, or NULL if this kernel has none. */
@@ -112,7 +112,7 @@ struct io_uring *call_uring_open(void)
 }
 
 /* Waits for a completion. */
-static int await(struct io_uring *ring, __u64 *user_data)
+static int wait_completion(struct io_uring *ring, __u64 *user_data)
 {
 	struct io_uring_cqe *cqe;
 	int ret;
@@ -129,13 +129,13 @@ static int await(struct io_uring *ring, __u64 *user_data)
 }
 
 /* Submits an entry, and waits for its completion. */
-static int complete(struct io_uring *ring)
+static int submit_and_wait(struct io_uring *ring)
 {
 	__u64 unused;
 
 	count(&fuzz->calls, 1);
 	io_uring_submit(ring);
-	return await(ring, &unused);
+	return wait_completion(ring, &unused);
 }
 
 /* read() with io_uring, which waits a little although the file is open for non-blocking reads. */
@@ -155,7 +155,7 @@ int call_uring_read(struct io_uring *ring, int fd, void *to, size_t bytes)
 	sqe->user_data = 2;
 	io_uring_submit(ring);
 	for (i = 0; i < 2; i++) {
-		got = await(ring, &which);
+		got = wait_completion(ring, &which);
 		if (which == 1)
 			ret = got;
 	}
@@ -175,10 +175,10 @@ int call_uring(struct io_uring *ring, int fd, struct twheel_op *ops, unsigned in
 	};
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
-	pack(array, ops, nr, size);
+	pack_ops(array, ops, nr, size);
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
 	sqe->cmd_op = TWHEEL_URING_SUBMIT;
 	memcpy(sqe->cmd, &submit, sizeof(submit));
 	sqe->flags = flags & 2 ? IOSQE_ASYNC : 0;
-	return unpack(ops, array, nr, size, complete(ring));
+	return unpack_ops(ops, array, nr, size, submit_and_wait(ring));
 }

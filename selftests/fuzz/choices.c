@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 /* Derives the seed of one of many from another seed. */
-__u64 mix(__u64 seed, __u64 number)
+__u64 mix_seed(__u64 seed, __u64 number)
 {
 	__u64 x = seed + (number + 1) * 0x9e3779b97f4a7c15ULL;
 

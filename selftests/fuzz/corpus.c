@@ -25,7 +25,7 @@ static size_t nr_kept;
 
 static void add(const __u8 *program, size_t length)
 {
-	struct kept *place = &kept[nr_kept < MOST ? nr_kept++ : mix(length, program[0]) % MOST];
+	struct kept *place = &kept[nr_kept < MOST ? nr_kept++ : mix_seed(length, program[0]) % MOST];
 
 	place->length = length < PROGRAM_MAX ? length : PROGRAM_MAX;
 	memcpy(place->bytes, program, place->length);
@@ -65,7 +65,7 @@ void corpus_keep(const __u8 *program, size_t length, const char *directory)
 	if (!directory)
 		return;
 	snprintf(path, sizeof(path), "%s/%016llx", directory,
-		 mix(mix(fuzz->seed, nr_kept), length ^ getpid()));
+		 mix_seed(mix_seed(fuzz->seed, nr_kept), length ^ getpid()));
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return;

@@ -18,9 +18,9 @@ static unsigned long *places;
 static unsigned int fresh;
 
 /* Counts what was not seen before. */
-static void see(__u64 what)
+static void count_new(__u64 what)
 {
-	__u32 i = mix(what, 1) % PLACES;
+	__u32 i = mix_seed(what, 1) % PLACES;
 
 	if (seen[i / 8] & 1 << i % 8)
 		return;
@@ -69,7 +69,7 @@ void coverage_step(void)
 	unsigned long n = places ? __atomic_load_n(&places[0], __ATOMIC_RELAXED) : 0, i;
 
 	for (i = 1; i <= n; i++)
-		see(places[i]);
+		count_new(places[i]);
 	if (places)
 		__atomic_store_n(&places[0], 0, __ATOMIC_RELAXED);
 }
@@ -78,7 +78,7 @@ void coverage_step(void)
 void coverage_answer(__u32 what, __u32 state, long result)
 {
 	if (seen)
-		see((__u64)what << 40 | (__u64)state << 16 | (result & 0xffff));
+		count_new((__u64)what << 40 | (__u64)state << 16 | (result & 0xffff));
 }
 
 /* Returns how much of what was reached since coverage_begin() was new. */

@@ -42,7 +42,7 @@ static void usage(void)
 	exit(2);
 }
 
-static struct options parse(int argc, char **argv)
+static struct options parse_options(int argc, char **argv)
 {
 	struct options options = { .seconds = 60, .what = "all", .corpus = "corpus" };
 	int option;
@@ -90,7 +90,7 @@ static struct options parse(int argc, char **argv)
 }
 
 /* Starts an actor in a process of its own. */
-static pid_t begin(const struct options *options, unsigned int number)
+static pid_t start_actor(const struct options *options, unsigned int number)
 {
 	pid_t pid = fork();
 
@@ -106,13 +106,13 @@ static pid_t begin(const struct options *options, unsigned int number)
 	exit(0);
 }
 
-static bool asked(const struct options *options, const char *what)
+static bool is_asked(const struct options *options, const char *what)
 {
 	return !strcmp(options->what, what) || !strcmp(options->what, "all");
 }
 
 /* Waits for all of them. Returns whether each has succeeded. */
-static bool finish(void)
+static bool wait_all(void)
 {
 	bool good = true;
 	int status;
@@ -132,7 +132,7 @@ static bool run_budgets(const struct options *options)
 {
 	pid_t pid;
 
-	if (!asked(options, "budget") || options->program)
+	if (!is_asked(options, "budget") || options->program)
 		return true;
 	pid = fork();
 	if (!pid) {
@@ -140,10 +140,10 @@ static bool run_budgets(const struct options *options)
 		budgets();
 		exit(0);
 	}
-	return finish();
+	return wait_all();
 }
 
-static bool run(const struct options *options)
+static bool run_actors(const struct options *options)
 {
 	bool alone = options->program || options->merge;
 	unsigned int i;
@@ -152,9 +152,9 @@ static bool run(const struct options *options)
 		return false;
 	groups_open();
 	for (i = 0; i <= SOLOS; i++)
-		if (alone ? !i : asked(options, i < SOLOS ? "solo" : "shared"))
-			begin(options, i);
-	return finish();
+		if (alone ? !i : is_asked(options, i < SOLOS ? "solo" : "shared"))
+			start_actor(options, i);
+	return wait_all();
 }
 
 int main(int argc, char **argv)
@@ -166,14 +166,14 @@ int main(int argc, char **argv)
 	fuzz = mmap(NULL, sizeof(*fuzz), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (fuzz == MAP_FAILED)
 		return 1;
-	fuzz->seed = seed ? strtoull(seed, NULL, 0) : mix(now_ns(), getpid()) % 1000000007;
-	options = parse(argc, argv);
+	fuzz->seed = seed ? strtoull(seed, NULL, 0) : mix_seed(now_ns(), getpid()) % 1000000007;
+	options = parse_options(argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..1\n# seed %llu\n", fuzz->seed);
 	fflush(stdout);
 	fuzz->end = fuzz->programs ? -1ULL : now_ns() + options.seconds * SEC;
 	corpus_load(options.corpus);
-	good = run(&options);
+	good = run_actors(&options);
 	printf("# %llu places and kinds of answers\n", fuzz->covered);
 	printf("# %llu calls fuzzed\n", fuzz->calls);
 	printf("%s 1 nothing was found\n", good ? "ok" : "not ok");

@@ -85,7 +85,7 @@ struct choices {
 	size_t		next;
 };
 
-__u64 mix(__u64 seed, __u64 number);
+__u64 mix_seed(__u64 seed, __u64 number);
 void choices_random(struct choices *choices, __u64 seed);
 void choices_program(struct choices *choices, const __u8 *program, size_t length);
 bool choices_left(const struct choices *choices);

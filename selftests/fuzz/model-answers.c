@@ -15,8 +15,8 @@ static void check_record(struct model *model, struct timer *timer,
 			 const struct twheel_timer_query *record, const struct span *span)
 {
 	bool keyed = timer->flags & TWHEEL_KEYED;
-	__u64 before = shows(&span->before, timer->clock);
-	__u64 after = shows(&span->after, timer->clock);
+	__u64 before = time_on(&span->before, timer->clock);
+	__u64 after = time_on(&span->after, timer->clock);
 	__u64 least = record->deadline > after ? record->deadline - after : 0;
 	__u64 most = record->deadline > before ? record->deadline - before : 0;
 
@@ -79,8 +79,8 @@ void model_record(struct model *model, const struct twheel_timer_query *record,
 static void check_overruns(const struct timer *timer, const struct twheel_event *event,
 			   const struct span *span, bool exact)
 {
-	__u64 before = exact ? shows(&span->before, timer->clock) : 0;
-	__u64 after = shows(&span->after, timer->clock);
+	__u64 before = exact ? time_on(&span->before, timer->clock) : 0;
+	__u64 after = time_on(&span->after, timer->clock);
 	__u64 least = 0, most = 0;
 
 	if (timer->period && before > event->deadline)
@@ -104,8 +104,8 @@ static void next_period(struct timer *timer, const struct twheel_event *event,
 	if (event->overruns == UINT32_MAX && set_since(timer->clock, span->clock_sets)) {
 		timer->deadline = (struct range){ 0, TWHEEL_TIME_NONE };
 	} else if (event->overruns == UINT32_MAX) {
-		timer->deadline.lo = shows(&span->before, timer->clock);
-		timer->deadline.hi = sum(shows(&span->after, timer->clock), timer->period);
+		timer->deadline.lo = time_on(&span->before, timer->clock);
+		timer->deadline.hi = sum(time_on(&span->after, timer->clock), timer->period);
 	}
 }
 
@@ -133,10 +133,10 @@ void model_event(struct model *model, const struct twheel_event *event, const st
 		fuzz_fail("timer %llx: user_data %llx, not %llx", timer->handle,
 			  event->user_data, timer->user_data);
 	if (!clock_was_set(timer) && (event->fired < event->deadline ||
-				      event->fired > shows(&span->after, timer->clock) ||
+				      event->fired > time_on(&span->after, timer->clock) ||
 				      !may_have_expired(model, timer, &span->after)))
 		fuzz_fail("timer %llx: due at %llu, fired at %llu, read by %llu", timer->handle,
-			  event->deadline, event->fired, shows(&span->after, timer->clock));
+			  event->deadline, event->fired, time_on(&span->after, timer->clock));
 	timer_told(model, timer, event->deadline, event->reason, false, span);
 	check_overruns(timer, event, span, !model->ring);
 	model->stats.delivered++;

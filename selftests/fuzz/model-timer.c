@@ -4,7 +4,7 @@
  */
 #include "model.h"
 
-struct moment moment(void)
+struct moment read_clocks(void)
 {
 	return (struct moment) {
 		.monotonic	= clock_ns(CLOCK_MONOTONIC),
@@ -13,7 +13,7 @@ struct moment moment(void)
 	};
 }
 
-__u64 shows(const struct moment *moment, __u32 clock)
+__u64 time_on(const struct moment *moment, __u32 clock)
 {
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -65,7 +65,7 @@ bool may_have_expired(const struct model *model, const struct timer *timer,
 		      const struct moment *now)
 {
 	return timer->expired || clock_was_set(timer) ||
-	       timer->deadline.lo <= shows(now, timer->clock) ||
+	       timer->deadline.lo <= time_on(now, timer->clock) ||
 	       timer->death.lo <= now->monotonic ||
 	       idle_end(model, timer, now).lo <= now->monotonic;
 }
@@ -76,7 +76,7 @@ bool has_to_expire(const struct model *model, const struct timer *timer,
 {
 	if (clock_was_set(timer))
 		return false;
-	return sum(timer->deadline.hi, timer->slack) <= shows(now, timer->clock) ||
+	return sum(timer->deadline.hi, timer->slack) <= time_on(now, timer->clock) ||
 	       timer->death.hi <= now->monotonic ||
 	       idle_end(model, timer, now).hi <= now->monotonic;
 }
@@ -89,8 +89,8 @@ static struct range new_limit(const struct twheel_op *op, __u32 clock, const str
 	if (op->time == TWHEEL_TIME_NONE)
 		return limit;
 	if (!(op->flags & TWHEEL_TIME_ABS)) {
-		limit.lo = sum(shows(&span->before, clock), op->time);
-		limit.hi = sum(shows(&span->after, clock), op->time);
+		limit.lo = sum(time_on(&span->before, clock), op->time);
+		limit.hi = sum(time_on(&span->after, clock), op->time);
 	}
 	limit.hi = sum(limit.hi, op->spread);
 	return limit;
@@ -219,7 +219,7 @@ void timer_told(const struct model *model, struct timer *timer, __u64 deadline, 
 /* A word of the touch array has just been written: some timers may have expired before that. */
 void word_touch(struct model *model, __u32 number)
 {
-	struct moment now = moment();
+	struct moment now = read_clocks();
 	struct timer *timer;
 
 	for (timer = model->timer; timer < model->timer + model->nr; timer++) {

@@ -232,7 +232,7 @@ static void expect_fitting(const struct timer *timer, const struct twheel_op *op
 		must(expect, EINVAL);
 }
 
-static void check(const struct expect *expect, const struct twheel_op *op, long result)
+static void check_result(const struct expect *expect, const struct twheel_op *op, long result)
 {
 	char list[256] = "";
 	int i, n = 0;
@@ -259,15 +259,15 @@ static void check_verdict(struct model *model, struct timer *timer, int verdict,
 			  timer->expired ? "has expired" : "cannot have expired");
 }
 
-static void give_out(struct model *model, __u64 handle)
+static void record_handle(struct model *model, __u64 handle)
 {
 	if (!handle || past_of(model, handle))
 		fuzz_fail("handle %llx is given out twice", handle);
 	model->past[model->nr_past++] = (struct past){ handle, ALIVE };
 }
 
-static void did_add(struct model *model, const struct twheel_op *op,
-		    const struct twheel_op *told, const struct span *span)
+static void note_add(struct model *model, const struct twheel_op *op,
+		     const struct twheel_op *told, const struct span *span)
 {
 	struct timer *old = op->flags & TWHEEL_KEYED ? model_by_key(model, op->key) : NULL;
 
@@ -289,22 +289,22 @@ static void did_add(struct model *model, const struct twheel_op *op,
 		fuzz_fail("add: verdict %d, though there was none", told->result);
 	}
 	model->stats.adds++;
-	give_out(model, told->handle);
+	record_handle(model, told->handle);
 	old = &model->timer[model->nr++];
 	old->handle = told->handle;
 	timer_begin(old, op, span);
 }
 
-static void did_cancel(struct model *model, struct timer *timer, int verdict,
-		       const struct span *span)
+static void note_cancel(struct model *model, struct timer *timer, int verdict,
+			const struct span *span)
 {
 	check_verdict(model, timer, verdict, span);
 	model->stats.cancels++;
 	model_end(model, timer, CANCELLED);
 }
 
-static void did_rearm(struct model *model, struct timer *timer, const struct twheel_op *op,
-		      int verdict, const struct span *span)
+static void note_rearm(struct model *model, struct timer *timer, const struct twheel_op *op,
+		       int verdict, const struct span *span)
 {
 	check_verdict(model, timer, verdict, span);
 	model->activity += !!(timer->flags & TWHEEL_TOUCHED);
@@ -313,7 +313,7 @@ static void did_rearm(struct model *model, struct timer *timer, const struct twh
 }
 
 /* The kind of a timer, for the coverage. */
-static __u32 kind(const struct model *model, const struct timer *timer, const struct span *span)
+static __u32 kind_of(const struct model *model, const struct timer *timer, const struct span *span)
 {
 	if (!timer)
 		return 0;
@@ -323,7 +323,7 @@ static __u32 kind(const struct model *model, const struct timer *timer, const st
 }
 
 /* What an operation means: an add with another limit need not say that there is no deadline. */
-static struct twheel_op meaning(const struct twheel_op *said)
+static struct twheel_op op_meaning(const struct twheel_op *said)
 {
 	struct twheel_op op = *said;
 
@@ -340,7 +340,7 @@ static struct twheel_op meaning(const struct twheel_op *said)
 void model_op(struct model *model, const struct twheel_op *said, const struct twheel_op *told,
 	      const struct span *span)
 {
-	const struct twheel_op meant = meaning(said), *op = &meant;
+	const struct twheel_op meant = op_meaning(said), *op = &meant;
 	struct expect expect = { };
 	struct timer *timer = NULL;
 
@@ -357,16 +357,16 @@ void model_op(struct model *model, const struct twheel_op *said, const struct tw
 	if (timer && op->opcode == TWHEEL_OP_REARM)
 		expect_fitting(timer, op, &expect);
 	coverage_answer(op->opcode << 12 | op->flags << 2 | op->limit,
-			kind(model, timer, span), told->result);
-	check(&expect, op, told->result);
+			kind_of(model, timer, span), told->result);
+	check_result(&expect, op, told->result);
 	if (timer && (told->result == -EALREADY || told->result == -ENOENT))
 		model_gone(model, timer, span);
 	if (told->result < 0)
 		return;
 	if (op->opcode == TWHEEL_OP_ADD)
-		did_add(model, op, told, span);
+		note_add(model, op, told, span);
 	else if (op->opcode == TWHEEL_OP_CANCEL)
-		did_cancel(model, timer, told->result, span);
+		note_cancel(model, timer, told->result, span);
 	else
-		did_rearm(model, timer, op, told->result, span);
+		note_rearm(model, timer, op, told->result, span);
 }

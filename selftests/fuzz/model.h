@@ -188,8 +188,8 @@ static inline __u64 sum(__u64 a, __u64 b)
 }
 
 /* model-timer.c */
-struct moment moment(void);
-__u64 shows(const struct moment *moment, __u32 clock);
+struct moment read_clocks(void);
+__u64 time_on(const struct moment *moment, __u32 clock);
 bool set_since(__u32 clock, __u32 sets);
 bool clock_was_set(const struct timer *timer);
 struct range idle_end(const struct model *model, const struct timer *timer,

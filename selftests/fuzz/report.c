@@ -106,7 +106,7 @@ void fuzz_fail(const char *format, ...)
 /* Reports what a kernel lacks, for the reader: once per run. */
 void say_once(const char *format, ...)
 {
-	__u64 bit = 1ULL << mix((uintptr_t)format, 0) % 64;
+	__u64 bit = 1ULL << mix_seed((uintptr_t)format, 0) % 64;
 	char line[256];
 	va_list list;
 

@@ -43,12 +43,12 @@ struct thread {
 	unsigned int	number;
 };
 
-static void *act(void *data)
+static void *run_actor(void *data)
 {
 	const struct thread *thread = data;
 	struct choices choices;
 
-	choices_random(&choices, mix(arena->seed, thread->number));
+	choices_random(&choices, mix_seed(arena->seed, thread->number));
 	if (fuzz_with(actors[thread->number].name))
 		actors[thread->number].act(&choices);
 	return NULL;
@@ -84,7 +84,7 @@ static pid_t begin_nursery(void)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	nursery(mix(arena->seed, 100));
+	run_nursery(mix_seed(arena->seed, 100));
 	_exit(0);
 }
 
@@ -105,7 +105,7 @@ static void run_actors(void)
 
 	for (i = 0; i < ARRAY_SIZE(actors); i++) {
 		threads[i].number = i;
-		if (pthread_create(&threads[i].thread, NULL, act, &threads[i]))
+		if (pthread_create(&threads[i].thread, NULL, run_actor, &threads[i]))
 			fuzz_fail("no thread: errno %d", errno);
 	}
 	while (!fuzz_over() && now_ns() < end)
@@ -154,7 +154,7 @@ void shared(void)
 
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			run_round(mix(fuzz->seed, i));
+			run_round(mix_seed(fuzz->seed, i));
 			_exit(0);
 		}
 		if (waitpid(pid, &status, 0) != pid || status)

@@ -149,9 +149,9 @@ void rules_hold(void);
 /* actor-system.c */
 void system_actor(struct choices *choices);
 void look_actor(struct choices *choices);
-void some_cpu(struct choices *choices);
+void move_cpu(struct choices *choices);
 
 /* actor-chaos.c */
-void nursery(__u64 seed);
+void run_nursery(__u64 seed);
 
 #endif /* _FUZZ_SHARED_H */

@@ -32,7 +32,7 @@ static void expect_setup(const struct solo *solo, const struct twheel_setup *set
 		must(expect, EBUSY);
 }
 
-static void *map(const struct solo *solo, __u64 bytes, __u64 offset)
+static void *map_context(const struct solo *solo, __u64 bytes, __u64 offset)
 {
 	void *memory = wh_map(solo->fd, bytes, offset);
 
@@ -41,7 +41,7 @@ static void *map(const struct solo *solo, __u64 bytes, __u64 offset)
 	return memory;
 }
 
-static void did_setup(struct solo *solo, const struct twheel_setup *setup)
+static void note_setup(struct solo *solo, const struct twheel_setup *setup)
 {
 	struct model *model = &solo->model;
 
@@ -53,7 +53,7 @@ static void did_setup(struct solo *solo, const struct twheel_setup *setup)
 		model->event_keys = true;
 	if (setup->ring_entries) {
 		solo->ring_bytes = setup->ring_bytes;
-		solo->ring = map(solo, setup->ring_bytes, TWHEEL_RING_OFFSET);
+		solo->ring = map_context(solo, setup->ring_bytes, TWHEEL_RING_OFFSET);
 		solo->tail = 0;
 		model->ring = true;
 		if (solo->ring->mask != setup->ring_entries - 1)
@@ -61,7 +61,7 @@ static void did_setup(struct solo *solo, const struct twheel_setup *setup)
 	}
 	if (setup->touch_words) {
 		solo->touch_bytes = setup->touch_bytes;
-		solo->touch = map(solo, setup->touch_bytes, TWHEEL_TOUCH_OFFSET);
+		solo->touch = map_context(solo, setup->touch_bytes, TWHEEL_TOUCH_OFFSET);
 		model->nr_words = setup->touch_words < MOST_WORDS ? setup->touch_words :
 								    MOST_WORDS;
 	}
@@ -110,7 +110,7 @@ void solo_setup(struct solo *solo)
 	if (!expected(&expect, ret))
 		fuzz_fail("setup: %d", ret);
 	if (!ret)
-		did_setup(solo, &setup);
+		note_setup(solo, &setup);
 }
 
 /* Takes events up to @head that have arrived in the ring. */

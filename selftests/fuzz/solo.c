@@ -11,7 +11,7 @@
 #define SIZE		sizeof(struct twheel_op)
 
 /* The handle of a timer, one that was given out, one that is close to it, or any number. */
-static __u64 some_handle(struct solo *solo)
+static __u64 choose_handle(struct solo *solo)
 {
 	const struct model *model = &solo->model;
 	__u64 which = choose(&solo->choices, 16);
@@ -27,13 +27,13 @@ static __u64 some_handle(struct solo *solo)
 }
 
 /* One of a few, so that they collide. */
-static __u64 some_key(struct solo *solo)
+static __u64 choose_key(struct solo *solo)
 {
 	return one_of(&solo->choices, 16) ? choose_garbage(&solo->choices) :
 					    choose(&solo->choices, 6);
 }
 
-static __u32 some_clock(struct solo *solo)
+static __u32 choose_clock(struct solo *solo)
 {
 	static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
@@ -43,7 +43,7 @@ static __u32 some_clock(struct solo *solo)
 }
 
 /* A point in time near now, or a length of time. */
-static void some_time(struct solo *solo, struct twheel_op *op, __u32 clock)
+static void choose_op_time(struct solo *solo, struct twheel_op *op, __u32 clock)
 {
 	op->time = choose_time(&solo->choices);
 	if (one_of(&solo->choices, 3)) {
@@ -58,7 +58,7 @@ static void some_time(struct solo *solo, struct twheel_op *op, __u32 clock)
 		op->spread = choose_time(&solo->choices);
 }
 
-static void some_limits(struct solo *solo, struct twheel_op *op)
+static void choose_limits(struct solo *solo, struct twheel_op *op)
 {
 	op->clock = CLOCK_MONOTONIC;
 	if (!one_of(&solo->choices, 3))
@@ -77,39 +77,39 @@ static void some_limits(struct solo *solo, struct twheel_op *op)
 	}
 }
 
-static void some_add(struct solo *solo, struct twheel_op *op)
+static void choose_add(struct solo *solo, struct twheel_op *op)
 {
 	op->opcode = TWHEEL_OP_ADD;
 	op->user_data = choose_bits(&solo->choices);
-	op->clock = some_clock(solo);
-	some_time(solo, op, op->clock <= CLOCK_BOOTTIME ? op->clock : CLOCK_MONOTONIC);
+	op->clock = choose_clock(solo);
+	choose_op_time(solo, op, op->clock <= CLOCK_BOOTTIME ? op->clock : CLOCK_MONOTONIC);
 	if (one_of(&solo->choices, 3)) {
 		op->flags |= TWHEEL_KEYED;
-		op->key = some_key(solo);
+		op->key = choose_key(solo);
 	}
 	/* A ring's events cannot be distinguished from those of an earlier arming. */
 	if (one_of(&solo->choices, 4) && !solo->ring)
 		op->period = choose_time(&solo->choices);
 	else if (one_of(&solo->choices, 3))
-		some_limits(solo, op);
+		choose_limits(solo, op);
 }
 
-static void some_name(struct solo *solo, struct twheel_op *op)
+static void choose_name(struct solo *solo, struct twheel_op *op)
 {
 	if (one_of(&solo->choices, 4)) {
 		op->flags |= TWHEEL_BY_KEY;
-		op->handle = some_key(solo);
+		op->handle = choose_key(solo);
 	} else {
-		op->handle = some_handle(solo);
+		op->handle = choose_handle(solo);
 	}
 }
 
-static void some_rearm(struct solo *solo, struct twheel_op *op)
+static void choose_rearm(struct solo *solo, struct twheel_op *op)
 {
 	struct timer *timer;
 
 	op->opcode = TWHEEL_OP_REARM;
-	some_name(solo, op);
+	choose_name(solo, op);
 	timer = op->flags & TWHEEL_BY_KEY ? model_by_key(&solo->model, op->handle) :
 					    model_by_handle(&solo->model, op->handle);
 	if (timer && timer->limits) {
@@ -123,7 +123,7 @@ static void some_rearm(struct solo *solo, struct twheel_op *op)
 			return;
 		}
 	}
-	some_time(solo, op, timer ? timer->added_on : CLOCK_MONOTONIC);
+	choose_op_time(solo, op, timer ? timer->added_on : CLOCK_MONOTONIC);
 	if (op->limit == TWHEEL_LIMIT_IDLE) {
 		if (timer && timer->flags & TWHEEL_TOUCHED && !one_of(&solo->choices, 8))
 			op->time = sum(op->time, TWHEEL_IDLE_MIN);
@@ -134,7 +134,7 @@ static void some_rearm(struct solo *solo, struct twheel_op *op)
 }
 
 /* Changes one field, or a flag, to anything. */
-static void spoil(struct solo *solo, struct twheel_op *op)
+static void spoil_op(struct solo *solo, struct twheel_op *op)
 {
 	static const __u8 longs[] = { 0, 1, 2, 5, 6, 7, 8, 9, 10 };
 	__u64 value = choose_garbage(&solo->choices);
@@ -161,23 +161,23 @@ static void spoil(struct solo *solo, struct twheel_op *op)
 	}
 }
 
-static void some_op(struct solo *solo, struct twheel_op *op)
+static void choose_op(struct solo *solo, struct twheel_op *op)
 {
 	*op = (struct twheel_op){ };
 	switch (choose(&solo->choices, 8)) {
 	case 0 ... 3:
-		some_add(solo, op);
+		choose_add(solo, op);
 		break;
 	case 4 ... 5:
 		op->opcode = TWHEEL_OP_CANCEL;
-		some_name(solo, op);
+		choose_name(solo, op);
 		break;
 	default:
-		some_rearm(solo, op);
+		choose_rearm(solo, op);
 	}
 	if (one_of(&solo->choices, 12))
-		spoil(solo, op);
-	/* Such an event could not be distinguished from the next, see some_add(). */
+		spoil_op(solo, op);
+	/* Such an event could not be distinguished from the next, see choose_add(). */
 	if (solo->ring)
 		op->period = 0;
 }
@@ -238,7 +238,7 @@ static void run_ops(struct solo *solo)
 	if (solo->model.nr + nr > MOST_TIMERS || solo->model.nr_past + nr > MOST_HANDLES)
 		return;
 	for (i = 0; i < nr; i++)
-		some_op(solo, &ops[i]);
+		choose_op(solo, &ops[i]);
 	memcpy(told, ops, sizeof(told));
 	size = least_size(ops, nr);
 	if (size == SIZE || one_of(&solo->choices, 2))
@@ -268,7 +268,7 @@ static void run_query(struct solo *solo)
 	struct span span;
 	int ret;
 
-	some_name(solo, &op);
+	choose_name(solo, &op);
 	if (one_of(&solo->choices, 16))
 		op.flags ^= 1U << choose(&solo->choices, 32);
 	span = span_begin();
@@ -354,7 +354,7 @@ static void run_drain(struct solo *solo)
 static void run_wait(struct solo *solo)
 {
 	struct pollfd pollfd = { .fd = solo->fd, .events = POLLIN };
-	struct moment now = moment();
+	struct moment now = read_clocks();
 	bool due = false;
 	unsigned int i;
 
@@ -404,7 +404,7 @@ static void run_step(struct solo *solo)
 }
 
 /* Runs a program in a context of its own. Returns how much it has reached that is new. */
-static unsigned int run(struct solo *solo, const __u8 *program, size_t length)
+static unsigned int run_program(struct solo *solo, const __u8 *program, size_t length)
 {
 	struct twheel_info info;
 
@@ -449,7 +449,7 @@ static struct solo *make_solo(void)
 }
 
 /* Does the actor run another program after @done programs? */
-static bool another(__u64 done)
+static bool runs_another(__u64 done)
 {
 	return !fuzz_over() && (!fuzz->programs || done < fuzz->programs);
 }
@@ -457,21 +457,21 @@ static bool another(__u64 done)
 /* Runs programs until the end, those of the corpus first; or only these, to keep the best. */
 void solo(unsigned int number, bool merge, const char *keep)
 {
-	__u64 seed = mix(fuzz->seed, 1000 + number), i;
+	__u64 seed = mix_seed(fuzz->seed, 1000 + number), i;
 	struct solo *solo = make_solo();
 	__u8 program[PROGRAM_MAX];
 	const __u8 *old;
 	size_t length, n = corpus_size();
 
-	for (i = 0; i < n && another(i); i++) {
+	for (i = 0; i < n && runs_another(i); i++) {
 		old = corpus_program(i, &length);
 		memcpy(program, old, length);
-		if (run(solo, program, length) && merge)
+		if (run_program(solo, program, length) && merge)
 			corpus_keep(program, length, keep);
 	}
-	for (i = 0; !merge && another(n + i); i++) {
-		length = corpus_draw(mix(seed, i), program);
-		if (run(solo, program, length) && !fuzz_over())
+	for (i = 0; !merge && runs_another(n + i); i++) {
+		length = corpus_draw(mix_seed(seed, i), program);
+		if (run_program(solo, program, length) && !fuzz_over())
 			corpus_keep(program, length, keep);
 	}
 }
@@ -502,5 +502,5 @@ void solo_replay(const char *path)
 	if (!length)
 		fuzz_fail("%s: no program is there", path);
 	while (!fuzz_over())
-		run(solo, program, length);
+		run_program(solo, program, length);
 }

@@ -39,12 +39,12 @@ static inline struct span span_begin(void)
 {
 	__u32 sets = clock_sets();
 
-	return (struct span){ .before = moment(), .clock_sets = sets };
+	return (struct span){ .before = read_clocks(), .clock_sets = sets };
 }
 
 static inline void span_end(struct span *span)
 {
-	span->after = moment();
+	span->after = read_clocks();
 }
 
 /* solo-memory.c */
