@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Run kselftests in the guest, in /twheel: all of a directory, or one.  The output is for
-# selftests/check/judge.awk, which also says what the lines "#@" mean.
-# With MODULE, that is what is loaded as twheel.ko; MODULE_OPTIONS are its parameters.
-# usage: run-in-guest.sh WHICH...	as selftests/select knows them
+# Runs kselftests in the guest, in /twheel: all of a directory, or one.  The output is for
+# selftests/check/judge.awk, which also documents the lines "#@".
+# With MODULE, that is loaded as twheel.ko; MODULE_OPTIONS are its parameters.
+# usage: run-in-guest.sh WHICH...	as in selftests/select
 
-# What programs neither fill nor mount something over.
+# A directory that programs neither fill nor mount anything over.
 own=/run/guest
 
-# Longer than any program should take: the judge wants to know which one hung.  LIMIT= is
-# none: the guard looks at the clock each second, which is often in a guest that lets weeks
+# Longer than any program should take: the judge needs to know which one hung.  LIMIT= means no
+# limit: timeout checks the clock every second, which is often in a guest in which weeks
 # pass.
 LIMIT=${LIMIT-240}
 
-# What the kernel's tick has to be: high_resolution, or periodic_tick for a guest that was booted
-# with highres=off nohz=off.
+# What the kernel's tick must be: high_resolution, or periodic_tick for a guest booted with
+# highres=off nohz=off.
 TICK=${TICK-high_resolution}
 
-# What the kernel has complained of since this program began.
+# What the kernel has complained about since this program began.
 faults() {
 	dmesg | awk -v mark="twheel-test: $1 begins" \
 		'index($0, mark) { found = 1 } found
@@ -26,14 +26,14 @@ faults() {
 		splat-scan
 }
 
-# May what failed of a program be run once more? In real time: a host on which more than two have to
-# be is not one to test on.
+# May the failed tests of a program be run again? Only in real time, and for two programs at most: a
+# host on which more are needed is not fit for testing.
 repeatable() {
 	[ ! "$TWHEEL_SIMULATED" ] && [ "$status" = 1 ] && [ -z "$complaints" ] && [ "$repeats" -lt 2 ] &&
 		grep -qx "$1" selftests/by-the-clock
 }
 
-# The options to run those tests of a program alone that have failed. Scripts have none.
+# The options to run only the failed tests of a program. Scripts have none.
 which_failed() {
 	case $1 in
 	*.sh) ;;
@@ -47,7 +47,7 @@ run() {
 	echo "#@ begin $name"
 	echo "twheel-test: $name begins" > /dev/kmsg
 	begin=$(date +%s)
-	# No line of it is taken for one of those below. Each is passed on at once.
+	# None of its lines must be taken for one of those below. Each line is passed on at once.
 	rm -f "$own/pipe"
 	mkfifo "$own/pipe"
 	awk -v output="$own/output" '{ sub(/^#@/, "# @"); print; fflush(); print > output }' \
@@ -58,7 +58,7 @@ run() {
 	wait $reader
 	seconds=$(($(date +%s) - begin))
 	complaints=$(faults "$name")
-	# Whatever the program wrote last, this begins a line.
+	# Whatever the program wrote last, the next output begins a line.
 	echo
 	[ -z "$complaints" ] || echo "$complaints" | sed "s|^|#@ fault $name |"
 	if [ "$name" != "$repeated" ] && repeatable "$name"; then
@@ -72,7 +72,7 @@ run() {
 	fi
 }
 
-# One test, which passes if the command does.
+# A single test, which passes if the command succeeds.
 single() {
 	echo "TAP version 13"
 	echo "1..1"
@@ -88,15 +88,15 @@ loaded() {
 	grep -q '^twheel ' /proc/modules
 }
 
-# Programs that run, by their pids. Threads of the kernel have no file.
+# The pids of running programs. Kernel threads have no executable.
 processes() {
 	for process in /proc/[0-9]*; do
 		[ ! -e "$process/exe" ] || echo "${process#/proc/}"
 	done
 }
 
-# End all but these, whatever session they are in by now, and what they start meanwhile. One that
-# cannot be ended is a fault of the kernel's.
+# Kills all processes but these, whatever session they are in by now, and what they start meanwhile.
+# A process that cannot be killed is a fault of the kernel.
 end_all_but() {
 	rounds=0
 	left=1
@@ -117,15 +117,15 @@ end_all_but() {
 	done
 }
 
-# One that fails may leave others without processors.
+# A program that fails may leave CPUs offline for others.
 all_cpus_on() {
 	for online in /sys/devices/system/cpu/cpu*/online; do
 		[ "$(cat "$online")" = 1 ] || echo 1 > "$online"
 	done
 }
 
-# A program, with options, in a session of its own, as it may signal its group, and with mounts of its
-# own. Nothing of it is left when it has ended.
+# Runs a program, with options, in a session of its own, as it may signal its group, and with mounts
+# of its own. Nothing of it is left when it has ended.
 in_directory() {
 	path=$1
 	shift
@@ -140,22 +140,22 @@ in_directory() {
 	return $ended
 }
 
-# Without high resolution, every lateness would be that of the kernel's tick.  It begins with
-# a tick, which a guest that boots in no time may not have seen.
+# Without high resolution, every lateness would be that of the kernel's tick.  The switch happens
+# at a tick, which a guest that boots in no time may not have seen yet.
 high_resolution() {
 	sleep 0.1
 	grep -q 'hres_active *: 1' /proc/timer_list
 }
 
-# Ticks that do not come are lost, for the tests that are about that.
+# Missed ticks are lost, for the tests about that.
 periodic_tick() {
 	sleep 0.1
 	grep -q 'event_handler: *tick_handle_periodic' /proc/timer_list &&
 		! grep -q 'hres_active *: 1' /proc/timer_list
 }
 
-# Memory that nothing points to any more, since the tests began. kmemleak wants to see it
-# twice before it says so, the second time some seconds old. It refuses when it has given up.
+# Memory allocated since the tests began that nothing points to any more. kmemleak reports it
+# only when seen in two scans, and not before it is some seconds old. If disabled, it fails.
 no_leaks() {
 	echo scan > "$KMEMLEAK" || return
 	sleep 6
@@ -164,15 +164,15 @@ no_leaks() {
 	[ -z "$leaks" ] || ! echo "$leaks"
 }
 
-# Cgroups that were removed, and that something still refers to. What they were charged for goes
-# some time after its programs.
+# Removed cgroups that something still refers to. What was charged to them is freed some time after
+# their programs have ended.
 dying_groups() {
 	sed -n 's/^nr_dying_descendants \([1-9]\)/\1/p' /sys/fs/cgroup/cgroup.stat 2> /dev/null
 }
 
-# The module goes, and takes all its references along.
+# The module can be unloaded, and drops all its references.
 unloaded() {
-	# A network namespace goes some time after its programs, and takes its rules along.
+	# A network namespace goes some time after its programs, together with its rules.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		[ "$(cat /sys/module/twheel/refcnt)" != 0 ] || break
 		sleep 1
@@ -194,7 +194,7 @@ if [ -e "$KMEMLEAK" ]; then
 	echo clear > "$KMEMLEAK"
 fi
 if [ -e /sys/kernel/debug/kcsan ]; then
-	# It watches one access out of so many; races last a few instructions only.
+	# KCSAN only watches one access in that many; races last only a few instructions.
 	echo 100 > /sys/module/kcsan/parameters/skip_watch
 	echo on > /sys/kernel/debug/kcsan
 fi

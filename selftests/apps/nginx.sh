@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rules for connections of Debian's nginx, which knows nothing of them.
+# Rules for connections of Debian's nginx, which knows nothing about them.
 
 cd "$(dirname "$0")" || exit
 . ./servers.sh
@@ -17,7 +17,7 @@ workers() {
 	awk -v parent="$server" '$4 == parent { print $1 }' /proc/[0-9]*/stat 2> /dev/null
 }
 
-# Its own timeouts are long ones.
+# Its own timeouts are long.
 start() {
 	mkdir -p /tmp/nginx
 	cat > /tmp/nginx/conf <<-EOT
@@ -50,13 +50,13 @@ start() {
 	listening $PORT && listening $OTHER && listening $DRY && worker=$(workers)
 }
 
-# What nginx itself counts; the one that asks is one of them.
+# nginx's own count, which includes the connection that asks.
 connections() {
 	wget -q -O - http://127.0.0.1:$OTHER/status | sed -n 's/^Active connections: \([0-9]*\).*/\1/p'
 }
 
-# Rules that are there first. The neighbours talk to the same server, at a port that has no rule and
-# at one whose rule only counts.
+# Rules that exist before the connections. The neighbours talk to the same server, on a port that
+# has no rule and on one whose rule only counts.
 closes_silent() {
 	no_rules && rule --port $PORT && closing=$rule && rule --port $DRY --dry-run || return
 	talking=
@@ -74,12 +74,12 @@ closes_silent() {
 		counts matched "$closing" $((SILENT + 1))
 }
 
-# logs TEXT NUMBER: are there so many lines with it?
+# logs TEXT NUMBER: does the log have that many lines with it?
 logs() {
 	same "lines with '$1'" "$(grep -cF "$1" /tmp/nginx/errors)" "$2"
 }
 
-# As Documentation/connections.rst says. Half of them have asked for something, half for nothing.
+# As in Documentation/connections.rst. Half of them have made a request, half have not.
 aborted_logged() {
 	logs 'recv() failed (110: Connection timed out) while keepalive, client: 127.0.0.1' \
 		$((SILENT / 2)) &&
@@ -87,7 +87,7 @@ aborted_logged() {
 			$((SILENT / 2))
 }
 
-# Who has looked whether nginx listens at this port is in the log as well.
+# The check whether nginx listens on this port is in the log as well.
 shut_down_logged() {
 	logs "client closed connection while waiting for request, client: 127.0.0.1, server: \
 127.0.0.1:$PORT" $((SILENT / 2 + 1))
@@ -102,7 +102,7 @@ dry_run() {
 		counts matched "$rule" $((SILENT + 1))
 }
 
-# Connections that are there first, closed gently.
+# Connections that exist before the rule, closed with a shutdown.
 finds_silent() {
 	talk $PORT "$REQUEST" &
 	talking=$!
@@ -114,7 +114,7 @@ finds_silent() {
 		counts closed "$rule" "$SILENT"
 }
 
-# The same processes, and they have nothing to complain of.
+# The same processes, and they have nothing to complain about.
 serves_on() {
 	same answer "$(wget -q -O - http://127.0.0.1:$PORT/)" here || return
 	same workers "$(workers)" "$worker" || return

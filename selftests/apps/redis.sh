@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rules for connections of Debian's redis-server, which knows nothing of them.
+# Rules for connections of Debian's redis-server, which knows nothing about them.
 
 cd "$(dirname "$0")" || exit
 . ./servers.sh
@@ -14,7 +14,7 @@ PUBLISH=$(printf 'PUBLISH news x\r\n.')
 PUBLISH=${PUBLISH%.}
 CGROUP=/sys/fs/cgroup/software
 
-# A socket belongs to the cgroup in which it was made.
+# A socket belongs to the cgroup in which it was created.
 start() {
 	mkdir -p $CGROUP || return
 	sh -c "echo \$\$ > $CGROUP/cgroup.procs && exec redis-server --save '' --port $PORT \
@@ -23,17 +23,17 @@ start() {
 	listening $PORT
 }
 
-# request COMMAND: without redis-cli, which takes its time to begin.
+# request COMMAND: without redis-cli, which is slow to start.
 request() {
 	printf '%s\r\nQUIT\r\n' "$1" | nc 127.0.0.1 $PORT | tr -d '\r'
 }
 
-# What redis itself counts; the one that asks is one of them.
+# redis's own count, which includes the connection that asks.
 connections() {
 	request 'INFO clients' | sed -n 's/^connected_clients://p'
 }
 
-# Asks its own number again and again, and is told the same one.
+# Asks for its own id again and again, and always gets the same one.
 redis_cli() {
 	redis-cli -r 20 -i 0.2 client id > /tmp/client
 }
@@ -42,7 +42,7 @@ cli_is_the_same() {
 	same numbers "$(sort /tmp/client | uniq -c | sed 's/ *\([0-9]*\) [0-9]*/\1/')" 20
 }
 
-# By the process that listens. The neighbours are another program's and one of redis's own.
+# By the listening process. The neighbours are connections of another program and of redis itself.
 closes_silent() {
 	no_rules && rule --pid "$server" || return
 	talk $PORT "$PING" &
@@ -57,13 +57,13 @@ closes_silent() {
 		busy_open $PORT && cli_is_the_same && counts closed "$rule" "$SILENT"
 }
 
-# As Documentation/connections.rst says.
+# As in Documentation/connections.rst.
 is_logged() {
 	same "lines of the log" "$(grep -c 'Reading from client: Connection timed out' /tmp/redis)" \
 		"$SILENT"
 }
 
-# Subscribes, and is told something five times a second, by one who talks himself.
+# Subscribes, and gets a message five times a second from another connection, active itself.
 subscribe() {
 	redis-cli subscribe news > /tmp/subscriber 2>&1 &
 	subscriber=$!
@@ -86,7 +86,7 @@ unsubscribe() {
 	wait "$subscriber" 2> /dev/null
 }
 
-# A subscriber says nothing, but is told things.
+# A subscriber sends nothing, but receives messages.
 subscriber_lives() {
 	no_rules && rule --cgroup software && subscribe && same subscribers "$(subscribers)" 1
 	result=$?
@@ -96,7 +96,7 @@ subscriber_lives() {
 		wrong "messages: $(cat /tmp/subscriber)"
 }
 
-# Unless the rule wants to hear from it.
+# Unless the rule requires it to send.
 subscriber_is_closed() {
 	no_rules && rule --cgroup software --activity received && subscribe &&
 		same subscribers "$(subscribers)" 0 && counts closed "$rule" 1

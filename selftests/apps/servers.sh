@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Sourced by the scripts of this directory: a rule, connections to a server, and what became
+# Sourced by the scripts in this directory: a rule, connections to a server, and what became
 # of them.
 
 . ../lib/tap.sh
 
-# Idle timeout of the rules, in milliseconds. What a slow machine may add to it. And what a host
-# that holds up the processor which counts jiffies may take off.
+# The idle timeout of the rules, in milliseconds; what a slow machine may add to it; and what a host
+# that stalls the CPU which counts jiffies may take off.
 LIMIT_MS=1000
 LATE_MS=1500
 EARLY_MS=50
@@ -15,12 +15,12 @@ END_MS=1000
 TALK_MS=$((LIMIT_MS + LATE_MS + END_MS))
 SILENT=20
 
-# What the other side of an aborted connection gets.
-# shellcheck disable=SC2034 # for who sources this
+# The error at the other end of an aborted connection.
+# shellcheck disable=SC2034 # for scripts that source this
 RESET="Connection reset by peer"
 
-# rule OPTION...: adds a rule, whose number is then in $rule.
-# shellcheck disable=SC2034 # for who sources this
+# rule OPTION...: adds a rule, whose id is then in $rule.
+# shellcheck disable=SC2034 # for scripts that source this
 rule() {
 	twctl idle --timeout ${LIMIT_MS}ms "$@" --json > /tmp/rule 2>&1 ||
 		wrong "no rule: $(cat /tmp/rule)" || return
@@ -42,12 +42,12 @@ same() {
 	[ "$2" = "$3" ] || wrong "$1: '$2', not '$3'"
 }
 
-# counts NAME RULE NUMBER: is it this?
+# counts NAME RULE NUMBER: is the count NUMBER?
 counts() {
 	same "$1 of rule $2" "$(counter "$1" "$2")" "$3"
 }
 
-# listening PORT: waits until somebody does.
+# listening PORT: waits until somebody listens on it.
 listening() {
 	tries=100
 	while ! nc 127.0.0.1 "$1" < /dev/null > /dev/null 2>&1; do
@@ -63,7 +63,7 @@ talk() {
 	./talk "$1" $SILENT $TALK_MS "$2" > "/tmp/talk.$1" 2>&1
 }
 
-# The silent ones have been closed, none of them early, in this way.
+# The silent ones were closed, none of them too early, and in this way.
 silent_closed() {
 	awk -v limit=$((LIMIT_MS - EARLY_MS)) -v most_allowed=$((LIMIT_MS + LATE_MS)) -v how="$2" '
 		$1 != "silent" { next }
@@ -84,7 +84,7 @@ busy_open() {
 		END { exit !good }' "/tmp/talk.$1" || wrong "$(grep busy "/tmp/talk.$1")"
 }
 
-# Waits until the connections of a talk that begins now are as they will be at its end.
+# Waits until the connections of a talk that begins now are in the state they will have at its end.
 before_the_end() {
 	usleep $(((TALK_MS - END_MS) * 1000))
 }

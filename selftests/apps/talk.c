@@ -4,14 +4,14 @@
  *
  * usage: talk PORT SILENT MILLISECONDS TEXT
  *
- * Opens SILENT connections, on every other of which it asks TEXT once, and a busy one, on which
- * it asks TEXT five times a second, until shortly before the end. Prints after so many milliseconds
+ * Opens SILENT connections, on every other of which it sends TEXT once, and a busy one, on which
+ * it sends TEXT five times a second, until shortly before the end. After MILLISECONDS, prints
  * what became of each:
  *	silent 2000 Connection reset by peer	(closed after 2000 ms, and how)
  *	silent - open
- *	busy - open 12 12			(asked and answered so often)
- * An answer is as long as the first one. Times count from just before the last question, or the
- * connect(): the server cannot have heard of either before.
+ *	busy - open 12 12			(number of requests and answers)
+ * All answers are as long as the first. Times count from just before the last request, or the
+ * connect(): the server cannot have seen either earlier.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -33,11 +33,11 @@
 
 /**
  * struct talk - a connection
- * @since:	when it was last active at the earliest, in ms
+ * @since:	the earliest time at which it can last have been active, in ms
  * @closed:	when it was closed, in ms; 0 if it is open
- * @how:	and how
- * @asked:	questions
- * @bytes:	length of the answers so far
+ * @how:	how it was closed
+ * @asked:	number of requests
+ * @bytes:	total length of the answers so far
  */
 struct talk {
 	int64_t		since;
@@ -103,7 +103,7 @@ static void hear(unsigned int i)
 		end(i, length ? strerror(errno) : "end of file");
 }
 
-/* Listens until then. */
+/* Receives until then. */
 static void listen_until(int64_t when)
 {
 	int64_t left;
@@ -118,7 +118,7 @@ static void listen_until(int64_t when)
 	}
 }
 
-/* Asks on the busy one. Returns the length of an answer, when it is all there. */
+/* Sends a request on the busy connection. Returns the length of the answer, once complete. */
 static size_t first_answer(const char *text)
 {
 	ask(nr - 1, text);

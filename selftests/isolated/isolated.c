@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program on a CPU that the kernel was told to keep timers off: what it arms comes, as
- * everywhere, but the CPU has no work with it.
+ * A program on a CPU that the kernel was told to keep timers off: its timers work as they do
+ * everywhere, but cause no work on that CPU.
  */
 #include "twheel_test.h"
 
@@ -37,7 +37,7 @@ FIXTURE_SETUP(isolated)
 	ASSERT_EQ(0, pin(self->cpu));
 }
 
-/* Nothing was ever filed on the CPU's wheel: it has no chunk, and nothing has spilled. */
+/* Nothing was ever enqueued on the CPU's wheel: it has no chunk, and nothing has spilled. */
 FIXTURE_TEARDOWN(isolated)
 {
 	EXPECT_EQ(0, cpu_number(self->cpu, "ticks"));
@@ -60,7 +60,7 @@ static void add(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self
 	ASSERT_EQ(0, wh_add(self->fd, record->deadline, ABS, i, &record->handle));
 }
 
-/* Arms it anew. It may have expired a moment ago, and its event not been read. */
+/* Re-arms it. It may have expired a moment ago, with its event not read yet. */
 static void rearm(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
 		  unsigned int i, __u64 distance)
 {
@@ -86,7 +86,7 @@ static void cancel(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * s
 	ASSERT_EQ(-ENOENT, wh_cancel(self->fd, record->handle));
 }
 
-/* Reads what is there. */
+/* Reads the pending events. */
 static void drain(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
 {
 	struct twheel_event events[64];
@@ -107,7 +107,7 @@ static void drain(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * se
 	ASSERT_EQ(-EAGAIN, n);
 }
 
-/* All that is armed must come. */
+/* Everything armed must expire. */
 static void drain_all(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
 {
 	while (wh_nr_timers(self->fd)) {
@@ -142,7 +142,7 @@ TEST_F_TIMEOUT(isolated, moved_and_cancelled, 60)
 		add(_metadata, self, i, HOUR);
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->records[i].handle));
-	/* To later, to earlier, and back, some of them as soon as they are in the inbox. */
+	/* To later, to earlier, and back, some of them while still on the remote list. */
 	for (i = 0; i < N; i++)
 		rearm(_metadata, self, i, 2 * HOUR);
 	for (i = 0; i < N; i++)
@@ -159,7 +159,7 @@ TEST_F_TIMEOUT(isolated, moved_and_cancelled, 60)
 	EXPECT_EQ(0, wh_nr_events(self->fd));
 }
 
-/* At random, and so that many meet their expiry. */
+/* At random, and such that many operations race with expiry. */
 TEST_F_TIMEOUT(isolated, all_at_random, 60)
 {
 	unsigned int i, n, pending = 0;
@@ -187,7 +187,7 @@ static __u64 house_ticks(void)
 	return cpu_number(0, "ticks") + cpu_number(1, "ticks");
 }
 
-/* However often it calls, the CPU that has the timers is called up once a tick. */
+/* However often it makes calls, the CPU that has the timers is woken at most once per tick. */
 TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 {
 	__u64 ticks, begin, elapsed;
@@ -213,12 +213,12 @@ TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 	cancel(_metadata, self, 0);
 }
 
-/* A timer stays where it was, unless that CPU goes: then it moves, and what was sent with it. */
+/* A timer stays where it was unless that CPU goes: then it moves, together with queued re-arms. */
 TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 {
 	unsigned int i, round;
 
-	/* What is to come meanwhile waits until the CPU has gone. */
+	/* Timers due meanwhile wait until the CPU is offline. */
 	punctual_off();
 	for (round = 0; round < 8; round++) {
 		ASSERT_EQ(0, pin(1));
@@ -234,7 +234,7 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 		EXPECT_EQ(0, cpu_number(1, "pending"));
 		if (round & 1)
 			drain_all(_metadata, self);
-		/* And what was last on a CPU that is gone. */
+		/* And timers that were last on an offline CPU. */
 		for (i = 0; i < N; i++) {
 			if (self->records[i].pending && i & 1)
 				rearm(_metadata, self, i, random_below(50 * MSEC));
@@ -244,7 +244,7 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 	}
 }
 
-/* Another thread takes the CPU off and on while this one sends to it. */
+/* Another thread takes the CPU offline and online while this one queues timers on it. */
 static void *flip(void *arg)
 {
 	int i;
@@ -263,7 +263,7 @@ TEST_F_TIMEOUT(isolated, sent_while_it_goes, 120)
 	pthread_t thread;
 	void *wrong;
 
-	/* What is to come meanwhile waits until the CPU has gone. */
+	/* Timers due meanwhile wait until the CPU is offline. */
 	punctual_off();
 	ASSERT_EQ(0, pin(1));
 	for (i = 0; i < N; i++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Timeouts of minutes to weeks, in a guest whose clock jumps when it is idle: User-mode
- * Linux with time travel, or QEMU's -icount with sleep=off. There the clock is exact, too:
+ * Linux with time travel, or QEMU's -icount with sleep=off. There the clock is also exact:
  * in the first, work takes no time, in the second as much as it has instructions; so
  * lateness can be judged.
  *
- * TWHEEL_LONGEST is the longest one, in seconds; TWHEEL_SLACK what the interrupt, the
- * softirq and the callbacks before may take after a timer's tick, in nanoseconds.
+ * TWHEEL_LONGEST is the longest timeout, in seconds; TWHEEL_SLACK is what the interrupt, the
+ * softirq and earlier callbacks may take after a timer's tick, in nanoseconds.
  */
 #include "twheel_test.h"
 
@@ -15,7 +15,7 @@
 #define MINUTE	(60 * SEC)
 #define WEEK	(7 * 24 * HOUR)
 
-/* Seconds for a test, on the guest's clock: no guard, which the runner is. */
+/* Seconds for a test, on the guest's clock: not a guard, that is the runner's job. */
 #define AGES	1000000000
 
 static __u64 setting(const char *name, __u64 otherwise)
@@ -25,7 +25,7 @@ static __u64 setting(const char *name, __u64 otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* How long after its tick did an event come, beyond what it may take? 0 if it did not. */
+/* How much later than its tick plus the allowed slack did an event fire? 0 if it did not. */
 static __u64 too_late(__u64 tick, const struct twheel_event *event)
 {
 	__u64 due = (event->deadline + tick - 1) / tick * tick + setting("TWHEEL_SLACK", USEC);
@@ -33,7 +33,7 @@ static __u64 too_late(__u64 tick, const struct twheel_event *event)
 	return event->fired > due ? event->fired - due : 0;
 }
 
-/* The next of a row that begins with a minute and ends with the longest; 0: no more. */
+/* The next of a series from a minute to the longest timeout; 0 after its end. */
 static __u64 next_distance(__u64 distance, unsigned int factor)
 {
 	__u64 longest = setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
@@ -80,11 +80,11 @@ TEST_F_TIMEOUT(long_timers, each_on_its_tick, AGES)
 			TH_LOG("%llu s: %llu ns late", distance / SEC,
 			       event.fired - event.deadline);
 	}
-	/* Nothing but these timers woke the wheel. */
+	/* Only these timers woke the wheel. */
 	EXPECT_LE(total("ticks") - ticks, n * LEVELS);
 }
 
-/* Alone, a timer wakes the wheel at most once per level, however far away it is. */
+/* Alone, a timer wakes the wheel at most once per level, however far in the future it is. */
 TEST_F_TIMEOUT(long_timers, a_wake_up_per_level, AGES)
 {
 	struct twheel_event event;
@@ -103,7 +103,7 @@ TEST_F_TIMEOUT(long_timers, a_wake_up_per_level, AGES)
 	}
 }
 
-/* In the first tick of a slot of each level: it is moved and due in one. */
+/* In the first tick of a slot on each level: it cascades and is due at the same tick. */
 TEST_F_TIMEOUT(long_timers, when_a_slot_begins, AGES)
 {
 	__u64 slot, deadline, longest = setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
@@ -122,7 +122,7 @@ TEST_F_TIMEOUT(long_timers, when_a_slot_begins, AGES)
 	}
 }
 
-/* A heartbeat each 10 s holds off a timeout of 30 s for an hour; then it fires. */
+/* A heartbeat every 10 s defers a timeout of 30 s for an hour; then it fires. */
 TEST_F_TIMEOUT(long_timers, heartbeats_for_an_hour, AGES)
 {
 	struct twheel_event event;
@@ -141,19 +141,19 @@ TEST_F_TIMEOUT(long_timers, heartbeats_for_an_hour, AGES)
 	EXPECT_EQ(0, too_late(self->tick, &event));
 }
 
-/* With no timer there is no tick. */
+/* Without a timer there is no tick. */
 TEST_F_TIMEOUT(long_timers, idle_is_free, AGES)
 {
 	__u64 ticks;
 
-	/* Whatever was cancelled before may still cause one. */
+	/* Something that was cancelled earlier may still cause one. */
 	sleep_ns(SEC);
 	ticks = total("ticks");
 	sleep_ns(MINUTE);
 	EXPECT_EQ(ticks, total("ticks"));
 }
 
-/* A thousand over a minute: at most a tick each, and the cascades. */
+/* A thousand within a minute: at most a tick each, plus the cascades. */
 TEST_F_TIMEOUT(long_timers, a_thousand_over_a_minute, AGES)
 {
 	__u64 ticks = total("ticks"), cascades = total("cascades");

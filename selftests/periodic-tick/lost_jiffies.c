@@ -2,9 +2,9 @@
 /*
  * Connections while the kernel loses jiffies
  *
- * With a periodic tick nobody makes up for ticks that did not come because the CPU that counts
- * jiffies had its interrupts off: from then on jiffies are behind. TCP's times are in jiffies, and
- * what counts them in nanoseconds has to learn that they are.
+ * With a periodic tick, nothing makes up for ticks that did not occur because the CPU that counts
+ * jiffies had its interrupts disabled: from then on, jiffies are behind. TCP's times are in
+ * jiffies, and whatever counts them in nanoseconds has to find out that they are behind.
  */
 #include <sys/times.h>
 
@@ -12,25 +12,25 @@
 #include "watch_test.h"
 
 #define STALL		"/sys/module/twheel_stall/parameters/ns"
-/* Some jiffies at a time, and in all more than the idle timeout by far. */
+/* Some jiffies at a time, and in total much more than the idle timeout. */
 #define STALL_NS	(40 * MSEC)
 #define LOST_NS		(2 * SEC)
 #define IDLE		(300 * MSEC)
 #define PAUSE		(50 * MSEC)
 
-/* What jiffies have counted, in nanoseconds. */
+/* The time that jiffies have counted, in nanoseconds. */
 static __u64 counted_ns(void)
 {
 	return times(NULL) * (SEC / sysconf(_SC_CLK_TCK));
 }
 
-/* How far jiffies are behind, since the beginning. */
+/* How far jiffies have fallen behind since @clock and @counted. */
 static __s64 lost_ns(__u64 clock, __u64 counted)
 {
 	return (now_ns() - clock) - (counted_ns() - counted);
 }
 
-/* Has the other CPUs, of which the first one counts jiffies, lose some of them. */
+/* Makes the other CPUs, of which the first counts jiffies, lose some of them. */
 static int lose_jiffies(void)
 {
 	__u64 end = now_ns() + STALL_NS;
@@ -38,7 +38,7 @@ static int lose_jiffies(void)
 
 	while (now_ns() < end)
 		continue;
-	/* By then they are counted again. */
+	/* Until they are counted again. */
 	sleep_ns(PAUSE);
 	return ret;
 }
@@ -50,7 +50,7 @@ TEST_F_TIMEOUT(rules, active_connections_stay, TIMEOUT)
 	struct pair pair;
 	int id, rounds;
 
-	/* Stalls are of all CPUs but this one, and jiffies are counted by the first. */
+	/* Stalls affect all CPUs but this one, and jiffies are counted by the first. */
 	ASSERT_EQ(0, pin(1));
 	ASSERT_EQ(0, system("modprobe twheel_stall"));
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
@@ -72,7 +72,7 @@ TEST_F_TIMEOUT(rules, active_connections_stay, TIMEOUT)
 	EXPECT_EQ(0, look(self->fd, id).closed);
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(0, stats.expiries);
-	/* But what falls silent is closed, and not before its time. */
+	/* But a connection that falls silent is closed, and not too early. */
 	ASSERT_TRUE(wait_tcp_state(pair.server, TCP_CLOSE));
 	EXPECT_LE(last + IDLE - PAUSE, now_ns());
 	EXPECT_EQ(0, system("rmmod twheel_stall"));

@@ -9,7 +9,7 @@ import time
 
 import twheel
 
-# Longer than anything takes, in which nothing is to come.
+# Longer than anything takes.
 GUARD = 10
 
 NS = 10 ** 9
@@ -203,12 +203,12 @@ def errors():
             for seconds in -1, -1e-9, float("-inf"), float("nan"):
                 expect(raises(ValueError, call, seconds, print))
             expect(raises(OverflowError, call, float("inf"), print))
-        # If they were cut they would be standard input, and no flag.
+        # If truncated, they would be standard input and no flags.
         expect(raises(OverflowError, context.watch, 2 ** 32, 1, 0, print))
         expect(raises(OverflowError, context.watch, 0, 1, 2 ** 32, print))
         expect(context.info()["nr_timers"] == 1 and timer.cancel() and not context._timers)
         expect(not context.wait(-1))
-        # As far in the future as there is.
+        # As far in the future as possible.
         expect(context.add(10 ** 12, print).cancel())
 
 
@@ -233,7 +233,7 @@ def raised():
             expect(exception.args == (1,))
         finally:
             sys.unraisablehook = hook
-        # Nobody has to know that there was more.
+        # The caller need not notice that there were more.
         expect(calls == [0, 1, 2, 3, 4, 5] and [e.args for e in ignored] == [(3,), (5,)])
         expect(not select.select([context], [], [], 0)[0] and context.dispatch() == 0)
 

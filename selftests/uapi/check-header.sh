@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The UAPI headers must compile alone, whoever includes them: every language and word
+# The UAPI headers must compile on their own, whoever includes them: every language and word
 # size gives the same layout and the same ioctl numbers. Prints TAP.
 
 cd "$(dirname "$0")/../.." || exit
 number=0
 failed=0
 
-# What must hold wherever the header is used, in terms that C90 has: an array of
-# negative size is an error.
+# What must hold wherever the header is used, expressed in C90: an array of negative size is an
+# error.
 expectations() {
 	cat <<-'EOT'
 	#include <linux/twheel_rules.h>
@@ -146,14 +146,14 @@ compiles() {
 	result $status "$name"
 }
 
-# With each type and bit of it that is not for both word sizes.
+# Prints each type and bit-field that is not the same for both word sizes.
 portable_types() {
 	! sed -e 's|/\*.*\*/||; /\/\*/,/\*\//d' uapi/linux/twheel.h uapi/linux/twheel_rules.h |
 		grep -nE '\b(long|int|short|char|size_t|time_t|bool|__packed|__u64)\b|: *[0-9]+;' |
 		grep -vE '^[0-9]+:	char [a-z_]+\[[A-Z_]+\];$'
 }
 
-# The kernel's own headers, for the compilations that are not for this machine.
+# The kernel's own headers, for compilations that are not for this machine.
 asm=$(gcc -print-file-name=include)
 for dir in "/usr/include/$(gcc -print-multiarch)" /usr/include; do
 	if [ -e "$dir/asm/ioctl.h" ]; then
