@@ -51,7 +51,7 @@ static struct talk talks[MAX_SILENT + 1];
 static struct pollfd fds[MAX_SILENT + 1];
 static unsigned int nr;
 
-static int64_t now(void)
+static int64_t now_ms(void)
 {
 	struct timespec ts;
 
@@ -59,7 +59,7 @@ static int64_t now(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-static void begin(unsigned int i, uint16_t port)
+static void open_talk(unsigned int i, uint16_t port)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
@@ -69,30 +69,30 @@ static void begin(unsigned int i, uint16_t port)
 
 	fds[i].fd = socket(AF_INET, SOCK_STREAM, 0);
 	fds[i].events = POLLIN;
-	talks[i].since = now();
+	talks[i].since = now_ms();
 	if (connect(fds[i].fd, (struct sockaddr *)&address, sizeof(address)))
 		err(1, "cannot connect to port %u", port);
 }
 
-static void end(unsigned int i, const char *how)
+static void close_talk(unsigned int i, const char *how)
 {
-	talks[i].closed = now();
+	talks[i].closed = now_ms();
 	talks[i].how = how;
 	close(fds[i].fd);
 	fds[i].fd = -1;
 }
 
-static void ask(unsigned int i, const char *text)
+static void send_request(unsigned int i, const char *text)
 {
 	if (talks[i].closed)
 		return;
-	talks[i].since = now();
+	talks[i].since = now_ms();
 	talks[i].asked++;
 	if (write(fds[i].fd, text, strlen(text)) < 0)
-		end(i, strerror(errno));
+		close_talk(i, strerror(errno));
 }
 
-static void hear(unsigned int i)
+static void receive_answer(unsigned int i)
 {
 	char text[4096];
 	ssize_t length = read(fds[i].fd, text, sizeof(text));
@@ -100,7 +100,7 @@ static void hear(unsigned int i)
 	if (length > 0)
 		talks[i].bytes += length;
 	else
-		end(i, length ? strerror(errno) : "end of file");
+		close_talk(i, length ? strerror(errno) : "end of file");
 }
 
 /* Receives until then. */
@@ -109,25 +109,25 @@ static void listen_until(int64_t when)
 	int64_t left;
 	unsigned int i;
 
-	while ((left = when - now()) > 0) {
+	while ((left = when - now_ms()) > 0) {
 		if (poll(fds, nr, left) <= 0)
 			continue;
 		for (i = 0; i < nr; i++)
 			if (fds[i].revents)
-				hear(i);
+				receive_answer(i);
 	}
 }
 
 /* Sends a request on the busy connection. Returns the length of the answer, once complete. */
 static size_t first_answer(const char *text)
 {
-	ask(nr - 1, text);
+	send_request(nr - 1, text);
 	while (!talks[nr - 1].bytes && !talks[nr - 1].closed)
-		listen_until(now() + PAUSE_MS);
+		listen_until(now_ms() + PAUSE_MS);
 	return talks[nr - 1].bytes;
 }
 
-static void report(unsigned int i, size_t answer)
+static void print_talk(unsigned int i, size_t answer)
 {
 	const struct talk *talk = &talks[i];
 
@@ -150,19 +150,19 @@ int main(int argc, char **argv)
 	if (argc != 5 || atoi(argv[2]) > MAX_SILENT)
 		errx(2, "usage: talk PORT SILENT MILLISECONDS TEXT");
 	signal(SIGPIPE, SIG_IGN);
-	last = now() + atoi(argv[3]);
+	last = now_ms() + atoi(argv[3]);
 	nr = atoi(argv[2]) + 1;
 	for (i = 0; i < nr; i++)
-		begin(i, atoi(argv[1]));
+		open_talk(i, atoi(argv[1]));
 	for (i = 0; i < nr - 1; i += 2)
-		ask(i, argv[4]);
+		send_request(i, argv[4]);
 	answer = first_answer(argv[4]);
-	while (now() < last - LAST_MS) {
-		ask(nr - 1, argv[4]);
-		listen_until(now() + PAUSE_MS);
+	while (now_ms() < last - LAST_MS) {
+		send_request(nr - 1, argv[4]);
+		listen_until(now_ms() + PAUSE_MS);
 	}
 	listen_until(last);
 	for (i = 0; i < nr; i++)
-		report(i, answer);
+		print_talk(i, answer);
 	return 0;
 }

@@ -21,13 +21,13 @@
 
 #include "twheel_test.h"
 
-static int fail(const char *what, int ret)
+static int print_failure(const char *what, int ret)
 {
 	printf("# exercise: %s: %d\n", what, ret);
 	return 1;
 }
 
-static int use(int fd, unsigned int n)
+static int use_timers(int fd, unsigned int n)
 {
 	__u64 *handles = calloc(n, sizeof(*handles));
 	struct twheel_event events[64];
@@ -35,28 +35,28 @@ static int use(int fd, unsigned int n)
 	int ret;
 
 	if (!handles)
-		return fail("calloc", n);
+		return print_failure("calloc", n);
 	for (i = 0; i < n; i++) {
 		ret = wh_add(fd, i % 4 ? HOUR : i * USEC, 0, i, &handles[i]);
 		if (ret)
-			return fail("add", ret);
+			return print_failure("add", ret);
 	}
 	for (i = 1; i < n; i += 4) {
 		ret = wh_rearm(fd, handles[i], i & 4 ? MSEC : 2 * HOUR, 0);
 		if (ret != TWHEEL_WAS_PENDING)
-			return fail("rearm", ret);
+			return print_failure("rearm", ret);
 	}
 	for (i = 2; i < n; i += 4) {
 		ret = wh_cancel(fd, handles[i]);
 		if (ret != TWHEEL_WAS_PENDING)
-			return fail("cancel", ret);
+			return print_failure("cancel", ret);
 	}
 	for (i = 0; i < n / 4;) {
 		if (!wh_wait(fd))
-			return fail("expired", i);
+			return print_failure("expired", i);
 		ret = wh_read(fd, events, 64);
 		if (ret < 1)
-			return fail("read", ret);
+			return print_failure("read", ret);
 		i += ret;
 	}
 	free(handles);
@@ -67,19 +67,19 @@ static int use(int fd, unsigned int n)
 /* Far enough to be enqueued on a coarser level first. */
 #define FAR	(200 * MSEC)
 
-static int across(int fd, unsigned int n)
+static int use_two_cpus(int fd, unsigned int n)
 {
 	__u64 *handles = calloc(n, sizeof(*handles));
 	unsigned int i;
 	int cpu[2], ret;
 
 	if (!handles || cpus(cpu, 2) != 2)
-		return fail("two CPUs", n);
+		return print_failure("two CPUs", n);
 	pin(cpu[0]);
 	for (i = 0; i < n; i++) {
 		ret = wh_add(fd, i % 4 ? HOUR : FAR, 0, i, &handles[i]);
 		if (ret)
-			return fail("add", ret);
+			return print_failure("add", ret);
 	}
 	pin(cpu[1]);
 	for (i = 0; i < n; i++) {
@@ -89,13 +89,13 @@ static int across(int fd, unsigned int n)
 		if (i % 4 == 2)
 			ret = wh_cancel(fd, handles[i]);
 		if (ret != TWHEEL_WAS_PENDING)
-			return fail("rearm or cancel", ret);
+			return print_failure("rearm or cancel", ret);
 	}
 	free(handles);
-	return wh_wait_events(fd, n / 2) ? 0 : fail("expired", wh_nr_events(fd));
+	return wh_wait_events(fd, n / 2) ? 0 : print_failure("expired", wh_nr_events(fd));
 }
 
-static int hold(int fd, unsigned int n)
+static int hold_timers(int fd, unsigned int n)
 {
 	unsigned int i;
 	int ret;
@@ -103,7 +103,7 @@ static int hold(int fd, unsigned int n)
 	for (i = 0; i < n; i++) {
 		ret = wh_add(fd, i & 1 ? HOUR : 0, 0, i, NULL);
 		if (ret)
-			return fail("add", ret);
+			return print_failure("add", ret);
 	}
 	printf("holding\n");
 	fflush(stdout);
@@ -130,7 +130,7 @@ static int connect_self(int n)
 	return ntohs(in.sin_port);
 }
 
-static int rule(int fd, unsigned int n)
+static int hold_rule(int fd, unsigned int n)
 {
 	struct twheel_rule rule = {
 		.flags	= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
@@ -139,7 +139,7 @@ static int rule(int fd, unsigned int n)
 	int port = connect_self(n), ret;
 
 	if (port < 0)
-		return fail("connect", port);
+		return print_failure("connect", port);
 	rule.local_port = port;
 	ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
 	if (!ret) {
@@ -147,7 +147,7 @@ static int rule(int fd, unsigned int n)
 		ret = wh_ioctl(fd, TWHEEL_IOC_RULE_NEXT, &rule);
 	}
 	if (ret || rule.watched != n)
-		return fail("rule", ret);
+		return print_failure("rule", ret);
 	close(fd);
 	printf("holding\n");
 	fflush(stdout);
@@ -155,7 +155,7 @@ static int rule(int fd, unsigned int n)
 		pause();
 }
 
-static int fill(int fd)
+static int fill_context(int fd)
 {
 	unsigned int n = 0;
 	int ret;
@@ -163,13 +163,13 @@ static int fill(int fd)
 	while (!(ret = wh_add(fd, HOUR, 0, n, NULL)))
 		n++;
 	if (ret != -ENOSPC)
-		return fail("add", ret);
+		return print_failure("add", ret);
 	printf("%u\n", n);
 	return 0;
 }
 
 /* Adds rules until there are too many. */
-static int rules(int fd)
+static int fill_rules(int fd)
 {
 	struct twheel_rule rule = {
 		.flags		= TWHEEL_RULE_LOCAL_PORT | TWHEEL_WATCH_ABORT,
@@ -182,13 +182,13 @@ static int rules(int fd)
 	while (!(ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule)))
 		n++;
 	if (ret != -ENOSPC)
-		return fail("rule", ret);
+		return print_failure("rule", ret);
 	printf("%u\n", n);
 	return 0;
 }
 
 /* twctl asks for one or the other, never for both. */
-static int ports(int fd, unsigned int n)
+static int add_ports(int fd, unsigned int n)
 {
 	struct twheel_match match = {
 		.kind		= TWHEEL_MATCH_LOCAL_PORT,
@@ -204,7 +204,7 @@ static int ports(int fd, unsigned int n)
 	};
 	int ret = wh_ioctl(fd, TWHEEL_IOC_RULE_ADD, &rule);
 
-	return ret ? fail("rule", ret) : 0;
+	return ret ? print_failure("rule", ret) : 0;
 }
 
 int main(int argc, char **argv)
@@ -215,24 +215,24 @@ int main(int argc, char **argv)
 	struct twheel_info info;
 
 	if (fd < 0)
-		return fail("open", fd);
+		return print_failure("open", fd);
 	if (!strcmp(what, "use"))
-		return use(fd, n);
+		return use_timers(fd, n);
 	if (!strcmp(what, "across"))
-		return across(fd, n);
+		return use_two_cpus(fd, n);
 	if (!strcmp(what, "hold"))
-		return hold(fd, n);
+		return hold_timers(fd, n);
 	if (!strcmp(what, "rule"))
-		return rule(fd, n);
+		return hold_rule(fd, n);
 	if (!strcmp(what, "ports"))
-		return ports(fd, n);
+		return add_ports(fd, n);
 	if (!strcmp(what, "rules"))
-		return rules(fd);
+		return fill_rules(fd);
 	if (!strcmp(what, "fill"))
-		return fill(fd);
+		return fill_context(fd);
 	if (!strcmp(what, "info") && !wh_info(fd, &info)) {
 		printf("%llu %llu\n", info.tick_ns, info.max_timers);
 		return 0;
 	}
-	return fail("usage: exercise use|across|hold|rule|ports|rules|info|fill", argc);
+	return print_failure("usage: exercise use|across|hold|rule|ports|rules|info|fill", argc);
 }

@@ -119,7 +119,8 @@ static void choose_name(struct context *context, struct choices *choices, struct
 }
 
 /* Records a timer for others. A handle is never given out twice. */
-static void share_timer(struct context *context, struct choices *choices, const struct twheel_op *op)
+static void share_timer(struct context *context, struct choices *choices,
+			const struct twheel_op *op)
 {
 	struct slot *place = &context->slot[choose(choices, SLOTS)];
 

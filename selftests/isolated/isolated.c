@@ -50,8 +50,8 @@ FIXTURE_TEARDOWN(isolated)
 	EXPECT_EQ(0, close(self->fd));
 }
 
-static void add(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self, unsigned int i,
-		__u64 distance)
+static void add_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
+		      unsigned int i, __u64 distance)
 {
 	struct record *record = &self->records[i];
 
@@ -61,8 +61,8 @@ static void add(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self
 }
 
 /* Re-arms it. It may have expired a moment ago, with its event not read yet. */
-static void rearm(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
-		  unsigned int i, __u64 distance)
+static void rearm_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
+			unsigned int i, __u64 distance)
 {
 	struct record *record = &self->records[i];
 	__u64 before = record->deadline;
@@ -74,8 +74,8 @@ static void rearm(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * se
 		ASSERT_EQ(TWHEEL_WAS_PENDING, ret);
 }
 
-static void cancel(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
-		   unsigned int i)
+static void cancel_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
+			 unsigned int i)
 {
 	struct record *record = &self->records[i];
 	int ret = wh_cancel(self->fd, record->handle);
@@ -87,7 +87,7 @@ static void cancel(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * s
 }
 
 /* Reads the pending events. */
-static void drain(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
+static void drain_events(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
 {
 	struct twheel_event events[64];
 	struct record *record;
@@ -113,7 +113,7 @@ static void drain_all(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) 
 	while (wh_nr_timers(self->fd)) {
 		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%llu never fired",
 							  wh_nr_timers(self->fd));
-		drain(_metadata, self);
+		drain_events(_metadata, self);
 	}
 }
 
@@ -124,11 +124,11 @@ TEST_F_TIMEOUT(isolated, armed_and_expired, 60)
 
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < N; i++)
-			add(_metadata, self, i, random_below(200 * MSEC));
+			add_timer(_metadata, self, i, random_below(200 * MSEC));
 		drain_all(_metadata, self);
 	}
 	for (i = 0; i < 200; i++) {
-		add(_metadata, self, 0, 0);
+		add_timer(_metadata, self, 0, 0);
 		drain_all(_metadata, self);
 	}
 	EXPECT_EQ(3 * N + 200, cpu_number(self->cpu, "adds") - adds);
@@ -139,20 +139,20 @@ TEST_F_TIMEOUT(isolated, moved_and_cancelled, 60)
 	unsigned int i, round;
 
 	for (i = 0; i < N; i++)
-		add(_metadata, self, i, HOUR);
+		add_timer(_metadata, self, i, HOUR);
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->records[i].handle));
 	/* To later, to earlier, and back, some of them while still on the remote list. */
 	for (i = 0; i < N; i++)
-		rearm(_metadata, self, i, 2 * HOUR);
+		rearm_timer(_metadata, self, i, 2 * HOUR);
 	for (i = 0; i < N; i++)
 		for (round = 0; round < i % 4; round++)
-			rearm(_metadata, self, i, (round & 1 ? 30 : 1) * HOUR);
+			rearm_timer(_metadata, self, i, (round & 1 ? 30 : 1) * HOUR);
 	for (i = 0; i < N; i++) {
 		if (i % 2)
-			cancel(_metadata, self, i);
+			cancel_timer(_metadata, self, i);
 		else
-			rearm(_metadata, self, i, random_below(100 * MSEC));
+			rearm_timer(_metadata, self, i, random_below(100 * MSEC));
 	}
 	EXPECT_GE(N / 2, wh_nr_timers(self->fd));
 	drain_all(_metadata, self);
@@ -166,13 +166,13 @@ TEST_F_TIMEOUT(isolated, all_at_random, 60)
 
 	for (n = 0; n < 60000; n++) {
 		i = random_below(64);
-		drain(_metadata, self);
+		drain_events(_metadata, self);
 		if (!self->records[i].pending)
-			add(_metadata, self, i, random_below(3 * MSEC));
+			add_timer(_metadata, self, i, random_below(3 * MSEC));
 		else if (random_below(2))
-			rearm(_metadata, self, i, random_below(3 * MSEC));
+			rearm_timer(_metadata, self, i, random_below(3 * MSEC));
 		else
-			cancel(_metadata, self, i);
+			cancel_timer(_metadata, self, i);
 	}
 	for (i = 0; i < N; i++)
 		pending += self->records[i].pending;
@@ -195,13 +195,13 @@ TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 	unsigned int i, n;
 
 	ASSERT_EQ(0, wh_info(self->fd, &info));
-	add(_metadata, self, 0, HOUR);
+	add_timer(_metadata, self, 0, HOUR);
 	sleep_ns(10 * MSEC);
 	begin = now_ns();
 	ticks = house_ticks();
 	for (n = 0; n < 20; n++) {
 		for (i = 0; i < N / 4; i++)
-			rearm(_metadata, self, 0, HOUR - n * SEC - i * MSEC);
+			rearm_timer(_metadata, self, 0, HOUR - n * SEC - i * MSEC);
 	}
 	elapsed = now_ns() - begin;
 	sleep_ns(10 * MSEC);
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 	       ticks);
 	EXPECT_LT(0, ticks);
 	EXPECT_GE(elapsed / info.tick_ns + 10, ticks);
-	cancel(_metadata, self, 0);
+	cancel_timer(_metadata, self, 0);
 }
 
 /* A timer stays where it was unless that CPU goes: then it moves, together with queued re-arms. */
@@ -223,13 +223,13 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 	for (round = 0; round < 8; round++) {
 		ASSERT_EQ(0, pin(1));
 		for (i = 0; i < N; i++)
-			add(_metadata, self, i, HOUR);
+			add_timer(_metadata, self, i, HOUR);
 		ASSERT_EQ(0, pin(self->cpu));
 		for (i = 0; i < N; i++)
-			rearm(_metadata, self, i, HOUR / 2);
+			rearm_timer(_metadata, self, i, HOUR / 2);
 		EXPECT_EQ(N, cpu_number(1, "pending"));
 		for (i = 0; i < N; i++)
-			rearm(_metadata, self, i, random_below(400 * MSEC));
+			rearm_timer(_metadata, self, i, random_below(400 * MSEC));
 		ASSERT_EQ(0, set_online(1, 0));
 		EXPECT_EQ(0, cpu_number(1, "pending"));
 		if (round & 1)
@@ -237,7 +237,7 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 		/* And timers that were last on an offline CPU. */
 		for (i = 0; i < N; i++) {
 			if (self->records[i].pending && i & 1)
-				rearm(_metadata, self, i, random_below(50 * MSEC));
+				rearm_timer(_metadata, self, i, random_below(50 * MSEC));
 		}
 		ASSERT_EQ(0, set_online(1, 1));
 		drain_all(_metadata, self);
@@ -245,7 +245,7 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 }
 
 /* Another thread takes the CPU offline and online while this one queues timers on it. */
-static void *flip(void *arg)
+static void *flip_cpu(void *arg)
 {
 	int i;
 
@@ -267,18 +267,18 @@ TEST_F_TIMEOUT(isolated, sent_while_it_goes, 120)
 	punctual_off();
 	ASSERT_EQ(0, pin(1));
 	for (i = 0; i < N; i++)
-		add(_metadata, self, i, HOUR);
+		add_timer(_metadata, self, i, HOUR);
 	ASSERT_EQ(0, pin(self->cpu));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, flip, self));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, flip_cpu, self));
 	while (pthread_tryjoin_np(thread, &wrong)) {
 		for (i = round++ % 4; i < N; i += 4)
-			rearm(_metadata, self, i, HOUR + random_below(HOUR));
+			rearm_timer(_metadata, self, i, HOUR + random_below(HOUR));
 	}
 	EXPECT_EQ(NULL, wrong);
 	for (i = 0; i < N; i++)
 		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->records[i].handle));
 	for (i = 0; i < N; i++)
-		rearm(_metadata, self, i, random_below(100 * MSEC));
+		rearm_timer(_metadata, self, i, random_below(100 * MSEC));
 	drain_all(_metadata, self);
 }
 

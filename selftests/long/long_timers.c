@@ -18,7 +18,7 @@
 /* Seconds for a test, on the guest's clock: not a guard, that is the runner's job. */
 #define AGES	1000000000
 
-static __u64 setting(const char *name, __u64 otherwise)
+static __u64 get_setting(const char *name, __u64 otherwise)
 {
 	const char *text = getenv(name);
 
@@ -26,9 +26,9 @@ static __u64 setting(const char *name, __u64 otherwise)
 }
 
 /* How much later than its tick plus the allowed slack did an event fire? 0 if it did not. */
-static __u64 too_late(__u64 tick, const struct twheel_event *event)
+static __u64 lateness_of(__u64 tick, const struct twheel_event *event)
 {
-	__u64 due = (event->deadline + tick - 1) / tick * tick + setting("TWHEEL_SLACK", USEC);
+	__u64 due = (event->deadline + tick - 1) / tick * tick + get_setting("TWHEEL_SLACK", USEC);
 
 	return event->fired > due ? event->fired - due : 0;
 }
@@ -36,7 +36,7 @@ static __u64 too_late(__u64 tick, const struct twheel_event *event)
 /* The next of a series from a minute to the longest timeout; 0 after its end. */
 static __u64 next_distance(__u64 distance, unsigned int factor)
 {
-	__u64 longest = setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
+	__u64 longest = get_setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
 
 	if (distance >= longest)
 		return 0;
@@ -76,7 +76,7 @@ TEST_F_TIMEOUT(long_timers, each_on_its_tick, AGES)
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(distance, event.user_data);
 		EXPECT_EQ(start + distance, event.deadline);
-		EXPECT_EQ(0, too_late(self->tick, &event))
+		EXPECT_EQ(0, lateness_of(self->tick, &event))
 			TH_LOG("%llu s: %llu ns late", distance / SEC,
 			       event.fired - event.deadline);
 	}
@@ -96,7 +96,7 @@ TEST_F_TIMEOUT(long_timers, a_wake_up_per_level, AGES)
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(distance, event.user_data);
-		EXPECT_EQ(0, too_late(self->tick, &event));
+		EXPECT_EQ(0, lateness_of(self->tick, &event));
 		EXPECT_LE(total("ticks") - ticks, LEVELS)
 			TH_LOG("%llu s: %llu ticks", distance / SEC,
 			       total("ticks") - ticks);
@@ -106,7 +106,7 @@ TEST_F_TIMEOUT(long_timers, a_wake_up_per_level, AGES)
 /* In the first tick of a slot on each level: it cascades and is due at the same tick. */
 TEST_F_TIMEOUT(long_timers, when_a_slot_begins, AGES)
 {
-	__u64 slot, deadline, longest = setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
+	__u64 slot, deadline, longest = get_setting("TWHEEL_LONGEST", 10 * WEEK / SEC) * SEC;
 	struct twheel_event event;
 
 	for (slot = SLOTS * self->tick; slot < longest; slot *= SLOTS) {
@@ -116,7 +116,7 @@ TEST_F_TIMEOUT(long_timers, when_a_slot_begins, AGES)
 		EXPECT_EVENT_OK(&event);
 		EXPECT_EQ(slot, event.user_data);
 		EXPECT_EQ(deadline, event.deadline);
-		EXPECT_EQ(0, too_late(self->tick, &event))
+		EXPECT_EQ(0, lateness_of(self->tick, &event))
 			TH_LOG("slots of %llu ns: %llu ns late", slot,
 			       event.fired - event.deadline);
 	}
@@ -138,7 +138,7 @@ TEST_F_TIMEOUT(long_timers, heartbeats_for_an_hour, AGES)
 	ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 	EXPECT_EVENT_OK(&event);
 	EXPECT_GE(event.deadline, last + 30 * SEC);
-	EXPECT_EQ(0, too_late(self->tick, &event));
+	EXPECT_EQ(0, lateness_of(self->tick, &event));
 }
 
 /* Without a timer there is no tick. */
@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(long_timers, a_thousand_over_a_minute, AGES)
 	for (i = 1; i <= 1000; i++) {
 		ASSERT_EQ(1, wh_read(self->fd, &event, 1));
 		EXPECT_EQ((__u64)i, event.user_data);
-		EXPECT_EQ(0, too_late(self->tick, &event));
+		EXPECT_EQ(0, lateness_of(self->tick, &event));
 	}
 	EXPECT_LE(total("ticks") - ticks, 1000 + total("cascades") - cascades);
 }
