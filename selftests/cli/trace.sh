@@ -90,7 +90,7 @@ function total(key) {
 	return after[key] - before[key]
 }
 
-# As often as debugfs counts it.
+# The number of events must be what debugfs counts.
 function counted(key, number, what) {
 	if (!number)
 		print "counted no " what
@@ -98,7 +98,7 @@ function counted(key, number, what) {
 		print "counted " number + 0 " times " what ", but " total(key) " " key
 }
 
-# A deadline is the one of the last event that set it.
+# The deadline is that of the last event that set it.
 function check_deadline() {
 	if (event == "timer_add" || event == "timer_rearm")
 		deadline[is["timer"]] = is["deadline"]
@@ -106,8 +106,8 @@ function check_deadline() {
 		bad("deadlines", "armed for " deadline[is["timer"]])
 }
 
-# A slot lies ahead, and not after the tick to which the deadline is rounded up (or the next
-# one, if it has passed).
+# A slot is in the future, and not after the tick to which the deadline is rounded up (or the
+# next one, if the deadline has passed).
 function check_slot(    last) {
 	if (is["slot"] % after["tick_ns"])
 		bad("slots", "not a tick")
@@ -119,7 +119,7 @@ function check_slot(    last) {
 	levels[is["level"]]++
 }
 
-# On a CPU the callbacks of a tick come one after the other.
+# On one CPU, callbacks run one after the other.
 function check_entry() {
 	if (is["now"] + 0 < is["deadline"] + 0)
 		bad("early", "early")

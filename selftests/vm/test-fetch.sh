@@ -21,7 +21,7 @@ unset LC_ALL TWHEEL_ACCEL
 # ---- the stand-ins
 
 make_commands() {
-	# It offers what is in the file "lists", and has newer ones after an update.
+	# It offers what is in the file "lists", and has newer packages after an update.
 	executable "$tmp/bin/apt-cache" <<-'EOF'
 	[ ! -e "$APT/no-cache" ] || exit 100
 	[ "${LC_ALL-}" = C ] && english=1 || english=
@@ -96,7 +96,7 @@ make_commands() {
 		;;
 	esac
 	EOF
-	# All that is needed is there, and so is the source of the kernel to be built.
+	# Everything needed is installed, and so is the source of the kernel to build.
 	executable "$tmp/bin/dpkg-query" <<-'EOF'
 	case $* in
 	*Version*) echo 6.12.9-1 ;;
@@ -240,7 +240,7 @@ make_packages() {
 	package redis-tools libc6
 	echo | contents usr/share/doc/redis
 	package redis-server redis-tools
-	# As the loader: with a library that is absent it says so, and lists nothing.
+	# As the loader: if a library is missing it says so, and lists nothing.
 	contents lib64/ld-linux-x86-64.so.2 <<-'EOF'
 	#!/bin/bash
 	root=$(dirname "${0%/*}")

@@ -14,7 +14,7 @@ set -u
 # Options of each run.
 always=()
 
-# Expects a status of a run; its output is in $tmp/output.
+# Checks the exit status of a run; its output is in $tmp/output.
 expect() {
 	local name=$1 status=$2
 
