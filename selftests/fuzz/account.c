@@ -33,9 +33,9 @@ static void note_add(struct context *context, const struct twheel_op *op)
 {
 	const bool fresh = !(op->flags & TWHEEL_KEYED) || op->result == TWHEEL_WAS_ABSENT;
 
-	count(fresh ? &context->begun : &context->replaced, 1);
+	add_count(fresh ? &context->begun : &context->replaced, 1);
 	if (op->result == TWHEEL_WAS_DELIVERED)
-		count(&context->in_delivery, 1);
+		add_count(&context->in_delivery, 1);
 	/* For others it is not known what has ended them. */
 	if (!(op->user_data & (DATA_KEYED | DATA_WATCHED)))
 		__atomic_fetch_or(&context->end[(__u32)op->user_data % IDS], END_ADDED,
@@ -92,12 +92,12 @@ void account_op(struct context *context, const struct twheel_op *op, const struc
 		return;
 	}
 	if (op->result == TWHEEL_WAS_DELIVERED)
-		count(&context->in_delivery, 1);
+		add_count(&context->in_delivery, 1);
 	if (op->opcode == TWHEEL_OP_REARM) {
-		count(&context->rearmed, 1);
+		add_count(&context->rearmed, 1);
 		return;
 	}
-	count(&context->cancelled, 1);
+	add_count(&context->cancelled, 1);
 	if (slot && slot->handle && !(slot->data & DATA_KEYED))
 		end_timer(context, slot->data, "a cancel");
 }
@@ -119,20 +119,20 @@ void account_event(struct context *context, const struct twheel_event *event)
 	       !__atomic_compare_exchange_n(&context->last_seq, &last, event->seq, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-	count(&context->events, 1);
+	add_count(&context->events, 1);
 	if (event->user_data & DATA_PERIODIC)
 		return;
-	count(&context->one_shots, 1);
+	add_count(&context->one_shots, 1);
 	end_timer(context, event->user_data, "an event");
 }
 
 /* A timer was drained. */
 void account_drained(struct context *context, const struct twheel_timer_query *record)
 {
-	count(&context->drained, 1);
+	add_count(&context->drained, 1);
 	/* Its event may just be being delivered, and that may fail. */
 	if (record->user_data & DATA_PERIODIC && record->state == TWHEEL_STATE_EXPIRED)
-		count(&context->in_delivery, 1);
+		add_count(&context->in_delivery, 1);
 	if (!(record->user_data & DATA_KEYED))
 		end_timer(context, record->user_data, "a drain");
 }

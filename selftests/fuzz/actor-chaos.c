@@ -274,7 +274,7 @@ static void kill_child(pid_t pid)
 	/* It may have found something. */
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		_exit(1);
-	count(&arena->killed, 1);
+	add_count(&arena->killed, 1);
 }
 
 /*

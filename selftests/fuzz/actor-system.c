@@ -98,7 +98,7 @@ static void read_file(const char *path)
 		return;
 	while (read(fd, data, sizeof(data)) > 0)
 		;
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	close(fd);
 }
 

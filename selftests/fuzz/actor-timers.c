@@ -14,7 +14,7 @@ void make_ring(struct context *context)
 	int ret = wh_setup(context->fd, RING_ENTRIES, 0, &setup);
 	struct twheel_ring *ring;
 
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	if (ret == -EBUSY || ret == -ENOMEM)
 		return;
 	if (ret)

@@ -23,7 +23,7 @@ static void fill_wheel(int fd)
 	for (i = 0; i < BULK; i++)
 		if (i % 6 && wh_cancel(fd, handle[i]))
 			fuzz_fail("cancel");
-	count(&fuzz->calls, 2 * BULK);
+	add_count(&fuzz->calls, 2 * BULK);
 }
 
 /* Memory that a user made the kernel use is released soon after the user has gone. */
@@ -93,7 +93,7 @@ static void clocks_stay(void)
 		fuzz_fail("%u touch arrays of another user re-arm %u timers %llu times", ARRAYS,
 			  CLOCKED, after - before);
 	close(fd);
-	count(&fuzz->calls, CLOCKED + ARRAYS);
+	add_count(&fuzz->calls, CLOCKED + ARRAYS);
 }
 
 /* ---- softirqs without a call */
@@ -136,11 +136,11 @@ static void words_count_once(void)
 			  stats.deferrals);
 	munmap(touch, setup.touch_bytes);
 	close(fd);
-	count(&fuzz->calls, IDLE);
+	add_count(&fuzz->calls, IDLE);
 }
 
 /* What one user may cost others; -x leaves out some of it. */
-void budgets(void)
+void check_budgets(void)
 {
 	static const struct {
 		const char	*name;

@@ -9,7 +9,7 @@
 /* Makes an ioctl, whatever it is, such that it cannot harm the caller. */
 int call_ioctl(int fd, unsigned int cmd, void *arg)
 {
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	return wh_ioctl(fd, cmd, arg);
 }
 
@@ -47,7 +47,7 @@ int call_single(int fd, struct twheel_op *op)
 		.spread	= op->spread,
 	};
 
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	if (op->opcode == TWHEEL_OP_ADD)
 		op->result = single_add(fd, op);
 	else if (op->opcode == TWHEEL_OP_CANCEL)
@@ -94,7 +94,7 @@ int call_submit(int fd, struct twheel_op *ops, unsigned int nr, unsigned int siz
 	int ret;
 
 	pack_ops(array, ops, nr, size);
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	ret = wh_submit(fd, array, nr, size, flags);
 	return ret == -EPROTO ? ret : unpack_ops(ops, array, nr, size, ret);
 }
@@ -133,7 +133,7 @@ static int submit_and_wait(struct io_uring *ring)
 {
 	__u64 unused;
 
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	io_uring_submit(ring);
 	return wait_completion(ring, &unused);
 }
@@ -146,7 +146,7 @@ int call_uring_read(struct io_uring *ring, int fd, void *to, size_t bytes)
 	int i, got, ret = 0;
 	__u64 which;
 
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	io_uring_prep_read(sqe, fd, to, bytes, 0);
 	sqe->flags = IOSQE_IO_LINK;
 	sqe->user_data = 1;

@@ -26,7 +26,7 @@ static void count_new(__u64 what)
 		return;
 	seen[i / 8] |= 1 << i % 8;
 	fresh++;
-	count(&fuzz->covered, 1);
+	add_count(&fuzz->covered, 1);
 }
 
 static unsigned long *map_places(void)

@@ -100,9 +100,9 @@ static pid_t start_actor(const struct options *options, unsigned int number)
 	if (options->program)
 		solo_replay(options->program);
 	else if (number < SOLOS)
-		solo(number, options->merge, options->keep);
+		run_solo(number, options->merge, options->keep);
 	else
-		shared();
+		run_shared();
 	exit(0);
 }
 
@@ -137,7 +137,7 @@ static bool run_budgets(const struct options *options)
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		budgets();
+		check_budgets();
 		exit(0);
 	}
 	return wait_all();

@@ -64,7 +64,7 @@ static inline bool fuzz_with(const char *name)
 }
 
 /* Updates a counter that has several writers. */
-static inline __u64 count(__u64 *counter, __u64 by)
+static inline __u64 add_count(__u64 *counter, __u64 by)
 {
 	return __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
@@ -141,10 +141,10 @@ struct io_uring *call_uring_open(void);
 
 /* ---- the actors */
 
-void solo(unsigned int number, bool merge, const char *keep);
+void run_solo(unsigned int number, bool merge, const char *keep);
 void solo_replay(const char *path);
-void shared(void);
-void budgets(void);
+void run_shared(void);
+void check_budgets(void);
 void groups_open(void);
 
 #endif /* _FUZZ_H */

@@ -51,10 +51,10 @@ void model_query(struct model *model, __u64 name, __u32 flags,
 	struct timer *timer;
 
 	if (flags & ~TWHEEL_BY_KEY)
-		must(&expect, EOPNOTSUPP);
+		must_fail(&expect, EOPNOTSUPP);
 	timer = model_named(model, name, flags, span, &expect);
 	coverage_answer(0x100000 | flags, timer ? 1 + timer->expired : 0, result);
-	if (!expected(&expect, result) || result > 0)
+	if (!is_expected(&expect, result) || result > 0)
 		fuzz_fail("query of %llx flags %x: %d", name, flags, result);
 	if (timer && (result == -EALREADY || result == -ENOENT))
 		model_gone(model, timer, span);

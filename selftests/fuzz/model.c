@@ -73,9 +73,9 @@ static void expect_stale(struct model *model, __u64 handle, struct expect *expec
 	unsigned int since = past ? nr_since(model, past) : 0;
 
 	if (!past || past->fate != DELIVERED || since >= 12)
-		must(expect, ENOENT);
+		must_fail(expect, ENOENT);
 	if (past && past->fate == DELIVERED && since <= 12)
-		must(expect, EALREADY);
+		must_fail(expect, EALREADY);
 }
 
 /* The timer that a call names. If there is none, the errors for that are expected. */
@@ -87,13 +87,13 @@ struct timer *model_named(struct model *model, __u64 name, __u32 flags, const st
 
 	if (!timer || timer->owed) {
 		if (flags & TWHEEL_BY_KEY)
-			must(expect, ENOENT);
+			must_fail(expect, ENOENT);
 		else
 			expect_stale(model, name, expect);
 		return NULL;
 	}
 	if (model->ring && may_have_expired(model, timer, &span->after))
-		may(expect, flags & TWHEEL_BY_KEY ? ENOENT : EALREADY);
+		may_fail(expect, flags & TWHEEL_BY_KEY ? ENOENT : EALREADY);
 	return timer;
 }
 
@@ -137,18 +137,18 @@ static bool too_long(__u64 time)
 static void expect_watch(const struct twheel_op *op, bool limits, struct expect *expect)
 {
 	if (op->flags & TWHEEL_TOUCHED || (op->flags & ACTIONS) == ACTIONS || !limits)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	/* This model has no sockets: whatever the descriptor is, it is not a TCP socket. */
-	must(expect, EBADF);
-	must(expect, EOPNOTSUPP);
-	must(expect, EINVAL);
+	must_fail(expect, EBADF);
+	must_fail(expect, EOPNOTSUPP);
+	must_fail(expect, EINVAL);
 }
 
 static void expect_touched(const struct model *model, const struct twheel_op *op,
 			   struct expect *expect)
 {
 	if (op->idle < TWHEEL_IDLE_MIN || op->touch >= model->nr_words)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 }
 
 static void expect_add(struct model *model, const struct twheel_op *op, const struct span *span,
@@ -160,47 +160,47 @@ static void expect_add(struct model *model, const struct twheel_op *op, const st
 
 	if (op->flags & ~OP_FLAGS || (op->clock != CLOCK_MONOTONIC &&
 				      op->clock != CLOCK_BOOTTIME && op->clock != CLOCK_REALTIME))
-		must(expect, EOPNOTSUPP);
+		must_fail(expect, EOPNOTSUPP);
 	if (too_long(op->period) || too_long(op->slack) || too_long(op->spread) ||
 	    too_long(op->idle) || too_long(op->lifetime) ||
 	    (too_long(op->time) && !(limits && op->time == TWHEEL_TIME_NONE)))
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (limits && (op->period || op->clock != CLOCK_MONOTONIC))
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if ((op->key && !(op->flags & TWHEEL_KEYED)) || op->limit)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (op->flags & TWHEEL_WATCHED)
 		expect_watch(op, limits, expect);
 	else if (op->flags & WATCH_FLAGS)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	else if (op->flags & TWHEEL_TOUCHED)
 		expect_touched(model, op, expect);
 	else if (op->touch)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (!old && nr.lo >= model->max_timers)
-		must(expect, ENOSPC);
+		must_fail(expect, ENOSPC);
 	else if ((!old || model->ring) && nr.hi >= model->max_timers)
-		may(expect, ENOSPC);
+		may_fail(expect, ENOSPC);
 }
 
 static void expect_cancel(const struct twheel_op *op, struct expect *expect)
 {
 	if (op->flags & ~TWHEEL_BY_KEY)
-		must(expect, EOPNOTSUPP);
+		must_fail(expect, EOPNOTSUPP);
 	if (op->time || op->user_data || op->clock || op->key || op->period || op->slack ||
 	    op->spread || op->idle || op->lifetime || op->touch || op->limit)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 }
 
 static void expect_rearm(const struct twheel_op *op, struct expect *expect)
 {
 	if (op->flags & ~(TWHEEL_TIME_ABS | TWHEEL_BY_KEY | TWHEEL_ACTIVE) ||
 	    op->limit > TWHEEL_LIMIT_LIFETIME)
-		must(expect, EOPNOTSUPP);
+		must_fail(expect, EOPNOTSUPP);
 	if ((too_long(op->time) && op->time != TWHEEL_TIME_NONE) || too_long(op->slack) ||
 	    too_long(op->spread) || op->user_data || op->clock || op->key || op->period ||
 	    op->idle || op->lifetime || op->touch)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 }
 
 static bool has_other_limit(const struct timer *timer, __u32 limit)
@@ -217,19 +217,19 @@ static void expect_fitting(const struct timer *timer, const struct twheel_op *op
 	if (op->flags & TWHEEL_ACTIVE) {
 		if (!timer->idle || op->limit != TWHEEL_LIMIT_IDLE || op->time || op->slack ||
 		    op->spread || op->flags & TWHEEL_TIME_ABS)
-			must(expect, EINVAL);
+			must_fail(expect, EINVAL);
 		return;
 	}
 	if (op->limit != TWHEEL_LIMIT_DEADLINE && !timer->limits)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (op->limit == TWHEEL_LIMIT_IDLE && timer->flags & TWHEEL_TOUCHED &&
 	    op->time < TWHEEL_IDLE_MIN)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (op->time == TWHEEL_TIME_NONE && !has_other_limit(timer, op->limit))
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 }
 
 static void check_result(const struct expect *expect, const struct twheel_op *op, long result)
@@ -237,7 +237,7 @@ static void check_result(const struct expect *expect, const struct twheel_op *op
 	char list[256] = "";
 	int i, n = 0;
 
-	if (expected(expect, result))
+	if (is_expected(expect, result))
 		return;
 	for (i = 0; i < MOST_ERRNOS; i++)
 		if (expect->error[i])
@@ -351,7 +351,7 @@ void model_op(struct model *model, const struct twheel_op *said, const struct tw
 	else if (op->opcode == TWHEEL_OP_REARM)
 		expect_rearm(op, &expect);
 	else
-		must(&expect, EOPNOTSUPP);
+		must_fail(&expect, EOPNOTSUPP);
 	if (op->opcode == TWHEEL_OP_CANCEL || op->opcode == TWHEEL_OP_REARM)
 		timer = model_named(model, op->handle, op->flags, span, &expect);
 	if (timer && op->opcode == TWHEEL_OP_REARM)

@@ -162,18 +162,18 @@ struct expect {
 	bool error[MOST_ERRNOS];
 };
 
-static inline void must(struct expect *expect, int error)
+static inline void must_fail(struct expect *expect, int error)
 {
 	expect->must = true;
 	expect->error[error] = true;
 }
 
-static inline void may(struct expect *expect, int error)
+static inline void may_fail(struct expect *expect, int error)
 {
 	expect->error[error] = true;
 }
 
-static inline bool expected(const struct expect *expect, long result)
+static inline bool is_expected(const struct expect *expect, long result)
 {
 	if (result >= 0)
 		return !expect->must;

@@ -35,7 +35,7 @@ void trace(const char *format, __u64 a, __u64 b, __u64 c, __u64 d, long result)
 		.number	= { a, b, c, d },
 		.result	= result,
 	};
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 }
 
 void traces_forget(void)

@@ -141,7 +141,7 @@ static void run_round(__u64 seed)
 }
 
 /* Runs rounds until the end. */
-void shared(void)
+void run_shared(void)
 {
 	__u64 i;
 

@@ -22,14 +22,14 @@ static void expect_setup(const struct solo *solo, const struct twheel_setup *set
 			 struct expect *expect)
 {
 	if (setup->flags & ~TWHEEL_SETUP_EVENT_KEYS)
-		must(expect, EOPNOTSUPP);
+		must_fail(expect, EOPNOTSUPP);
 	if (setup->reserved || (setup->ring_entries && setup->touch_words))
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if (setup->ring_entries & (setup->ring_entries - 1) || setup->ring_entries > 1U << 20 ||
 	    setup->touch_words > 1U << 24)
-		must(expect, EINVAL);
+		must_fail(expect, EINVAL);
 	if ((setup->ring_entries && solo->ring) || (setup->touch_words && solo->touch))
-		must(expect, EBUSY);
+		must_fail(expect, EBUSY);
 }
 
 static void *map_context(const struct solo *solo, __u64 bytes, __u64 offset)
@@ -107,7 +107,7 @@ void solo_setup(struct solo *solo)
 	expect_setup(solo, &copy, &expect);
 	coverage_answer(0x300000 | !!copy.ring_entries | !!copy.touch_words << 1,
 			solo->model.ring | !!solo->touch << 1, ret);
-	if (!expected(&expect, ret))
+	if (!is_expected(&expect, ret))
 		fuzz_fail("setup: %d", ret);
 	if (!ret)
 		note_setup(solo, &setup);
@@ -295,7 +295,7 @@ void solo_bad_read(struct solo *solo)
 	ret = ret < 0 ? -errno : ret;
 	span_end(&span);
 	trace("read into %llu and bad memory", whole, 0, 0, 0, ret);
-	count(&fuzz->calls, 1);
+	add_count(&fuzz->calls, 1);
 	if (ret == -EAGAIN) {
 		model_read(&solo->model, ret, 1, &span);
 		return;

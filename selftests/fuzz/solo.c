@@ -455,7 +455,7 @@ static bool runs_another(__u64 done)
 }
 
 /* Runs programs until the end, those of the corpus first; or only these, to keep the best. */
-void solo(unsigned int number, bool merge, const char *keep)
+void run_solo(unsigned int number, bool merge, const char *keep)
 {
 	__u64 seed = mix_seed(fuzz->seed, 1000 + number), i;
 	struct solo *solo = make_solo();

@@ -5,7 +5,7 @@
  */
 #include "rules_test.h"
 
-static __u64 cookie(int fd)
+static __u64 socket_cookie(int fd)
 {
 	__u64 value = 0;
 	socklen_t len = sizeof(value);
@@ -38,7 +38,7 @@ TEST_F_TIMEOUT(rules, list_of_connections, TIMEOUT)
 	records = malloc(1000 * 4096);
 	for (i = 0; i < 100; i++) {
 		ASSERT_TRUE(connect_pair(self->listener, &pairs[i]));
-		known[i] = cookie(pairs[i].server);
+		known[i] = socket_cookie(pairs[i].server);
 	}
 	qsort(known, 100, sizeof(known[0]), compare_cookies);
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);

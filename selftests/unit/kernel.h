@@ -85,11 +85,11 @@ typedef struct {
 
 /* A point where threads can race; in stress-wheel.c, one waits here for another. */
 #ifdef STRESS
-void meet(void);
+void race_point(void);
 void rcu_read_lock(void);
 void rcu_read_unlock(void);
 #else
-static inline void meet(void)
+static inline void race_point(void)
 {
 }
 
@@ -130,27 +130,27 @@ extern __thread unsigned long steps, locks;
 /* What was written before the release is seen after the acquire. */
 #define smp_load_acquire(p) ({						\
 	__typeof__(*(p)) _value = __atomic_load_n(p, __ATOMIC_ACQUIRE);	\
-	meet();								\
+	race_point();							\
 	_value; })
 
 /* See above. */
 #define smp_store_release(p, v) do {					\
-	meet();								\
+	race_point();							\
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);			\
 	} while (0)
 
 #define xchg(p, v) ({							\
 	__typeof__(*(p)) _old;						\
 	_old = __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);		\
-	meet();								\
+	race_point();							\
 	_old; })
 
 #define cmpxchg(p, old, new) ({						\
 	__typeof__(*(p)) _old = (old);					\
-	meet();								\
+	race_point();							\
 	__atomic_compare_exchange_n(p, &_old, new, false,		\
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-	meet();								\
+	race_point();							\
 	_old; })
 
 static inline long atomic_long_read(const atomic_long_t *v)

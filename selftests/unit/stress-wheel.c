@@ -6,7 +6,7 @@
  * empty. Pages are released meanwhile, and freed once nobody can be reading them any more; a
  * sanitizer reports readers that are too late.
  *
- * Prints TAP. Built with -DSTRESS, for the delays of meet().
+ * Prints TAP. Built with -DSTRESS, for the delays of race_point().
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ void check_failed(const char *file, int line, const char *what)
  * Now and then, gives the others a chance to run in between. They run on other processors, or on
  * this one, in which case it may take long until this thread runs again.
  */
-void meet(void)
+void race_point(void)
 {
 	unsigned int i, delay = draw_below(32) ? 0 : draw_bits(8);
 
