@@ -25,7 +25,8 @@ static size_t nr_kept;
 
 static void add(const __u8 *program, size_t length)
 {
-	struct kept *place = &kept[nr_kept < MOST ? nr_kept++ : mix_seed(length, program[0]) % MOST];
+	struct kept *place = &kept[nr_kept < MOST ? nr_kept++ :
+				   mix_seed(length, program[0]) % MOST];
 
 	place->length = length < PROGRAM_MAX ? length : PROGRAM_MAX;
 	memcpy(place->bytes, program, place->length);
