@@ -2,7 +2,7 @@
 /*
  * fuzz-device: programs that have reached something new, and what becomes of them
  *
- * A program is a string of bytes. A new one is random, or one that was kept, changed.
+ * A program is a string of bytes. A new one is random, or a mutation of one that was kept.
  */
 #include "fuzz.h"
 
@@ -32,7 +32,7 @@ static void add(const __u8 *program, size_t length)
 	memcpy(place->bytes, program, place->length);
 }
 
-/* Takes all programs of a directory. */
+/* Loads all programs in a directory. */
 void corpus_load(const char *directory)
 {
 	struct dirent **entries;
@@ -56,7 +56,7 @@ void corpus_load(const char *directory)
 		free(entries);
 }
 
-/* Keeps a program, for the run and, if there is a directory, for later. */
+/* Keeps a program, for the run and, if @directory is not NULL, for later. */
 void corpus_keep(const __u8 *program, size_t length, const char *directory)
 {
 	char path[512];
@@ -75,7 +75,7 @@ void corpus_keep(const __u8 *program, size_t length, const char *directory)
 	close(fd);
 }
 
-/* Changes a program a little, and returns its length. */
+/* Changes a program a little. Returns its new length. */
 static size_t mutate(struct choices *choices, __u8 *program, size_t length)
 {
 	const struct kept *other = &kept[choose(choices, nr_kept)];
