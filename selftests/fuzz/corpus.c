@@ -23,7 +23,7 @@ struct kept {
 static struct kept kept[MOST];
 static size_t nr_kept;
 
-static void add(const __u8 *program, size_t length)
+static void keep_in_memory(const __u8 *program, size_t length)
 {
 	struct kept *place = &kept[nr_kept < MOST ? nr_kept++ :
 				   mix_seed(length, program[0]) % MOST];
@@ -47,7 +47,7 @@ void corpus_load(const char *directory)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		length = fd < 0 ? -1 : read(fd, program, sizeof(program));
 		if (length > 0)
-			add(program, length);
+			keep_in_memory(program, length);
 		if (fd >= 0)
 			close(fd);
 		free(entries[i]);
@@ -62,7 +62,7 @@ void corpus_keep(const __u8 *program, size_t length, const char *directory)
 	char path[512];
 	int fd;
 
-	add(program, length);
+	keep_in_memory(program, length);
 	if (!directory)
 		return;
 	snprintf(path, sizeof(path), "%s/%016llx", directory,
@@ -76,7 +76,7 @@ void corpus_keep(const __u8 *program, size_t length, const char *directory)
 }
 
 /* Changes a program a little. Returns its new length. */
-static size_t mutate(struct choices *choices, __u8 *program, size_t length)
+static size_t mutate_program(struct choices *choices, __u8 *program, size_t length)
 {
 	const struct kept *other = &kept[choose(choices, nr_kept)];
 	size_t at = choose(choices, length), n;
@@ -126,7 +126,7 @@ size_t corpus_draw(__u64 seed, __u8 *program)
 	length = kept[i].length;
 	memcpy(program, kept[i].bytes, length);
 	for (n = 1 + choose(&choices, 6); n; n--)
-		length = mutate(&choices, program, length);
+		length = mutate_program(&choices, program, length);
 	return length;
 }
 
