@@ -11,110 +11,111 @@
 /**
  * DOC: General rules
  *
- * Each open of /dev/twheel is a *context*: a set of timers, a limit on their
- * number and a queue of expiry events. A context belongs to the open file, so
- * threads and forked children share it, and it can be passed over a socket.
- * The last close cancels every timer of it before it returns; if whoever closes
- * it is not the user who has called for it last, or has opened it if nobody has
- * called since, a worker does so soon after.
+ * Each open() of /dev/twheel creates a *context*: a set of timers, a limit on
+ * their number, and a queue of expiry events. A context belongs to the open
+ * file, so threads and forked children share it, and it can be passed over a
+ * socket. The last close() cancels all its timers before it returns; or a worker
+ * does so soon after, if the user closing it is not the one that made the most
+ * recent call for it (or that opened it, if no call has been made since).
  *
- * All times are nanoseconds. A timer never expires before its deadline.
+ * All times are in nanoseconds. A timer never expires before its deadline.
  *
- * Every ioctl takes the address of one structure. The structure's size is part
- * of the ioctl number. Structures grow at their end only: a kernel that knows a
- * longer one takes the missing tail as zero, and a kernel that knows a shorter
- * one accepts a longer one whose unknown tail is zero. On an error nothing has
- * changed, and but for EFAULT nothing has been written to the structure. (Whether the
- * answer can be written is tried before anything is done. Should the memory go away just
- * then, what was done stays done; but a timer whose handle could not be told is taken
- * back, unless it has a key: then the call has succeeded.)
+ * Every ioctl takes the address of one structure, whose size is part of the
+ * ioctl number. Structures grow only at the end: a kernel that knows a longer
+ * structure takes the missing tail as zero, and a kernel that knows a shorter one
+ * accepts a longer one if the unknown tail is zero. If a call fails, nothing has
+ * changed and, except with EFAULT, nothing has been written to the structure.
+ * (The kernel checks that the result can be written before it does anything. If
+ * the memory becomes inaccessible after that check, what was done stays done;
+ * but a timer whose handle could not be returned is removed again, unless it has
+ * a key: then the call has succeeded.)
  *
- * An errno means the same for the whole device:
+ * Each errno has one meaning for the whole device:
  *
  *  - ENOTTY: no such ioctl
- *  - EFAULT: the structure, a buffer that it names, or the buffer of a read(), is
- *    not accessible
+ *  - EFAULT: the structure, a buffer that it refers to, or the buffer of a read()
+ *    is not accessible
  *  - E2BIG: the structure is longer than this kernel knows, and its tail is
  *    not zero
  *  - EINVAL: the structure is shorter than it ever was, a reserved field is
  *    not zero, a number is out of range, fields contradict each other or the
  *    timer's kind, or the buffer of a read() is smaller than one event
  *  - EOPNOTSUPP: a flag, or a value of a known field, that this kernel does
- *    not know; or a socket that is to be watched, and is none of TCP
+ *    not know; or the socket to be watched is not a TCP socket
  *  - EALREADY: the event of the one-shot timer that the handle names has been
- *    delivered: a read() has it, or is about to, or it is in the ring. Should that
- *    read() fail with EFAULT, the event is read by a later one
- *  - ENOENT: the handle or key names no timer of this context: it was never given
- *    out, it was cancelled, or its event was delivered and the timer's memory has
- *    been used by twelve others since
+ *    delivered: a read() has returned it or is about to, or it is in the ring. If that
+ *    read() fails with EFAULT, a later one returns the event
+ *  - ENOENT: the handle or key names no timer of this context: it never existed, it
+ *    was cancelled, or its event was delivered and the timer's memory has been used
+ *    by twelve others since
  *  - ENOSPC: the context, or the module, has as many timers as its limit allows
- *  - ENOMEM: there is no memory for another timer, or none is left to the memory
- *    cgroup
- *  - EBUSY: the context has a ring or a touch array already; or a read() of a
- *    context whose events go to a ring; or the socket has a timer that watches it
+ *  - ENOMEM: there is no memory for another timer, or the memory cgroup's limit is
+ *    reached
+ *  - EBUSY: the context already has a ring or a touch array; or a read() of a context
+ *    whose events go to a ring; or another timer already watches the socket
  *  - EBADF: the socket's file descriptor is not open
- *  - ENOTCONN: the socket has no connection that is established, or closed by its peer only;
- *    or the timer that is to be re-armed has expired, and watches its connection no more
- *  - EAGAIN: read() on a non-blocking file, and no event is there, or another
- *    read() is taking them
- *  - EINTR: a signal came before a blocking read() had an event, or a fatal one
+ *  - ENOTCONN: the socket's connection is neither established nor closed only by its peer;
+ *    or the timer to be re-armed has expired, and no longer watches its connection
+ *  - EAGAIN: read() on a non-blocking file, and there is no event, or another read()
+ *    is taking them
+ *  - EINTR: a signal arrived before a blocking read() had an event, or a fatal signal
  *    before anything was done
  */
 
 #define TWHEEL_IOC_MAGIC	't'
 
 /*
- * Flags of every structure that holds a time, or names a timer.
+ * Flags of every structure that contains a time, or names a timer.
  */
 
-/* The time is absolute. Without it, it counts from the call. */
+/* The time is absolute. Without this flag it is relative to the call. */
 #define TWHEEL_TIME_ABS		(1U << 0)
-/* The timer is named by its key, in the field @handle. */
+/* The field @handle contains the timer's key. */
 #define TWHEEL_BY_KEY		(1U << 1)
 /*
- * Re-arm: there was activity. The idle timeout begins anew; the time must be 0, the limit
+ * Re-arm: report activity. The idle timeout restarts; the time must be 0, and the limit
  * TWHEEL_LIMIT_IDLE.
  */
 #define TWHEEL_ACTIVE		(1U << 2)
 /* Add: the timer has a key. */
 #define TWHEEL_KEYED		(1U << 3)
-/* Add: the timer's activity is in the touch array, see struct twheel_setup. */
+/* Add: the timer's activity is reported in the touch array, see struct twheel_setup. */
 #define TWHEEL_TOUCHED		(1U << 4)
 /*
  * Add: the timer's activity is that of a TCP connection, see struct twheel_timer_add.
  */
 #define TWHEEL_WATCHED		(1U << 5)
-/* Add, with TWHEEL_WATCHED: what is activity. With neither of the two, both are. */
-#define TWHEEL_WATCH_RECEIVED	(1U << 6)	/* data has come in */
-#define TWHEEL_WATCH_SENT	(1U << 7)	/* data has gone out, for the first time or again */
-/* Add, with TWHEEL_WATCHED: what to do before the event is delivered; else nothing. */
-#define TWHEEL_WATCH_SHUTDOWN	(1U << 8)	/* as shutdown(SHUT_RDWR) */
-#define TWHEEL_WATCH_ABORT	(1U << 9)	/* reset the connection, its error is ETIMEDOUT */
+/* Add, with TWHEEL_WATCHED: what counts as activity. With neither of the two, both do. */
+#define TWHEEL_WATCH_RECEIVED	(1U << 6)	/* received data */
+#define TWHEEL_WATCH_SENT	(1U << 7)	/* sent data, retransmissions included */
+/* Add, with TWHEEL_WATCHED: what to do before the event is delivered; without one, nothing. */
+#define TWHEEL_WATCH_SHUTDOWN	(1U << 8)	/* as shutdown(SHUT_RDWR) does */
+#define TWHEEL_WATCH_ABORT	(1U << 9)	/* reset the connection, with ETIMEDOUT */
 
 /* The largest time that is accepted, absolute or relative: 2^63 - 1 ns. */
 #define TWHEEL_TIME_MAX		0x7fffffffffffffffULL
 
 /*
- * The shortest idle timeout of a timer whose activity the kernel has to look for: 10 ms. Other
- * ones are put off by a call each time, and may have any length.
+ * The shortest idle timeout of a timer whose activity the kernel has to check itself: 10 ms.
+ * Other idle timeouts are restarted by a call each time, and may have any length.
  */
 #define TWHEEL_IDLE_MIN		10000000ULL
 
-/* No deadline: for a timer that has other limits. */
+/* No deadline, for a timer that has other limits. */
 #define TWHEEL_TIME_NONE	0xffffffffffffffffULL
 
 /**
- * enum twheel_verdict - what a cancel or a re-arm found
+ * enum twheel_verdict - the state in which a cancel or a re-arm found the timer
  * @TWHEEL_WAS_PENDING: the timer had not expired
- * @TWHEEL_WAS_EXPIRED: the timer had expired, its event was not yet delivered and
- *	has been taken back: it will not be read
- * @TWHEEL_WAS_ABSENT: there was no timer of this key: it has been added
- * @TWHEEL_WAS_DELIVERED: an event of the periodic timer was being delivered: it is
- *	the last one of the earlier arming, and may be read or not
+ * @TWHEEL_WAS_EXPIRED: the timer had expired, and its event was still undelivered. The
+ *	event has been revoked: it will not be read
+ * @TWHEEL_WAS_ABSENT: there was no timer with this key; one has been added
+ * @TWHEEL_WAS_DELIVERED: an event of the periodic timer was being delivered: it is the
+ *	last one from before this call, and may or may not be read
  *
- * The value that TWHEEL_IOC_TIMER_CANCEL and TWHEEL_IOC_TIMER_REARM, and an add of a
- * timer with a key, return when they succeed. After any of them no event of the
- * earlier arming can be read, but for the one that @TWHEEL_WAS_DELIVERED tells of.
+ * TWHEEL_IOC_TIMER_CANCEL, TWHEEL_IOC_TIMER_REARM, and an add of a timer with a key return
+ * one of these when they succeed. From then on no event from before the call can be read,
+ * except for the one in the case of @TWHEEL_WAS_DELIVERED.
  */
 enum twheel_verdict {
 	TWHEEL_WAS_PENDING = 0,
@@ -124,9 +125,9 @@ enum twheel_verdict {
 };
 
 /**
- * enum twheel_state - what a query found
+ * enum twheel_state - the state of a timer, in a query
  * @TWHEEL_STATE_PENDING: the timer is armed and has not expired
- * @TWHEEL_STATE_EXPIRED: the timer has expired, and its event waits to be read
+ * @TWHEEL_STATE_EXPIRED: the timer has expired, and its event has not been delivered
  */
 enum twheel_state {
 	TWHEEL_STATE_PENDING = 1,
@@ -136,10 +137,10 @@ enum twheel_state {
 /**
  * enum twheel_limit - the limits that a timer can have
  * @TWHEEL_LIMIT_DEADLINE: a point in time
- * @TWHEEL_LIMIT_IDLE: so long without activity
- * @TWHEEL_LIMIT_LIFETIME: so long since the timer was added, active or not
+ * @TWHEEL_LIMIT_IDLE: a time without activity
+ * @TWHEEL_LIMIT_LIFETIME: a time since the timer was added, active or not
  *
- * A timer expires when the first of its limits is reached; the event tells which.
+ * A timer expires when the first of its limits is reached; the event says which.
  */
 enum twheel_limit {
 	TWHEEL_LIMIT_DEADLINE = 0,
@@ -148,7 +149,7 @@ enum twheel_limit {
 };
 
 /*
- * What a kernel can do: bits of struct twheel_info's @features.
+ * What a kernel supports: bits in @features of struct twheel_info.
  */
 #define TWHEEL_FEATURE_SUBMIT	(1ULL << 0)	/* TWHEEL_IOC_SUBMIT, _DRAIN, _STATS */
 #define TWHEEL_FEATURE_KEYS	(1ULL << 1)	/* TWHEEL_KEYED, TWHEEL_BY_KEY */
@@ -156,25 +157,25 @@ enum twheel_limit {
 #define TWHEEL_FEATURE_CLOCKS	(1ULL << 3)	/* CLOCK_REALTIME, CLOCK_BOOTTIME */
 #define TWHEEL_FEATURE_LIMITS	(1ULL << 4)	/* idle timeout and lifetime */
 #define TWHEEL_FEATURE_RING	(1ULL << 5)	/* TWHEEL_IOC_SETUP: the ring */
-/* Bit 6 was that of touch arrays whose words began at byte 64. */
+/* Bit 6 stood for touch arrays whose words began at byte 64. */
 #define TWHEEL_FEATURE_URING	(1ULL << 7)	/* TWHEEL_URING_SUBMIT */
 #define TWHEEL_FEATURE_WATCH	(1ULL << 8)	/* TWHEEL_WATCHED */
 #define TWHEEL_FEATURE_RULES	(1ULL << 9)	/* see linux/twheel_rules.h */
 #define TWHEEL_FEATURE_TOUCH	(1ULL << 10)	/* TWHEEL_IOC_SETUP: the touch array */
-#define TWHEEL_FEATURE_EVENT_KEYS (1ULL << 11)	/* TWHEEL_SETUP_EVENT_KEYS; no @time or @clock */
+#define TWHEEL_FEATURE_EVENT_KEYS (1ULL << 11)	/* TWHEEL_SETUP_EVENT_KEYS; @time/@clock optional */
 
 /**
- * struct twheel_info - the answer to TWHEEL_IOC_INFO
- * @features: bits for what this kernel can do beyond the first version
- * @tick_ns: length of the wheel's tick in nanoseconds, a power of two. An event
- *	comes at most one tick, plus the delay of the softirq, after its deadline
+ * struct twheel_info - the result of TWHEEL_IOC_INFO
+ * @features: what this kernel supports beyond the first version, TWHEEL_FEATURE_*
+ * @tick_ns: length of the wheel's tick in nanoseconds, a power of two. A timer expires
+ *	at most one tick, plus the latency of the softirq, after its deadline
  * @max_timers: limit on the timers of this context
- * @nr_timers: timers of this context that are pending, or expired and unread
- * @nr_events: events that wait to be delivered
- * @event_size: bytes of an event that read() or the ring gives
+ * @nr_timers: timers of this context that are pending, or expired and undelivered
+ * @nr_events: events that have not been delivered
+ * @event_size: size in bytes of an event in read() and in the ring
  * @reserved: zero
  *
- * All fields are written by the kernel; they are ignored on the way in.
+ * The kernel writes all fields, and ignores what they contain before the call.
  */
 struct twheel_info {
 	__aligned_u64 features;
@@ -188,47 +189,47 @@ struct twheel_info {
 
 /**
  * struct twheel_timer_add - the argument of TWHEEL_IOC_TIMER_ADD
- * @time: in: when to expire, in nanoseconds, 0 to %TWHEEL_TIME_MAX. A time that
- *	has passed expires at the next tick; a relative time that ends after
+ * @time: in: when to expire, in nanoseconds, 0 to %TWHEEL_TIME_MAX. With a time in
+ *	the past the timer expires at the next tick; a relative time that ends after
  *	%TWHEEL_TIME_MAX ends there. If there is an @idle or a @lifetime, %TWHEEL_TIME_NONE,
- *	or 0 without TWHEEL_TIME_ABS, is no deadline. This is a change: a kernel without
- *	TWHEEL_FEATURE_EVENT_KEYS takes such a 0 for the next tick
- * @user_data: in: given back in the event
- * @handle: out: names the timer in this context, never 0. A value is not given
- *	out twice by one context
- * @flags: in: TWHEEL_TIME_ABS for @time, TWHEEL_KEYED, TWHEEL_TOUCHED or TWHEEL_WATCHED and
+ *	or 0 without TWHEEL_TIME_ABS, means no deadline. This has changed: a kernel without
+ *	TWHEEL_FEATURE_EVENT_KEYS takes such a 0 as the next tick
+ * @user_data: in: returned in the event
+ * @handle: out: names the timer in this context; never 0. A context never returns the same
+ *	handle twice
+ * @flags: in: TWHEEL_TIME_ABS for @time, TWHEEL_KEYED, TWHEEL_TOUCHED, or TWHEEL_WATCHED and
  *	its flags
  * @clock: in: the clock of @time and of the event: CLOCK_MONOTONIC, CLOCK_BOOTTIME
- *	(counts while the system is suspended), or CLOCK_REALTIME: if that clock is
+ *	(keeps running while the system is suspended), or CLOCK_REALTIME: if that clock is
  *	set, the timer expires when the clock shows its time. A relative time on
- *	CLOCK_REALTIME is one on CLOCK_MONOTONIC, as with timer_settime(). With @idle or
- *	@lifetime it is CLOCK_MONOTONIC; or, if there is no deadline, 0
- * @key: in: with TWHEEL_KEYED, any number. If a timer of this key exists it becomes
- *	this one: its event, if any, is taken back
- * @period: in: if not 0, the timer expires again each so many nanoseconds after
- *	@time, up to %TWHEEL_TIME_MAX. Not with @idle or @lifetime
- * @slack: in: nanoseconds that the timer may expire later than it could, up to
- *	%TWHEEL_TIME_MAX: timers of much the same time then share one tick. The
- *	deadline moves to the roundest time within
+ *	CLOCK_REALTIME uses CLOCK_MONOTONIC, as with timer_settime(). With @idle or
+ *	@lifetime this must be CLOCK_MONOTONIC; or, if there is no deadline, it may be 0
+ * @key: in: with TWHEEL_KEYED, any number. If a timer with this key exists, it is re-armed
+ *	and becomes this one, and its undelivered event, if any, is revoked
+ * @period: in: if not 0, the timer expires again every @period nanoseconds after @time;
+ *	up to %TWHEEL_TIME_MAX. Not with @idle or @lifetime
+ * @slack: in: by how many nanoseconds later the timer may expire, up to
+ *	%TWHEEL_TIME_MAX: timers due at about the same time then share a tick. The
+ *	deadline moves to the roundest time in this range
  * @spread: in: the deadline moves by a random time from 0 to so many nanoseconds, so
- *	that timers added at once do not expire at once. Drawn at each add and re-arm;
- *	the lifetime is spread as well
+ *	that timers added together do not expire together. A new random time is used for
+ *	each add and re-arm; it applies to the lifetime as well
  * @idle: in: if not 0, the idle timeout in nanoseconds, up to %TWHEEL_TIME_MAX; with
- *	TWHEEL_TOUCHED or TWHEEL_WATCHED from %TWHEEL_IDLE_MIN on
+ *	TWHEEL_TOUCHED or TWHEEL_WATCHED, at least %TWHEEL_IDLE_MIN
  * @lifetime: in: if not 0, the lifetime in nanoseconds, up to %TWHEEL_TIME_MAX
- * @touch: in: with TWHEEL_TOUCHED, the word of the touch array that tells of this
- *	timer's activity; needs an @idle. Several timers may share one
+ * @touch: in: with TWHEEL_TOUCHED, the index of the word of the touch array that reports
+ *	this timer's activity; needs an @idle. Several timers may share a word
  * @sock_fd: in: with TWHEEL_WATCHED, the file descriptor of a TCP socket; needs an @idle or a
  *	@lifetime
  * @reserved: in: 0
  *
  * A timer with TWHEEL_WATCHED ends with its connection, without an event. The connection
- * must be established, or closed by its peer only; a socket can have one such timer, until that
- * has expired. It is the socket that is watched: what becomes of the file descriptor does not
- * matter. The idle timeout is exact to a jiffy, as the kernel notes the times of data in these,
- * and at most 2^31 jiffies long.
+ * must be established, or closed only by its peer. A socket can have one such timer, until that
+ * timer has expired. The socket is watched, not the file descriptor, whatever happens to the
+ * latter. The idle timeout is exact to a jiffy, which is how the kernel records the times of
+ * data, and is at most 2^31 jiffies long.
  */
-__extension__ /* C99 knows no union without a name */
+__extension__ /* C99 has no anonymous unions */
 struct twheel_timer_add {
 	__aligned_u64 time;
 	__aligned_u64 user_data;
@@ -250,7 +251,7 @@ struct twheel_timer_add {
 
 /**
  * struct twheel_timer_cancel - the argument of TWHEEL_IOC_TIMER_CANCEL
- * @handle: in: the timer; its handle is stale once the call has succeeded
+ * @handle: in: the timer; the handle is stale once the call has succeeded
  * @flags: in: 0 or TWHEEL_BY_KEY
  * @reserved: in: 0
  */
@@ -262,16 +263,16 @@ struct twheel_timer_cancel {
 
 /**
  * struct twheel_timer_rearm - the argument of TWHEEL_IOC_TIMER_REARM
- * @handle: in: the timer; it stays valid
- * @time: in: the new value of the limit: for the deadline when to expire, as in struct
- *	twheel_timer_add, on the clock that the timer was added with; for the lifetime
- *	likewise; for the idle timeout its length, which begins now. %TWHEEL_TIME_NONE
- *	takes a limit away, if it is not the last one. A re-arm counts as activity
+ * @handle: in: the timer; the handle stays valid
+ * @time: in: the new value of the limit. For the deadline, when to expire, as in struct
+ *	twheel_timer_add, on the clock that the timer was added with; likewise for the
+ *	lifetime; for the idle timeout its length, starting now. %TWHEEL_TIME_NONE removes
+ *	a limit, unless it is the last one. A re-arm counts as activity
  * @flags: in: TWHEEL_TIME_ABS, TWHEEL_BY_KEY, TWHEEL_ACTIVE
- * @limit: in: one of enum twheel_limit. Other than the deadline only for a timer that
+ * @limit: in: one of enum twheel_limit. Anything but the deadline is only for a timer that
  *	was added with an idle timeout or a lifetime
  * @slack: in: as in struct twheel_timer_add, for the deadline
- * @spread: in: as there
+ * @spread: in: likewise
  */
 struct twheel_timer_rearm {
 	__aligned_u64 handle;
@@ -286,17 +287,17 @@ struct twheel_timer_rearm {
  * struct twheel_timer_query - the argument of TWHEEL_IOC_TIMER_QUERY
  * @handle: in: the timer; out: its handle
  * @deadline: out: when it expires or expired, in nanoseconds, absolute, on its clock;
- *	of several limits the next. Activity in the touch array that the kernel has
- *	not looked at yet does not show
+ *	with several limits, the next one. Activity in the touch array is not included
+ *	until the kernel has read it
  * @remaining: out: nanoseconds until @deadline, 0 if it has passed
  * @user_data: out: as given when the timer was added
  * @state: out: one of enum twheel_state
- * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key; TWHEEL_WATCHED and the
- *	flags for that as the timer was added with
+ * @flags: in: 0 or TWHEEL_BY_KEY; out: TWHEEL_KEYED if it has a key; TWHEEL_WATCHED and its
+ *	flags, as the timer was added with
  * @key: out: its key; 0 if it has none
  * @period: out: its period in nanoseconds; 0 if it is one-shot
  * @clock: out: the clock of @deadline
- * @limit: out: the limit that @deadline is
+ * @limit: out: which limit @deadline is
  */
 struct twheel_timer_query {
 	__aligned_u64 handle;
@@ -312,7 +313,7 @@ struct twheel_timer_query {
 };
 
 /**
- * enum twheel_opcode - what an operation of an array does
+ * enum twheel_opcode - what an operation in an array does
  * @TWHEEL_OP_ADD: as TWHEEL_IOC_TIMER_ADD
  * @TWHEEL_OP_CANCEL: as TWHEEL_IOC_TIMER_CANCEL
  * @TWHEEL_OP_REARM: as TWHEEL_IOC_TIMER_REARM
@@ -324,15 +325,15 @@ enum twheel_opcode {
 };
 
 /**
- * struct twheel_op - one operation of an array
- * @handle: in: the timer, or its key; out: of an add, the handle
- * @time: in: as in the structure of the ioctl, for adds and re-arms; else 0
- * @user_data: in: for adds; else 0
+ * struct twheel_op - one operation in an array
+ * @handle: in: the timer, or its key; out: for an add, the handle
+ * @time: in: as in the structure of the ioctl, for adds and re-arms; otherwise 0
+ * @user_data: in: for adds; otherwise 0
  * @opcode: in: one of enum twheel_opcode
  * @flags: in: as in the structure of the ioctl
- * @clock: in: for adds; else 0
+ * @clock: in: for adds; otherwise 0
  * @result: out: what the ioctl would return: 0, a verdict, or a negative errno
- * @key: in: for adds; else 0, and so are the rest
+ * @key: in: for adds; otherwise 0, as are the fields below
  * @period: in: for adds
  * @slack: in: for adds and re-arms
  * @spread: in: for adds and re-arms
@@ -342,10 +343,10 @@ enum twheel_opcode {
  * @sock_fd: in: for adds
  * @limit: in: for re-arms
  *
- * The first 40 bytes, up to @result, are enough for what needs no more: see
- * struct twheel_submit.
+ * The first 40 bytes, up to @result, are enough for an operation that uses none of the fields
+ * below: see struct twheel_submit.
  */
-__extension__ /* C99 knows no union without a name */
+__extension__ /* C99 has no anonymous unions */
 struct twheel_op {
 	__aligned_u64 handle;
 	__aligned_u64 time;
@@ -370,7 +371,7 @@ struct twheel_op {
 /* The shortest struct twheel_op that is accepted. */
 #define TWHEEL_OP_SIZE_MIN	40
 
-/* Submit: no operation is begun after one that has failed. */
+/* Submit: stop after the first operation that fails. */
 #define TWHEEL_SUBMIT_STOP	(1U << 0)
 
 /**
@@ -381,11 +382,11 @@ struct twheel_op {
  *	program knows, or %TWHEEL_OP_SIZE_MIN; a multiple of 8
  * @flags: in: 0 or TWHEEL_SUBMIT_STOP
  *
- * The operations are done in their order, each as by its own ioctl; a bad one gets
- * its result and does not stop the others. The call returns how many have got
- * their result, which is less than @nr_ops if one failed and TWHEEL_SUBMIT_STOP is
- * set, at a fatal signal, or at an operation that cannot be read or whose result cannot
- * be written (EFAULT if it is the first): that one is not done, and none behind it.
+ * The operations are carried out in order, each as its own ioctl would; one that fails
+ * gets its result and does not stop the others. The call returns the number of operations
+ * that have a result. This is less than @nr_ops if one failed and TWHEEL_SUBMIT_STOP is
+ * set, upon a fatal signal, or at an operation that cannot be read or whose result cannot
+ * be written (EFAULT if it is the first): neither that one nor any after it is carried out.
  */
 struct twheel_submit {
 	__aligned_u64 ops;
@@ -400,17 +401,17 @@ struct twheel_submit {
 /**
  * struct twheel_drain - the argument of TWHEEL_IOC_DRAIN
  * @records: in: address of an array of struct twheel_timer_query, for the timers
- *	that are cancelled; or 0 to cancel them without a word
- * @nr_records: in: how many fit, 1 to 2^31 - 1; with @records 0 how many to cancel at
- *	most
+ *	that are cancelled; or 0 to cancel them without returning them
+ * @nr_records: in: capacity of the array, 1 to 2^31 - 1; if @records is 0, the maximum
+ *	number to cancel
  * @record_size: in: bytes from one to the next: the size of the structure that the
  *	program knows, at least %TWHEEL_RECORD_SIZE_MIN and a multiple of 8
  * @flags: in: 0
- * @cursor: in: 0 at first; out: where to go on
+ * @cursor: in: 0 at first; out: where to continue
  *
- * Cancels timers of the context and hands them back, each as a query would have told of
- * it before. Returns how many; 0 at the end. To drain a context the call is
- * repeated until it returns 0. Timers that are added meanwhile may be drained or not.
+ * Cancels timers of the context and returns each as a query just before would have shown it.
+ * Returns their number; 0 at the end. To drain a context, repeat the call until it returns
+ * 0. Timers that are added meanwhile may or may not be drained.
  */
 struct twheel_drain {
 	__aligned_u64 records;
@@ -421,25 +422,25 @@ struct twheel_drain {
 };
 
 /**
- * struct twheel_context_stats - the answer to TWHEEL_IOC_STATS
+ * struct twheel_context_stats - the result of TWHEEL_IOC_STATS
  * @adds: timers added
  * @cancels: timers cancelled, by whatever call, before their event was delivered
- * @rearms: timers armed anew
+ * @rearms: timers re-armed
  * @expiries: events queued
- * @taken_back: events taken back by a cancel or a re-arm
+ * @taken_back: events revoked by a cancel or a re-arm
  * @delivered: events delivered
- * @deferrals: times that the kernel came to a timer with an idle timeout and found that it
- *	had been active, or that a clock had been set back
+ * @deferrals: times that a timer with an idle timeout came due and turned out to have been
+ *	active, or that a clock had been set back
  * @nr_timers: timers that are pending, or expired and undelivered
- * @nr_events: events that wait to be delivered
+ * @nr_events: events that have not been delivered
  * @bytes: memory of this context's timers, keys and mappings, in bytes
  * @ended: timers that ended with the connection that they watched
- * @postponed: times that it was left to a worker to look at a timer with TWHEEL_TOUCHED or
- *	TWHEEL_WATCHED, or to arm a periodic one whose event had gone to the ring. That is so
- *	when expiry has armed 64 of the context's timers anew in a tick by itself, or 256 of
- *	all contexts' on a CPU
+ * @postponed: times that checking a timer with TWHEEL_TOUCHED or TWHEEL_WATCHED, or re-arming
+ *	a periodic one whose event had gone to the ring, was left to a worker. This happens
+ *	once expiry itself has re-armed, within a tick, 64 of the context's timers, or 256 of
+ *	all contexts' timers on a CPU
  *
- * Counted since the context was opened. All fields are written by the kernel.
+ * Counted since the context was opened. The kernel writes all fields.
  */
 struct twheel_context_stats {
 	__aligned_u64 adds;
@@ -457,23 +458,24 @@ struct twheel_context_stats {
 };
 
 /**
- * struct twheel_event - one expiry, as read() gives it
- * @handle: the timer. That of a one-shot timer is stale from here on: it ends with the
- *	delivery of its event. If the timer has a key, in a context with TWHEEL_SETUP_EVENT_KEYS,
- *	the key
+ * struct twheel_event - one expiry, as read() returns it
+ * @handle: the timer. The handle of a one-shot timer is stale from here on, as the timer ends
+ *	with the delivery of its event. In a context with TWHEEL_SETUP_EVENT_KEYS, if the timer
+ *	has a key, the key
  * @user_data: as given when the timer was added
  * @deadline: when the timer was due, in nanoseconds, absolute, on its clock
  * @fired: when the kernel expired it, in nanoseconds of the same clock; never
  *	less than @deadline, unless the clock was set back since
  * @seq: number of this event in its context, from 0, without gaps
  * @overruns: periods missed since the last event of this timer, up to 2^32 - 1; 0 for
- *	a one-shot timer. @deadline is that of the first period that this event is about
+ *	a one-shot timer. @deadline is that of the first period that this event covers
  * @reason: one of enum twheel_limit: the limit that was reached
  *
- * read() returns as many whole events as are there and fit.
+ * read() returns as many whole events as there are and fit.
  *
- * Neither read() nor the ring is told what a program knows of this structure, so what they
- * give are these 48 bytes, for good. Should an event grow, a context will have to ask for that.
+ * Neither read() nor the ring knows which version of this structure a program was compiled with,
+ * so their events stay at these 48 bytes. If an event ever grows, a context will have to request
+ * the longer ones.
  */
 struct twheel_event {
 	__aligned_u64 handle;
@@ -486,28 +488,27 @@ struct twheel_event {
 };
 
 /*
- * Setup: when this call has returned, events name timers that have a key by that, in the field
- * @handle, as calls do with TWHEEL_BY_KEY. Those of other timers have their handle, as ever; and
- * so have events that were in a ring before, or that a read() has begun to deliver.
+ * Setup: once this call has returned, @handle in an event is the timer's key, if it has one, as
+ * it is in calls with TWHEEL_BY_KEY. Events of other timers still contain the handle; so do events
+ * that were already in a ring, or that a read() had begun to deliver.
  */
 #define TWHEEL_SETUP_EVENT_KEYS	(1U << 0)
 
 /**
  * struct twheel_setup - the argument of TWHEEL_IOC_SETUP
- * @max_timers: in: if not 0, a limit on the timers of this context, instead of the
+ * @max_timers: in: if not 0, a limit on the timers of this context, in place of the
  *	module's if that is larger
- * @ring_entries: in: if not 0, make a ring of so many events, a power of two up to
+ * @ring_entries: in: if not 0, create a ring of so many events, a power of two up to
  *	2^20
- * @touch_words: in: if not 0, make a touch array of so many words, up to 2^24
- * @flags: in: 0 or TWHEEL_SETUP_EVENT_KEYS, which stays
+ * @touch_words: in: if not 0, create a touch array of so many words, up to 2^24
+ * @flags: in: 0 or TWHEEL_SETUP_EVENT_KEYS, which cannot be unset
  * @reserved: in: 0
- * @ring_bytes: out: length of the ring's mapping; 0 if there is none
+ * @ring_bytes: out: length of the ring's mapping; 0 if there is no ring
  * @touch_bytes: out: length of the touch array's mapping; 0 if there is none
  *
- * May be called again for what was not made yet; a ring and a touch array are made by a
- * call each. What it makes lasts as long as the
- * context, and is mapped with mmap() of the file, MAP_SHARED, at offset
- * %TWHEEL_RING_OFFSET or %TWHEEL_TOUCH_OFFSET.
+ * May be called again for what has not been created yet; a ring and a touch array take one call
+ * each. Both last as long as the context, and are mapped with mmap() of the file, MAP_SHARED, at
+ * offset %TWHEEL_RING_OFFSET or %TWHEEL_TOUCH_OFFSET.
  */
 struct twheel_setup {
 	__aligned_u64 max_timers;
@@ -522,7 +523,7 @@ struct twheel_setup {
 #define TWHEEL_RING_OFFSET	0x00000000
 #define TWHEEL_TOUCH_OFFSET	0x40000000
 
-/* Events wait that do not fit: poll() the file once there is room. */
+/* Some events did not fit and are waiting: poll() the file once there is room. */
 #define TWHEEL_RING_WAITING	(1U << 0)
 
 /**
@@ -530,17 +531,16 @@ struct twheel_setup {
  * @head: number of events ever written, modulo 2^32. Written by the kernel, read by the
  *	program with acquire semantics
  * @flags: 0 or TWHEEL_RING_WAITING; written by the kernel
- * @mask: number of entries less one; constant
- * @reserved0: nothing, to keep what the kernel writes off what the program writes
- * @tail: number of events ever read, modulo 2^32. Written by the program, with release
- *	semantics, when it has read them
- * @reserved1: nothing
+ * @mask: number of entries minus one; constant
+ * @reserved0: padding: keeps the kernel's and the program's stores on different cache lines
+ * @tail: number of events ever read, modulo 2^32. Written by the program with release
+ *	semantics, after it has read them
+ * @reserved1: padding
  * @events: event number n is in events[n & mask]
  *
- * Once a context has a ring its events go there, and read() fails with EBUSY. What
- * does not fit waits in the kernel, in its order: poll() and epoll report the file
- * readable as long as an event is in the ring or waits, and move what waits
- * into the room that there is.
+ * Once a context has a ring, its events go there, and read() fails with EBUSY. Events that do
+ * not fit wait in the kernel, in order. poll() and epoll report the file readable as long as an
+ * event is in the ring or waiting, and move waiting events into the free space.
  */
 struct twheel_ring {
 	__u32 head;
@@ -555,19 +555,17 @@ struct twheel_ring {
 
 /**
  * struct twheel_touch - what is mapped at TWHEEL_TOUCH_OFFSET
- * @now: the time of CLOCK_MONOTONIC in nanoseconds, when the kernel last updated its clocks:
- *	not after the clock itself, and as a rule not more than two jiffies before it. Written
- *	by the kernel
- * @reserved: nothing, up to the end of the page. That and @now are in one page for all
- *	contexts, which can be read only: a store there is answered by SIGBUS
- * @words: a word for each timer that was added with TWHEEL_TOUCHED
+ * @now: CLOCK_MONOTONIC in nanoseconds when the kernel last updated its clocks: never ahead of
+ *	the clock itself, and normally at most two jiffies behind it. Written by the kernel
+ * @reserved: padding to the end of the page. It shares with @now one page for all contexts,
+ *	which is read-only: a store there raises SIGBUS
+ * @words: the words for timers that were added with TWHEEL_TOUCHED
  *
- * A program tells of activity by storing @now, or a reading of CLOCK_MONOTONIC, into the
- * word. The kernel looks at the word when the timer would expire, and if the
- * time in it is later than the last activity it knew of, the idle timeout counts
- * from there; and from two jiffies later, as @now may have been old by that. A time that
- * lies in the future when the kernel looks tells of activity then, once: the kernel remembers
- * it, and does not take it for activity when it finds it again.
+ * To report activity, a program stores @now, or a reading of CLOCK_MONOTONIC, in the word. The
+ * kernel reads the word when the timer would expire. If the time in it is later than the last
+ * activity that the kernel knows of, the idle timeout counts from there, plus two jiffies, as
+ * @now may have been that old. A time in the future counts as activity when the kernel
+ * first sees it, and not again: the kernel remembers it.
  */
 struct twheel_touch {
 	__aligned_u64 now;
@@ -576,11 +574,11 @@ struct twheel_touch {
 	__extension__ __aligned_u64 words[];
 };
 
-/* What the module and this context are like. Returns 0. */
+/* Describes the module and this context. Returns 0. */
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_MAGIC, 0xa0, struct twheel_info)
 
 /*
- * Adds and arms a timer. Returns 0; with TWHEEL_KEYED a verdict.
+ * Adds and arms a timer. Returns 0; with TWHEEL_KEYED, a verdict.
  * Errors: EINVAL, EOPNOTSUPP, ENOSPC, ENOMEM; with TWHEEL_WATCHED EBADF, ENOTCONN, EBUSY.
  */
 #define TWHEEL_IOC_TIMER_ADD	_IOWR(TWHEEL_IOC_MAGIC, 0xa1, struct twheel_timer_add)
@@ -592,32 +590,32 @@ struct twheel_touch {
 #define TWHEEL_IOC_TIMER_CANCEL	_IOW(TWHEEL_IOC_MAGIC, 0xa2, struct twheel_timer_cancel)
 
 /*
- * Arms a timer anew. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY; ENOTCONN
- * if it has watched a connection, and has expired.
+ * Re-arms a timer. Returns a verdict. Errors: EINVAL, EOPNOTSUPP, ENOENT, EALREADY; ENOTCONN
+ * if it watched a connection and has expired.
  */
 #define TWHEEL_IOC_TIMER_REARM	_IOW(TWHEEL_IOC_MAGIC, 0xa3, struct twheel_timer_rearm)
 
-/* Tells a timer's state. Returns 0. Errors: EOPNOTSUPP, ENOENT, EALREADY. */
+/* Queries a timer. Returns 0. Errors: EOPNOTSUPP, ENOENT, EALREADY. */
 #define TWHEEL_IOC_TIMER_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 0xa4, struct twheel_timer_query)
 
 /*
- * Does an array of operations. Returns how many have got their result.
+ * Carries out an array of operations. Returns how many have a result.
  * Errors: EINVAL, EOPNOTSUPP, EINTR.
  */
 #define TWHEEL_IOC_SUBMIT	_IOW(TWHEEL_IOC_MAGIC, 0xa5, struct twheel_submit)
 
-/* Cancels all timers. Returns how many, 0 at the end. Errors: EINVAL, EOPNOTSUPP, E2BIG. */
+/* Drains timers. Returns how many, 0 at the end. Errors: EINVAL, EOPNOTSUPP, E2BIG. */
 #define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, 0xa6, struct twheel_drain)
 
-/* What has happened in this context. Returns 0. */
+/* Reads the counters of this context. Returns 0. */
 #define TWHEEL_IOC_STATS	_IOR(TWHEEL_IOC_MAGIC, 0xa7, struct twheel_context_stats)
 
-/* Limits, ring and touch array. Returns 0. Errors: EINVAL, EOPNOTSUPP, EBUSY, ENOMEM. */
+/* Sets limit, ring and touch array. Returns 0. Errors: EINVAL, EOPNOTSUPP, EBUSY, ENOMEM. */
 #define TWHEEL_IOC_SETUP	_IOWR(TWHEEL_IOC_MAGIC, 0xa8, struct twheel_setup)
 
 /*
- * The command of IORING_OP_URING_CMD that is TWHEEL_IOC_SUBMIT: the submission's @cmd
- * holds a struct twheel_submit. The completion's result is what the ioctl would return.
+ * TWHEEL_IOC_SUBMIT as a command of IORING_OP_URING_CMD: @cmd of the submission contains a struct
+ * twheel_submit. The result of the completion is what the ioctl would return.
  */
 #define TWHEEL_URING_SUBMIT	0
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * twheel_bench: timer schemes compared, through /dev/twheel_bench
+ * twheel_bench: a comparison of timer schemes, through /dev/twheel_bench
  */
 #ifndef _UAPI_LINUX_TWHEEL_BENCH_H
 #define _UAPI_LINUX_TWHEEL_BENCH_H
@@ -11,21 +11,21 @@
 /**
  * DOC: General rules
  *
- * The device runs the same work on several timer schemes and tells how long each
- * took. A run happens inside the ioctl, on the CPU that the caller is on; bind
- * the caller to a CPU to choose it. One run at a time, for the whole system. A
- * fatal signal ends a run. Nothing of a run is left when the ioctl returns.
+ * The device runs the same work on several timer schemes and measures how long
+ * each takes. A run happens inside the ioctl, on the CPU that the caller is on; bind
+ * the caller to a CPU to choose it. There is one run at a time in the whole system.
+ * A fatal signal ends a run. Nothing of a run is left when the ioctl returns.
  *
- * Opening the device takes CAP_SYS_ADMIN: a run fills memory and keeps a CPU
- * busy for as long as it was asked to.
+ * Opening the device requires CAP_SYS_ADMIN: a run fills memory and keeps a CPU
+ * busy for as long as requested.
  *
- * Every ioctl takes the address of one structure. The structure's size is part
- * of the ioctl number. Structures grow at their end only: a kernel that knows a
- * longer one takes the missing tail as zero, and a kernel that knows a shorter
- * one accepts a longer one whose unknown tail is zero. On an error nothing has
+ * Every ioctl takes the address of one structure, whose size is part of the
+ * ioctl number. Structures grow only at the end: a kernel that knows a longer
+ * structure takes the missing tail as zero, and a kernel that knows a shorter one
+ * accepts a longer one if the unknown tail is zero. If a call fails, nothing has
  * been written to the structure.
  *
- * An errno means the same for the whole device:
+ * Each errno has one meaning for the whole device:
  *
  *  - ENOTTY: no such ioctl
  *  - EFAULT: the structure is not accessible
@@ -34,9 +34,9 @@
  *  - EINVAL: the structure is shorter than it ever was, a reserved field is
  *    not zero, or a number is out of range
  *  - EOPNOTSUPP: an order or a workload that this kernel or this scheme does
- *    not know
- *  - ENOENT: there is no scheme of this index
- *  - EBUSY: another run is going on
+ *    not support
+ *  - ENOENT: there is no scheme with this index
+ *  - EBUSY: another run is in progress
  *  - ENOMEM: there is not enough memory for so many timers
  *  - EINTR: a fatal signal ended the run
  *  - ETIME: the machine is too slow for so many timers
@@ -45,7 +45,7 @@
 
 #define TWHEEL_BENCH_IOC_MAGIC	't'
 
-/* Limits on what can be asked for. */
+/* Limits on what can be requested. */
 #define TWHEEL_BENCH_MAX_TIMERS		16777216
 #define TWHEEL_BENCH_MAX_CHECK_TIMERS	65536
 #define TWHEEL_BENCH_MAX_TIMEOUT_NS	3600000000000ULL
@@ -54,22 +54,21 @@
 
 /**
  * enum twheel_bench_workload - what is measured
- * @TWHEEL_BENCH_ADD: timers are armed, with timeouts random in 60 to 120 s
- * @TWHEEL_BENCH_REARM_LATER: each pending timer is moved 30 s later
- * @TWHEEL_BENCH_REARM_EARLIER: each pending timer is moved to half the time that
- *	remains
- * @TWHEEL_BENCH_CANCEL: each pending timer is cancelled
- * @TWHEEL_BENCH_EXPIRE: timers that come due within half a millisecond expire.
- *	The time is that from the first to the last callback
- * @TWHEEL_BENCH_RMW: a word of each object is read, changed and written: what
- *	touching the memory alone costs. Done by the scheme "limit" only
+ * @TWHEEL_BENCH_ADD: arm timers, with random timeouts of 60 to 120 s
+ * @TWHEEL_BENCH_REARM_LATER: re-arm each pending timer to 30 s later
+ * @TWHEEL_BENCH_REARM_EARLIER: re-arm each pending timer to half its remaining time
+ * @TWHEEL_BENCH_CANCEL: cancel each pending timer
+ * @TWHEEL_BENCH_EXPIRE: let timers expire that come due within half a millisecond.
+ *	The time is that from the first callback to the last
+ * @TWHEEL_BENCH_RMW: read, change and write a word of each object: what touching the
+ *	memory alone costs. Only for the scheme "limit"
  * @TWHEEL_BENCH_NR_WORKLOADS: the number of workloads
  *
- * A run lives through those of them that its scheme knows in this order, up to
- * the last one asked for, so that the figures of one do not depend on which
- * others were asked for. Those up to @TWHEEL_BENCH_CANCEL are done once before, so
- * that the scheme has its memory. @TWHEEL_BENCH_EXPIRE arms the timers anew, and is
- * left out if it is not asked for.
+ * A run does those that its scheme supports, in this order, up to the last one
+ * requested, so that the figures of one do not depend on which others were
+ * requested. Those up to @TWHEEL_BENCH_CANCEL are done once before, so that the scheme
+ * has its memory. @TWHEEL_BENCH_EXPIRE arms the timers again, and is left out unless it
+ * is requested.
  */
 enum twheel_bench_workload {
 	TWHEEL_BENCH_ADD = 0,
@@ -82,9 +81,9 @@ enum twheel_bench_workload {
 };
 
 /**
- * enum twheel_bench_order - the order in which a workload takes the objects
- * @TWHEEL_BENCH_SEQUENTIAL: as they lie in memory
- * @TWHEEL_BENCH_RANDOM: at random, in another order for every workload
+ * enum twheel_bench_order - the order in which a workload visits the objects
+ * @TWHEEL_BENCH_SEQUENTIAL: in memory order
+ * @TWHEEL_BENCH_RANDOM: at random, in a different order for each workload
  */
 enum twheel_bench_order {
 	TWHEEL_BENCH_SEQUENTIAL = 0,
@@ -92,18 +91,16 @@ enum twheel_bench_order {
 };
 
 /**
- * enum twheel_bench_fault - what a run found to be wrong
+ * enum twheel_bench_fault - what went wrong in a run
  * @TWHEEL_BENCH_OK: nothing
- * @TWHEEL_BENCH_WRONG_VERDICT: an operation found another number of pending
- *	timers than there should be
- * @TWHEEL_BENCH_WRONG_PENDING: after a workload another number of timers is
- *	pending than should be
- * @TWHEEL_BENCH_WRONG_FIRED: another number of callbacks came than should
- * @TWHEEL_BENCH_FIRED_EARLY: the first callback came before the first deadline;
- *	expected and found are nanoseconds
- * @TWHEEL_BENCH_TOO_SLOW: timers came due while a workload was measured that
- *	should find them pending: too many timers for this machine. Expected is
- *	the time that there was, found the time that it took, in nanoseconds
+ * @TWHEEL_BENCH_WRONG_VERDICT: an operation found the wrong number of pending timers
+ * @TWHEEL_BENCH_WRONG_PENDING: the wrong number of timers is pending after a workload
+ * @TWHEEL_BENCH_WRONG_FIRED: the wrong number of callbacks was called
+ * @TWHEEL_BENCH_FIRED_EARLY: the first callback was called before the first deadline;
+ *	expected and found are in nanoseconds
+ * @TWHEEL_BENCH_TOO_SLOW: timers came due during a workload that should have found
+ *	them pending: too many timers for this machine. Expected is the time available,
+ *	found is the time it took, in nanoseconds
  */
 enum twheel_bench_fault {
 	TWHEEL_BENCH_OK = 0,
@@ -115,17 +112,17 @@ enum twheel_bench_fault {
 };
 
 /**
- * struct twheel_bench_info - the answer to TWHEEL_BENCH_IOC_INFO
+ * struct twheel_bench_info - the result of TWHEEL_BENCH_IOC_INFO
  * @tick_ns: length of the wheel's tick in nanoseconds
  * @jiffy_ns: length of the kernel's jiffy, the tick of timer_list
- * @clock_ps: what one reading of the clock costs, in picoseconds. It has
- *	been taken off all the times that a run reports
+ * @clock_ps: what one reading of the clock costs, in picoseconds. It has been
+ *	subtracted from all times that a run reports
  * @nr_schemes: number of schemes
  * @stride: bytes from one object to the next, the same for all schemes
- * @free_bytes: bytes that the page allocator has left, lists of single CPUs
- *	included: what an action takes is the difference
+ * @free_bytes: bytes free in the page allocator, per-CPU lists included: the
+ *	difference shows what an action takes
  *
- * All fields are written by the kernel; they are ignored on the way in.
+ * The kernel writes all fields, and ignores what they contain before the call.
  */
 struct twheel_bench_info {
 	__aligned_u64 tick_ns;
@@ -140,11 +137,11 @@ struct twheel_bench_info {
  * struct twheel_bench_scheme - the argument of TWHEEL_BENCH_IOC_SCHEME
  * @index: in: 0 to the number of schemes - 1
  * @object_size: out: bytes that one timer takes in its owner's object; 0 if timers
- *	are kept beside the objects
- * @workloads: out: bit w is set if the scheme knows workload w
+ *	are kept outside the objects
+ * @workloads: out: bit w is set if the scheme supports workload w
  * @checked: out: 1 if the scheme has timers, so that TWHEEL_BENCH_IOC_CHECK can
- *	be asked of it
- * @name: out: ends with a zero
+ *	be applied to it
+ * @name: out: null-terminated
  */
 struct twheel_bench_scheme {
 	__u32 index;
@@ -156,21 +153,21 @@ struct twheel_bench_scheme {
 
 /**
  * struct twheel_bench_check - the argument of TWHEEL_BENCH_IOC_CHECK
- * @seed: in: two runs of the same seed and number of timers do the same
+ * @seed: in: two runs with the same seed and number of timers do the same
  * @scheme: in: index of the scheme
  * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_CHECK_TIMERS
  * @ops: out: operations done
- * @expected: out: expiries that there should have been
- * @fired: out: expiries that there were
- * @checksum: out: of the (timer, deadline) of all expiries, in any order
+ * @expected: out: number of expiries that there should have been
+ * @fired: out: number of expiries that there were
+ * @checksum: out: of (timer, deadline) of all expiries, in any order
  * @early: out: expiries before their deadline
  * @stray: out: expiries of timers that were not armed
- * @missing: out: expiries that did not come
- * @left: out: timers that were pending at the end
- * @wrong: out: operations that told something else of their timer than is true
+ * @missing: out: expiries that did not happen
+ * @left: out: timers that were still pending at the end
+ * @wrong: out: operations that returned the wrong state of their timer
  *
- * A sequence of adds, re-arms to later and to earlier, cancels and expiries with
- * short timeouts, compared with a plain model. All is well if @fired equals
+ * Does a sequence of adds, re-arms to later and earlier times, cancels and expiries with
+ * short timeouts, and compares it with a simple model. The scheme is correct if @fired equals
  * @expected, if @early to @wrong are zero, and if every scheme has the same
  * @fired and @checksum for the same @seed and @nr_timers.
  */
@@ -190,13 +187,13 @@ struct twheel_bench_check {
 };
 
 /**
- * struct twheel_bench_result - what a workload took
- * @ops: operations; 0 if the workload was not asked for
+ * struct twheel_bench_result - how long a workload took
+ * @ops: operations; 0 if the workload was not requested
  * @time_ns: nanoseconds for all of them
  * @cpu_ns: %TWHEEL_BENCH_EXPIRE only: CPU time in nanoseconds, from shortly before
- *	the timers come due until the last callback has come. It includes what the
- *	scheme does before the first callback, and all other interrupts and
- *	threads of that time; it does not include pauses
+ *	the timers come due until the last callback. It includes what the scheme does
+ *	before the first callback, and all other interrupts and threads in that time;
+ *	it does not include pauses
  */
 struct twheel_bench_result {
 	__aligned_u64 ops;
@@ -206,18 +203,18 @@ struct twheel_bench_result {
 
 /**
  * struct twheel_bench_run - the argument of TWHEEL_BENCH_IOC_RUN
- * @seed: in: of the timeouts and of the random order
+ * @seed: in: seed of the timeouts and of the random order
  * @scheme: in: index of the scheme
  * @order: in: one of enum twheel_bench_order
  * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_TIMERS
- * @workloads: in: bit w asks for workload w; at least one
+ * @workloads: in: bit w requests workload w; at least one
  * @cpu: out: the CPU that it ran on
- * @fault: out: one of enum twheel_bench_fault. If it is not %TWHEEL_BENCH_OK
+ * @fault: out: one of enum twheel_bench_fault. Unless it is %TWHEEL_BENCH_OK,
  *	there are no results
- * @fault_workload: out: where that was, one of enum twheel_bench_workload
+ * @fault_workload: out: the workload in which it occurred, one of enum twheel_bench_workload
  * @reserved: in: 0
- * @fault_expected: out: what should have been
- * @fault_found: out: what was
+ * @fault_expected: out: the expected value
+ * @fault_found: out: the value found
  * @result: out: by workload
  */
 struct twheel_bench_run {
@@ -237,20 +234,20 @@ struct twheel_bench_run {
 
 /**
  * struct twheel_bench_lateness - the argument of TWHEEL_BENCH_IOC_LATENESS
- * @seed: in: of the timeouts and of the random order
+ * @seed: in: seed of the timeouts and of the random order
  * @scheme: in: index of the scheme
  * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_CHECK_TIMERS
  * @min_ns: in: the shortest timeout, 1 or more nanoseconds
  * @max_ns: in: the longest, up to %TWHEEL_BENCH_MAX_TIMEOUT_NS
- * @fired: out: expiries; less than @nr_timers if some did not come in time
+ * @fired: out: expiries; less than @nr_timers if some did not happen in time
  * @early: out: expiries before their deadline
- * @worst_ns: out: how late the latest was
- * @late: out: expiries that were less than 2^b nanoseconds late, and not less than
- *	half of that, at b; the last one has no bound. Those on time and the early
- *	ones are at 0
+ * @worst_ns: out: lateness of the latest one
+ * @late: out: a histogram: entry b counts expiries that were less than 2^b nanoseconds
+ *	late, and not less than half of that; the last entry has no bound. Those on
+ *	time and the early ones are in entry 0
  *
- * Timers are armed, one after the other, with timeouts of every order of magnitude
- * alike, and come due by themselves; so this takes @max_ns and somewhat more.
+ * Timers are armed one after the other, with timeouts spread evenly over the orders of
+ * magnitude, and are left to come due; so this takes @max_ns and a little more.
  */
 struct twheel_bench_lateness {
 	__aligned_u64 seed;
@@ -266,15 +263,15 @@ struct twheel_bench_lateness {
 
 /**
  * struct twheel_bench_memory - the argument of TWHEEL_BENCH_IOC_MEMORY
- * @seed: in: of the timeouts and of the random order
+ * @seed: in: seed of the timeouts and of the random order
  * @scheme: in: index of the scheme
  * @nr_timers: in: 1 to %TWHEEL_BENCH_MAX_TIMERS
  * @added: out: bytes that the scheme had taken from the page allocator, besides the
  *	objects, when all timers were armed
- * @most: out: the same, at most, when all had been re-armed to later, and then to
- *	earlier, too
+ * @most: out: the maximum of @added and of the same value after all timers had been re-armed
+ *	to later times, and then to earlier ones
  *
- * What a scheme had before, as the wheel may from an earlier run, is not in it.
+ * Memory that a scheme had before, as the wheel may have from an earlier run, is not included.
  */
 struct twheel_bench_memory {
 	__aligned_u64 seed;
@@ -285,16 +282,17 @@ struct twheel_bench_memory {
 };
 
 /**
- * struct twheel_bench_cpu - the answer to TWHEEL_BENCH_IOC_CPU
- * @interrupt_ns: CPU time of the timer's interrupts, in nanoseconds
- * @softirq_ns: of the softirq of hrtimers
- * @worker_ns: of works of twheel
- * @interrupts: how many interrupts these were
- * @softirqs: how many softirqs
- * @works: how many works
+ * struct twheel_bench_cpu - the result of TWHEEL_BENCH_IOC_CPU
+ * @interrupt_ns: CPU time of timer interrupts, in nanoseconds
+ * @softirq_ns: CPU time of the hrtimer softirq, in nanoseconds
+ * @worker_ns: CPU time of twheel's work items, in nanoseconds
+ * @interrupts: number of these interrupts
+ * @softirqs: number of these softirqs
+ * @works: number of these work items
  *
- * Of all CPUs, since it was asked for the first time. What interrupts another does not
- * count for that. All fields are written by the kernel; they are ignored on the way in.
+ * The sum over all CPUs since the first call. When one of these interrupts another, its time
+ * is not counted for the other. The kernel writes all fields, and ignores what they contain
+ * before the call.
  */
 struct twheel_bench_cpu {
 	__aligned_u64 interrupt_ns;
@@ -305,28 +303,28 @@ struct twheel_bench_cpu {
 	__aligned_u64 works;
 };
 
-/* What the module and this machine are like. Returns 0. */
+/* Describes the module and this machine. Returns 0. */
 #define TWHEEL_BENCH_IOC_INFO	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb0, struct twheel_bench_info)
 
 /* Describes a scheme. Returns 0. Error: ENOENT. */
 #define TWHEEL_BENCH_IOC_SCHEME	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb1, struct twheel_bench_scheme)
 
-/* Tries whether a scheme works. Returns 0. Errors: all. */
+/* Checks that a scheme works. Returns 0. Errors: all. */
 #define TWHEEL_BENCH_IOC_CHECK	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb2, struct twheel_bench_check)
 
 /* Measures a scheme. Returns 0. Errors: all. */
 #define TWHEEL_BENCH_IOC_RUN	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb3, struct twheel_bench_run)
 
-/* Finds out how late timers are. Returns 0. Errors: all but ETIME. */
+/* Measures how late timers are. Returns 0. Errors: all but ETIME. */
 #define TWHEEL_BENCH_IOC_LATENESS					\
 	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb4, struct twheel_bench_lateness)
 
-/* Finds out how much memory timers take. Returns 0. Errors: all. */
+/* Measures how much memory timers take. Returns 0. Errors: all. */
 #define TWHEEL_BENCH_IOC_MEMORY	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb5, struct twheel_bench_memory)
 
 /*
- * Tells what CPU time the kernel has spent on timers. Returns 0. Errors: EOPNOTSUPP (this
- * kernel does not tell), ENOMEM.
+ * Measures the CPU time that the kernel has spent on timers. Returns 0. Errors: EOPNOTSUPP (not
+ * possible with this kernel), ENOMEM.
  */
 #define TWHEEL_BENCH_IOC_CPU	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb6, struct twheel_bench_cpu)
 

@@ -14,72 +14,73 @@
  * DOC: Rules
  *
  * A rule closes idle TCP connections of programs that know nothing of it. It belongs to the
- * network namespace of who adds it, and applies to that namespace's connections: those
- * that are there, and those that come. It stays until it is removed or its namespace
- * goes; closing the device does not end it, and the module cannot be unloaded meanwhile. Rules
- * have an order: a new one comes last, or before another one. Of several that match a connection
- * the first one applies. If no rule is left that matches, the connection is left alone.
+ * network namespace of the process that adds it, and applies to existing and new connections of
+ * that namespace. It stays until it is removed or the namespace is destroyed; closing the
+ * device does not end it, and the module cannot be unloaded meanwhile. Rules are ordered: a new
+ * one goes to the end, or before another one. If several match a connection, the first one
+ * applies. If none matches any more, the connection is left alone.
  *
- * A connection matches if it has everything that the rule asks for; a rule that asks for
- * nothing is refused. It is looked at when it is established, when a rule is added before
- * others, and again before it is closed.
+ * A connection matches if it meets all conditions of the rule; a rule without conditions is
+ * rejected. Connections are matched when they are established, when a rule is added before
+ * others, and again before they are closed.
  *
- * A connection with data in its send queue waits for its peer and is not idle. An idle timeout
- * that has passed closes it only after the peer has acknowledged nothing for @stalled. If it was
- * spared for that, its idle timeout begins anew, once, with the last acknowledgment.
+ * A connection with data in its send queue is waiting for its peer, and is not idle. After its
+ * idle timeout it is closed only once the peer has acknowledged nothing for @stalled. If it was
+ * spared because of that, its idle timeout restarts, once, at the last acknowledgment.
  *
- * All ioctls need CAP_NET_ADMIN in the user namespace that owns the network namespace, and
- * give EPERM without. The rules of structures and errnos are those of linux/twheel.h.
+ * All ioctls require CAP_NET_ADMIN in the user namespace that owns the network namespace, and
+ * fail with EPERM without it. Structures and errnos follow the rules in linux/twheel.h.
  */
 
-/* What a rule asks for; the actions and what is activity are flags as in linux/twheel.h. */
+/* The conditions of a rule; actions, and what counts as activity, are flags of linux/twheel.h. */
 #define TWHEEL_RULE_LOCAL_PORT	(1U << 16)	/* @local_port */
 #define TWHEEL_RULE_REMOTE_PORT	(1U << 17)	/* @remote_port */
 #define TWHEEL_RULE_UID		(1U << 18)	/* @uid */
 #define TWHEEL_RULE_CGROUP	(1U << 19)	/* @cgroup */
 #define TWHEEL_RULE_PID		(1U << 20)	/* @pid */
-/* Count, and tell by the tracepoint, what would be closed; close nothing. */
+/* Count and trace what would be closed; close nothing. */
 #define TWHEEL_RULE_DRY_RUN	(1U << 21)
-/* An exception: instead of an action, leave the connections alone. */
+/* An exception: in place of an action, leave the connections alone. */
 #define TWHEEL_RULE_KEEP	(1U << 22)
 
-/* Connections per second that a rule closes if it does not say how many. */
+/* The default of @rate. */
 #define TWHEEL_RULE_RATE	1000
 
-/* How long a peer may acknowledge nothing, in nanoseconds, if the rule does not say. */
+/* The default of @stalled, in nanoseconds. */
 #define TWHEEL_RULE_STALLED	60000000000ULL
 
-/* Bytes of a rule's name, with the 0 at its end. */
+/* Size of a rule's name, including the terminating 0. */
 #define TWHEEL_RULE_NAME	32
 
-/* How many struct twheel_match a rule may have. */
+/* Maximum number of struct twheel_match in a rule. */
 #define TWHEEL_RULE_MATCHES	64
 
-/* Entries of struct twheel_rule::late. */
+/* Number of entries in struct twheel_rule::late. */
 #define TWHEEL_RULE_LATE	20
 
-/* What struct twheel_match::kind is. */
-#define TWHEEL_MATCH_LOCAL_PORT		1	/* a port of this machine: @first to @last */
-#define TWHEEL_MATCH_REMOTE_PORT	2	/* a port of the other one: @first to @last */
-#define TWHEEL_MATCH_REMOTE		3	/* the other one's @address, by @prefix */
+/* Values of struct twheel_match::kind. */
+#define TWHEEL_MATCH_LOCAL_PORT		1	/* local port, @first to @last */
+#define TWHEEL_MATCH_REMOTE_PORT	2	/* remote port, @first to @last */
+#define TWHEEL_MATCH_REMOTE		3	/* remote address: @address/@prefix */
 #define TWHEEL_MATCH_FAMILY		4	/* @family */
 
-/* struct twheel_match::flags: connections that have this do not match. */
+/* struct twheel_match::flags: connections for which this is true do not match. */
 #define TWHEEL_MATCH_NOT		(1U << 0)
 
 /**
- * struct twheel_match - one of a list of things that a rule asks for
+ * struct twheel_match - one of a list of conditions of a rule
  * @kind: TWHEEL_MATCH_*
  * @flags: 0 or TWHEEL_MATCH_NOT
  * @first: the first port, from 1; or 0
  * @last: the last port, not before @first; or 0
  * @family: AF_INET or AF_INET6; or 0. An IPv4 connection of an IPv6 socket is AF_INET
- * @prefix: how many bits of @address count, up to 32 or 128; the others are 0
+ * @prefix: how many bits of @address are compared, up to 32 or 128; the others are 0
  * @reserved: 0
- * @address: in network order; of IPv4 the first 4 bytes
+ * @address: in network byte order; for IPv4, the first 4 bytes
  *
- * What its kind does not use is 0. Of each kind that the list has without TWHEEL_MATCH_NOT a
- * connection must have at least one, and none of those with it.
+ * Fields that a kind does not use are 0. For each kind that is in the list without
+ * TWHEEL_MATCH_NOT, at least one of these entries must apply to the connection; and no entry with
+ * TWHEEL_MATCH_NOT may.
  */
 struct twheel_match {
 	__u16 kind;
@@ -94,49 +95,48 @@ struct twheel_match {
 
 /**
  * struct twheel_rule - a rule
- * @id: out: its number in its namespace, from 1, not given out twice. TWHEEL_IOC_RULE_NEXT: in:
- *	the rule after this one is asked for. TWHEEL_IOC_RULE_REMOVE: in: the rule
- * @flags: TWHEEL_RULE_*; TWHEEL_WATCH_RECEIVED, _SENT as in linux/twheel.h;
- *	TWHEEL_WATCH_SHUTDOWN, TWHEEL_WATCH_ABORT or TWHEEL_RULE_KEEP, one of them
- * @rate: connections per second to close at most; 0 for %TWHEEL_RULE_RATE. What comes due
- *	beyond that waits its turn, and is looked at again then
+ * @id: out: its number in its namespace, from 1, never reused. TWHEEL_IOC_RULE_NEXT: in: get the
+ *	rule after this one. TWHEEL_IOC_RULE_REMOVE: in: the rule
+ * @flags: TWHEEL_RULE_*; TWHEEL_WATCH_RECEIVED, _SENT as in linux/twheel.h; and one of
+ *	TWHEEL_WATCH_SHUTDOWN, TWHEEL_WATCH_ABORT and TWHEEL_RULE_KEEP
+ * @rate: maximum number of connections to close per second; 0 for %TWHEEL_RULE_RATE.
+ *	Connections that come due beyond that wait for their turn, and are checked again then
  * @local_port: a port of this machine
- * @remote_port: a port of the other one
- * @uid: owner of the socket, as the namespace of the caller shows it
- * @pid: a process, as the namespace of the caller shows it: connections that it begins, and
- *	those to ports that it listens on. With the process the rule finds no more new ones
+ * @remote_port: a port of the peer
+ * @uid: owner of the socket, as seen in the namespace of the caller
+ * @pid: a process, as seen in the namespace of the caller: the connections that it opens, and
+ *	those to ports that it listens on. Once the process has ended, the rule finds no new ones
  * @reserved: 0
- * @cgroup: id of a cgroup (v2: the inode number of its directory); those below it count
- * @idle: idle timeout in nanoseconds, from %TWHEEL_IDLE_MIN and two jiffies on; or 0
- * @lifetime: longest life of a connection in nanoseconds, from when it was first seen; or 0
- * @spread: the limits of each connection are later by a random time from 0 to so many
+ * @cgroup: id of a cgroup (v2: the inode number of its directory); its descendants are included
+ * @idle: idle timeout in nanoseconds, at least %TWHEEL_IDLE_MIN and two jiffies; or 0
+ * @lifetime: maximum lifetime of a connection in nanoseconds, from when it was first seen; or 0
+ * @spread: the limits of each connection are extended by a random time from 0 to so many
  *	nanoseconds
- * @watched: out: connections that the rule applies to now
- * @matched: out: connections that it has ever been applied to
- * @closed: out: connections that it has closed, or with TWHEEL_RULE_DRY_RUN would have
- * @spared: out: times that a connection was due, and had been active when it was its turn
- * @delayed: out: times that a connection had to wait for the rate
- * @missed: out: connections that could not be watched at once for want of memory; they are
- *	looked for again each second
- * @name: letters, digits, '-', '_' and '.', the first one a letter, and then 0. No other rule of
- *	the namespace has it. All 0: it has no name
+ * @watched: out: connections to which the rule applies now
+ * @matched: out: connections to which it has ever been applied
+ * @closed: out: connections that it has closed, or would have without TWHEEL_RULE_DRY_RUN
+ * @spared: out: times that a connection was due, and had been active when its turn came
+ * @delayed: out: times that a connection had to wait because of the rate
+ * @missed: out: connections that could not be watched at once for lack of memory; they are
+ *	searched for again every second
+ * @name: letters, digits, '-', '_' and '.', starting with a letter, padded with 0; unique in the
+ *	namespace. All 0: it has no name
  * @stalled: how long, in nanoseconds, the peer of a connection with data in its send queue may
- *	acknowledge nothing; 0 for %TWHEEL_RULE_STALLED. 1 spares nobody
- * @matches: address of an array of struct twheel_match, more of what the rule asks for; or 0.
+ *	acknowledge nothing; 0 for %TWHEEL_RULE_STALLED. 1 spares no connection
+ * @matches: address of an array of struct twheel_match, further conditions of the rule; or 0.
  *	TWHEEL_IOC_RULE_NEXT: in: where to write them
- * @nr_matches: how many these are, up to %TWHEEL_RULE_MATCHES. TWHEEL_IOC_RULE_NEXT: in: how many
- *	there is room for at @matches, if that is not 0; out: how many the rule has
- * @before: TWHEEL_IOC_RULE_ADD: in: the @id of the rule that it is to come before; 0: it comes
- *	last
- * @place: out: the rule's place in the order, from 1
+ * @nr_matches: their number, up to %TWHEEL_RULE_MATCHES. TWHEEL_IOC_RULE_NEXT: in: the capacity
+ *	of @matches, if that is not 0; out: how many the rule has
+ * @before: TWHEEL_IOC_RULE_ADD: in: the @id of the rule before which to insert it; 0: append it
+ * @place: out: the rule's position in the order, from 1
  * @reserved2: 0
- * @age: out: nanoseconds since it was added, of CLOCK_BOOTTIME
- * @overdue: out: connections that had been idle for longer already when it came to apply to them
- * @waited: out: times that a connection was due, and was spared as it waited for its peer
- * @late: out: connections that it has closed, by the time from when they were due: entry i counts
- *	those of less than 2^(20 + i) nanoseconds that the one before it does not, the last one all
- *	others. Not those that were due before it was added, changed, or a rule before it was
- *	removed
+ * @age: out: nanoseconds since it was added, on CLOCK_BOOTTIME
+ * @overdue: out: connections that had already been idle for longer when it first applied to them
+ * @waited: out: times that a connection was due, and was spared because it waited for its peer
+ * @late: out: a histogram of the time between when connections were due and when the rule closed
+ *	them: entry i counts those of less than 2^(20 + i) nanoseconds that no entry before it
+ *	counts, the last one all others. Connections that were due before the rule was added or
+ *	changed, or a rule before it was removed, are not counted
  */
 struct twheel_rule {
 	__u32 id;
@@ -170,7 +170,7 @@ struct twheel_rule {
 	__aligned_u64 late[TWHEEL_RULE_LATE];
 };
 
-/* TWHEEL_RULE_DRY_RUN has counted it, and there was no activity since. */
+/* A dry run has counted it, and there has been no activity since. */
 #define TWHEEL_CONNECTION_COUNTED	(1U << 0)
 
 /**
@@ -180,14 +180,14 @@ struct twheel_rule {
  * @cookie: the socket's, as SO_COOKIE and ss -e show it
  * @family: AF_INET or AF_INET6
  * @local_port: a port of this machine
- * @remote_port: a port of the other one
+ * @remote_port: a port of the peer
  * @flags: TWHEEL_CONNECTION_*
- * @uid: owner of the socket, as the namespace of the caller shows it
+ * @uid: owner of the socket, as seen in the namespace of the caller
  * @reserved2: 0
- * @local_address: in network order; of IPv4 the first 4 bytes
+ * @local_address: in network byte order; for IPv4, the first 4 bytes
  * @remote_address: likewise
- * @unsent: bytes that the program has written, and that have not been sent yet
- * @unacked: bytes that have been sent, and that the peer has not acknowledged
+ * @unsent: bytes that the program has written and that have not been sent yet
+ * @unacked: bytes that have been sent and that the peer has not acknowledged
  */
 struct twheel_connection {
 	__aligned_u64 idle;
@@ -208,10 +208,10 @@ struct twheel_connection {
 /**
  * struct twheel_connections - the argument of TWHEEL_IOC_RULE_CONNECTIONS
  * @records: in: address of an array of struct twheel_connection
- * @nr_records: in: how many fit, 1 to 2^31 - 1
+ * @nr_records: in: capacity of the array, 1 to 2^31 - 1
  * @record_size: in: bytes from one to the next, at least 72 and a multiple of 8
  * @flags: in: 0
- * @cursor: in: 0 at first; out: where to go on
+ * @cursor: in: 0 at first; out: where to continue
  * @id: in: the rule
  * @reserved: in: 0
  */
@@ -226,34 +226,34 @@ struct twheel_connections {
 };
 
 /*
- * Adds a rule, and watches the connections that it applies to. Returns 0; what is "out" in the
- * structure is filled in. Errors: EPERM, EINVAL, EOPNOTSUPP, ESRCH (no such process), ENOENT (no
+ * Adds a rule, and watches the connections to which it applies. Returns 0, and fills in the "out"
+ * fields of the structure. Errors: EPERM, EINVAL, EOPNOTSUPP, ESRCH (no such process), ENOENT (no
  * such cgroup, or no rule @before), EEXIST (another rule has the name), ENOSPC (256 rules),
  * ENOMEM.
  */
 #define TWHEEL_IOC_RULE_ADD	_IOWR(TWHEEL_IOC_MAGIC, 0xb0, struct twheel_rule)
 
-/* Removes a rule; only its @id counts. Returns 0. Errors: EPERM, EINVAL, ENOENT. */
+/* Removes a rule; only @id is used. Returns 0. Errors: EPERM, EINVAL, ENOENT. */
 #define TWHEEL_IOC_RULE_REMOVE	_IOW(TWHEEL_IOC_MAGIC, 0xb1, struct twheel_rule)
 
 /*
- * Tells of the rule with the next larger @id. Returns 0. Errors: EPERM, ENOENT: none, ENOSPC: there
- * is no room for its @matches; @id and @nr_matches are told nevertheless.
+ * Gets the rule with the next larger @id. Returns 0. Errors: EPERM, ENOENT (there is none), ENOSPC
+ * (its @matches do not fit; @id and @nr_matches are filled in nevertheless).
  */
 #define TWHEEL_IOC_RULE_NEXT	_IOWR(TWHEEL_IOC_MAGIC, 0xb2, struct twheel_rule)
 
 /*
- * Tells of a rule's connections. Returns how many, 0 at the end. Connections that come and
- * go meanwhile may be told of or not. Errors: EPERM, EINVAL, ENOENT.
+ * Lists a rule's connections. Returns how many, 0 at the end. Connections that begin or end
+ * meanwhile may or may not be listed. Errors: EPERM, EINVAL, ENOENT.
  */
 #define TWHEEL_IOC_RULE_CONNECTIONS \
 	_IOWR(TWHEEL_IOC_MAGIC, 0xb3, struct twheel_connections)
 
 /*
- * Changes the rule @id: it gets the @rate, @idle, @lifetime, @spread, @stalled and @name of the
- * structure, and of its @flags the action, what is activity, TWHEEL_RULE_DRY_RUN and
- * TWHEEL_RULE_KEEP. All else must be 0, and stays as it is: what it asks for, its place, its
- * connections and what it has counted. Returns 0; what is "out" is filled in. Errors: EPERM,
+ * Changes the rule @id: it gets the structure's @rate, @idle, @lifetime, @spread, @stalled and
+ * @name, and from @flags the action, what counts as activity, TWHEEL_RULE_DRY_RUN and
+ * TWHEEL_RULE_KEEP. All other fields must be 0. The rule keeps everything else: its conditions,
+ * position, connections and counters. Returns 0, and fills in the "out" fields. Errors: EPERM,
  * EINVAL, EOPNOTSUPP, ENOENT, EEXIST, ENOMEM.
  */
 #define TWHEEL_IOC_RULE_SET	_IOWR(TWHEEL_IOC_MAGIC, 0xb4, struct twheel_rule)
