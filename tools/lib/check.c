@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What of libtwheel can be tested without the device: errors, and the inline calls.
+ * Tests of libtwheel that need no device: errors, and the inline calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@ static void expect(int holds, const char *condition, int line)
 	EXPECT((call) == -(error) && errno == 4711);	\
 } while (0)
 
-/* Every call on what is no context. */
-static void errors(int fd, int error, int map_error)
+/* Every call on a file that is not a context. */
+static void check_errors(int fd, int error, int map_error)
 {
 	struct twheel_op op = { .opcode = TWHEEL_OP_CANCEL };
 	struct twheel_batch batch = { .ops = &op, .nr_ops = 1, .room = 1 };
@@ -66,8 +66,8 @@ static void errors(int fd, int error, int map_error)
 	EXPECT(handle == 42 && cursor == 43);
 }
 
-/* Sizes that no structure has, or that would be cut. */
-static void sizes(int fd)
+/* Sizes that no structure has, or that would be truncated. */
+static void check_sizes(int fd)
 {
 	struct twheel_timer_rearm rearm = { .handle = 1 };
 	struct twheel_op op = { .opcode = TWHEEL_OP_CANCEL };
@@ -92,7 +92,7 @@ static void sizes(int fd)
 	FAILS(twheel_read_sized(fd, &event, 1, 0x4000 + sizeof(event)), EINVAL);
 }
 
-static void batch(void)
+static void check_batch(void)
 {
 	struct twheel_op ops[4], *op;
 	struct twheel_batch batch;
@@ -117,7 +117,7 @@ static void batch(void)
 	EXPECT(twheel_batch_next(&batch) == &ops[0] && !ops[0].time);
 }
 
-static void uring(void)
+static void check_uring(void)
 {
 	struct twheel_op ops[2];
 	struct twheel_batch batch = { .ops = ops, .nr_ops = 2, .room = 2 };
@@ -131,14 +131,14 @@ static void uring(void)
 	       sqe.cmd_op == TWHEEL_URING_SUBMIT && !sqe.flags);
 	EXPECT(submit.ops == (uintptr_t)ops && submit.nr_ops == 2 &&
 	       submit.op_size == sizeof(ops[0]) && submit.flags == TWHEEL_SUBMIT_STOP);
-	/* What is too wide is not cut to what would do: no kernel knows all of these. */
+	/* Flags that do not fit are not truncated to valid ones: no kernel knows all of 0xffff. */
 	twheel_uring_prep_submit(&sqe, 7, &batch, 0x10000 | TWHEEL_SUBMIT_STOP);
 	memcpy(&submit, (char *)&sqe + 48, sizeof(submit));
 	EXPECT(submit.flags == 0xffff);
 }
 
-/* The other side of a ring of eight, as the header tells, past the end of the numbers. */
-static void ring(void)
+/* Plays the kernel, as the header describes it, for a ring of eight whose counters wrap. */
+static void check_ring(void)
 {
 	enum { ENTRIES = 8, LAST = 1000 };
 	struct twheel_ring *ring = calloc(1, sizeof(*ring) +
@@ -168,7 +168,7 @@ static void ring(void)
 	free(ring);
 }
 
-static void touch(void)
+static void check_touch(void)
 {
 	struct twheel_touch *touch = calloc(1, sizeof(*touch) + 2 * sizeof(__u64));
 
@@ -185,9 +185,9 @@ int main(void)
 
 	EXPECT(twheel_version() == LIBTWHEEL_VERSION);
 	FAILS(twheel_open(O_APPEND), EINVAL);
-	errors(-1, EBADF, EBADF);
-	errors(null, ENOTTY, ENODEV);
-	sizes(null);
+	check_errors(-1, EBADF, EBADF);
+	check_errors(null, ENOTTY, ENODEV);
+	check_sizes(null);
 	FAILS(twheel_read(-1, &event, 1), EBADF);
 	FAILS(twheel_wait(-1, 0), EBADF);
 	FAILS(twheel_ring_map(null, 0, NULL), EINVAL);
@@ -197,9 +197,9 @@ int main(void)
 	EXPECT(write(ends[1], "", 1) == 1 && twheel_wait(ends[0], -1) == 1);
 	close(ends[0]);
 	FAILS(twheel_wait(ends[0], -1), EBADF);
-	batch();
-	uring();
-	ring();
-	touch();
+	check_batch();
+	check_uring();
+	check_ring();
+	check_touch();
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * libtwheel: batches through io_uring
  *
- * Works with liburing, and without: include <liburing.h> first if it is used.
+ * Works with and without liburing: if you use it, include <liburing.h> first.
  */
 #ifndef LIBTWHEEL_URING_H
 #define LIBTWHEEL_URING_H
@@ -19,12 +19,12 @@ extern "C" {
  * twheel_uring_prep_submit - prepare an io_uring submission of a batch
  * @sqe:	the submission; every field is set, user_data and flags to 0
  * @fd:		the context
- * @batch:	the batch. Its operations must stay until the completion has come, the
+ * @batch:	the batch. Its operations must stay until the completion has arrived; the
  *		struct twheel_batch need not
- * @flags:	as for twheel_batch_submit(); where that would refuse them, the kernel does
+ * @flags:	as for twheel_batch_submit(); flags that it would reject are rejected by the kernel
  *
- * The completion's result is what twheel_batch_submit() would return. For the thread that
- * uses the batch and the io_uring.
+ * The result of the completion is what twheel_batch_submit() would return. Only for the thread
+ * that uses the batch and the io_uring.
  */
 static __inline__ void twheel_uring_prep_submit(struct io_uring_sqe *sqe, int fd,
 						const struct twheel_batch *batch,
@@ -35,7 +35,7 @@ static __inline__ void twheel_uring_prep_submit(struct io_uring_sqe *sqe, int fd
 	submit.ops = (uintptr_t)batch->ops;
 	submit.nr_ops = batch->nr_ops;
 	submit.op_size = sizeof(*batch->ops);
-	/* What is wider than the field has to be refused, too. */
+	/* Flags that do not fit the field have to be rejected, too. */
 	submit.flags = (__u16)(flags > 0xffff ? 0xffff : flags);
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;

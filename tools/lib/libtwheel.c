@@ -13,8 +13,8 @@
 
 #include "libtwheel.h"
 
-/* As the kernel would return it, with the caller's errno as it was. */
-static int call(int fd, unsigned long cmd, void *arg)
+/* Returns a negative errno, as the kernel does, and leaves errno alone. */
+static int call_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int saved = errno;
 	int ret = ioctl(fd, cmd, arg);
@@ -26,29 +26,29 @@ static int call(int fd, unsigned long cmd, void *arg)
 }
 
 /*
- * The size of the program's structure is part of the call's number: not that of the library's,
- * which may be of another version.
+ * The ioctl number contains the size of the program's structure, not of the library's, which may
+ * be of another version.
  */
-static int call_sized(int fd, unsigned long cmd, void *arg, size_t size)
+static int ioctl_sized(int fd, unsigned long cmd, void *arg, size_t size)
 {
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
 	cmd &= ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT);
-	return call(fd, cmd | size << _IOC_SIZESHIFT, arg);
+	return call_ioctl(fd, cmd | size << _IOC_SIZESHIFT, arg);
 }
 
 /*
- * The same for a structure that the kernel only writes. One that knows less of it wants to
- * find zeros in the rest, and they stay.
+ * The same for a structure that the kernel only writes. A kernel that knows a shorter one requires
+ * zeros in the rest, and leaves them there.
  */
-static int ask_sized(int fd, unsigned long cmd, void *arg, size_t size)
+static int get_sized(int fd, unsigned long cmd, void *arg, size_t size)
 {
-	int ret = call_sized(fd, cmd, arg, size);
+	int ret = ioctl_sized(fd, cmd, arg, size);
 
 	if (ret != -E2BIG)
 		return ret;
 	memset(arg, 0, size);
-	return call_sized(fd, cmd, arg, size);
+	return ioctl_sized(fd, cmd, arg, size);
 }
 
 unsigned int twheel_version(void)
@@ -74,30 +74,30 @@ int twheel_open(int flags)
 
 int twheel_info_sized(int fd, struct twheel_info *info, size_t size)
 {
-	return ask_sized(fd, TWHEEL_IOC_INFO, info, size);
+	return get_sized(fd, TWHEEL_IOC_INFO, info, size);
 }
 
 int twheel_stats_sized(int fd, struct twheel_context_stats *stats, size_t size)
 {
-	return ask_sized(fd, TWHEEL_IOC_STATS, stats, size);
+	return get_sized(fd, TWHEEL_IOC_STATS, stats, size);
 }
 
 int twheel_setup_sized(int fd, struct twheel_setup *setup, size_t size)
 {
-	return call_sized(fd, TWHEEL_IOC_SETUP, setup, size);
+	return ioctl_sized(fd, TWHEEL_IOC_SETUP, setup, size);
 }
 
 /* ---- timers ---- */
 
 int twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size)
 {
-	return call_sized(fd, TWHEEL_IOC_TIMER_ADD, add, size);
+	return ioctl_sized(fd, TWHEEL_IOC_TIMER_ADD, add, size);
 }
 
 int twheel_timer_rearm_sized(int fd, const struct twheel_timer_rearm *rearm, size_t size)
 {
 	/* The kernel only reads it. */
-	return call_sized(fd, TWHEEL_IOC_TIMER_REARM, (void *)rearm, size);
+	return ioctl_sized(fd, TWHEEL_IOC_TIMER_REARM, (void *)rearm, size);
 }
 
 static int rearm_limit(int fd, uint64_t handle, uint64_t ns, unsigned int flags,
@@ -113,14 +113,14 @@ static int rearm_limit(int fd, uint64_t handle, uint64_t ns, unsigned int flags,
 	return twheel_timer_rearm(fd, &rearm);
 }
 
-static int cancel(int fd, uint64_t handle, unsigned int flags)
+static int cancel_timer(int fd, uint64_t handle, unsigned int flags)
 {
 	struct twheel_timer_cancel cancel = {
 		.handle	= handle,
 		.flags	= flags,
 	};
 
-	return call(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
+	return call_ioctl(fd, TWHEEL_IOC_TIMER_CANCEL, &cancel);
 }
 
 int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
@@ -131,7 +131,7 @@ int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
 	memset(query, 0, size);
 	query->handle = name;
 	query->flags = flags;
-	return call_sized(fd, TWHEEL_IOC_TIMER_QUERY, query, size);
+	return ioctl_sized(fd, TWHEEL_IOC_TIMER_QUERY, query, size);
 }
 
 int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
@@ -162,7 +162,7 @@ int twheel_active(int fd, uint64_t handle)
 
 int twheel_cancel(int fd, uint64_t handle)
 {
-	return cancel(fd, handle, 0);
+	return cancel_timer(fd, handle, 0);
 }
 
 int twheel_add_key(int fd, uint64_t key, uint64_t ns, unsigned int flags,
@@ -191,7 +191,7 @@ int twheel_active_key(int fd, uint64_t key)
 
 int twheel_cancel_key(int fd, uint64_t key)
 {
-	return cancel(fd, key, TWHEEL_BY_KEY);
+	return cancel_timer(fd, key, TWHEEL_BY_KEY);
 }
 
 int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t user_data,
@@ -207,7 +207,7 @@ int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t u
 	};
 	int ret;
 
-	/* There is no key, and no time. */
+	/* There is no argument for a key or a time. */
 	if (flags & (TWHEEL_KEYED | TWHEEL_TIME_ABS))
 		return -EINVAL;
 	ret = twheel_timer_add(fd, &add);
@@ -232,15 +232,15 @@ int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsi
 		return -EOPNOTSUPP;
 	if (size > UINT16_MAX)
 		return -EINVAL;
-	return call(fd, TWHEEL_IOC_SUBMIT, &submit);
+	return call_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit);
 }
 
-int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int most,
+int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int max,
 		       uint64_t *cursor, size_t size)
 {
 	struct twheel_drain drain = {
 		.records	= (uintptr_t)timers,
-		.nr_records	= most,
+		.nr_records	= max,
 		.record_size	= (uint16_t)size,
 		.cursor		= *cursor,
 	};
@@ -248,7 +248,7 @@ int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int m
 
 	if (size > UINT16_MAX)
 		return -EINVAL;
-	ret = call(fd, TWHEEL_IOC_DRAIN, &drain);
+	ret = call_ioctl(fd, TWHEEL_IOC_DRAIN, &drain);
 	if (ret >= 0)
 		*cursor = drain.cursor;
 	return ret;
@@ -256,10 +256,10 @@ int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int m
 
 /* ---- events ---- */
 
-/* What read() gives for an event, in every version. */
+/* The size of an event in read(), in every version. */
 #define EVENT_SIZE	(offsetof(struct twheel_event, reason) + sizeof(uint32_t))
 
-/* Moves events, which lie close together, to where a program looks that knows longer ones. */
+/* Moves contiguous events to where a program that knows longer ones expects them. */
 static void spread_events(char *events, size_t nr, size_t size)
 {
 	while (nr--) {
@@ -268,7 +268,7 @@ static void spread_events(char *events, size_t nr, size_t size)
 	}
 }
 
-int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, size_t size)
+int twheel_read_sized(int fd, struct twheel_event *events, unsigned int max, size_t size)
 {
 	const unsigned int limit = INT_MAX / EVENT_SIZE;
 	int saved = errno;
@@ -276,7 +276,7 @@ int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, si
 
 	if (size < EVENT_SIZE || size > _IOC_SIZEMASK)
 		return -EINVAL;
-	ret = read(fd, events, (most < limit ? most : limit) * EVENT_SIZE);
+	ret = read(fd, events, (max < limit ? max : limit) * EVENT_SIZE);
 	ret = ret < 0 ? -errno : ret / (ssize_t)EVENT_SIZE;
 	if (ret > 0 && size > EVENT_SIZE)
 		spread_events((char *)events, (size_t)ret, size);
@@ -293,7 +293,7 @@ int twheel_wait(int fd, int timeout_ms)
 	int saved = errno;
 	int ret;
 
-	/* poll() would wait for nothing. */
+	/* poll() would ignore it, and wait. */
 	if (fd < 0)
 		return -EBADF;
 	ret = poll(&pollfd, 1, timeout_ms);
@@ -305,7 +305,7 @@ int twheel_wait(int fd, int timeout_ms)
 	return ret;
 }
 
-static int map(int fd, uint64_t bytes, off_t offset, void **address)
+static int map_context(int fd, uint64_t bytes, off_t offset, void **address)
 {
 	int saved = errno;
 	int ret = 0;
@@ -325,7 +325,7 @@ static int map(int fd, uint64_t bytes, off_t offset, void **address)
 int twheel_ring_map(int fd, uint64_t bytes, struct twheel_ring **ring)
 {
 	void *address = NULL;
-	int ret = map(fd, bytes, TWHEEL_RING_OFFSET, &address);
+	int ret = map_context(fd, bytes, TWHEEL_RING_OFFSET, &address);
 
 	if (!ret)
 		*ring = address;
@@ -335,7 +335,7 @@ int twheel_ring_map(int fd, uint64_t bytes, struct twheel_ring **ring)
 int twheel_touch_map(int fd, uint64_t bytes, struct twheel_touch **touch)
 {
 	void *address = NULL;
-	int ret = map(fd, bytes, TWHEEL_TOUCH_OFFSET, &address);
+	int ret = map_context(fd, bytes, TWHEEL_TOUCH_OFFSET, &address);
 
 	if (!ret)
 		*touch = address;

@@ -2,17 +2,17 @@
 /*
  * libtwheel: /dev/twheel for programs
  *
- * A context is a file descriptor from twheel_open(). Times are nanoseconds. Every call
- * that can fail returns a negative errno, one of those in <linux/twheel.h> unless it says
- * more, and leaves errno alone. None prints anything. All may be called from any thread,
- * at the same time and for the same context, unless a call says otherwise.
+ * A context is a file descriptor from twheel_open(). Times are in nanoseconds. Every call
+ * that can fail returns a negative errno, one of those in <linux/twheel.h> unless documented
+ * otherwise, and leaves errno alone. No call prints anything. All may be called from any
+ * thread, concurrently and for the same context, unless documented otherwise.
  *
- * Begin with twheel_open(), twheel_add() and twheel_read(). Each call has a page in
- * section 3 of the manual; twheel(7) is the overview.
+ * Start with twheel_open(), twheel_add() and twheel_read(). Each call has a man page in
+ * section 3; twheel(7) is the overview.
  *
- * The structures of <linux/twheel.h> grow. Calls that take one, and are not told its size, are
- * inline, and pass on the size that the program was compiled with to one that is: so programs
- * and libraries of different versions work together. Programs in other languages call those
+ * The structures of <linux/twheel.h> grow. A call that takes one without its size is inline,
+ * and passes the size that the program was compiled with to a call that takes it; so programs
+ * and libraries of different versions work together. Programs in other languages use the calls
  * whose names end in _sized.
  */
 #ifndef LIBTWHEEL_H
@@ -37,10 +37,10 @@ extern "C" {
 				 (LIBTWHEEL_VERSION_MINOR << 8) | LIBTWHEEL_VERSION_PATCH)
 
 /**
- * twheel_version - ask for the version of the library that the program runs with
+ * twheel_version - get the version of the library that the program runs with
  *
- * Return: a number in the form of LIBTWHEEL_VERSION. What was compiled with a version runs
- * with it and with later ones of the same major number.
+ * Return: a number in the form of LIBTWHEEL_VERSION. A program that was compiled with a version
+ * runs with it and with later ones of the same major number.
  */
 unsigned int twheel_version(void);
 
@@ -49,25 +49,25 @@ unsigned int twheel_version(void);
  * @flags:	0, or O_NONBLOCK for a twheel_read() that does not wait. The file is
  *		always closed on exec
  *
- * Return: a file descriptor, to be given to the other calls, to poll() and, in the
- * end, to close(), which cancels all timers; or a negative errno of open().
+ * Return: a file descriptor for the other calls, for poll(), and finally for close(), which
+ * cancels all timers; or a negative errno of open().
  */
 int twheel_open(int flags);
 
 /**
  * twheel_info_sized - twheel_info() for a structure of any version
  * @fd:		the context
- * @info:	is filled in; what this kernel does not know is 0
+ * @info:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_info, in bytes
  *
- * Return: 0, or a negative errno: -EINVAL if @size is that of no version.
+ * Return: 0, or a negative errno: -EINVAL if no version has this @size.
  */
 int twheel_info_sized(int fd, struct twheel_info *info, size_t size);
 
 /**
- * twheel_info - ask what the module and a context are like
+ * twheel_info - get information about the module and a context
  * @fd:		the context
- * @info:	is filled in
+ * @info:	filled in
  *
  * Return: 0, or a negative errno.
  */
@@ -79,17 +79,17 @@ static __inline__ int twheel_info(int fd, struct twheel_info *info)
 /**
  * twheel_stats_sized - twheel_stats() for a structure of any version
  * @fd:		the context
- * @stats:	is filled in; what this kernel does not know is 0
+ * @stats:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_context_stats, in bytes
  *
- * Return: 0, or a negative errno: -EINVAL if @size is that of no version.
+ * Return: 0, or a negative errno: -EINVAL if no version has this @size.
  */
 int twheel_stats_sized(int fd, struct twheel_context_stats *stats, size_t size);
 
 /**
- * twheel_stats - ask what has happened in a context
+ * twheel_stats - read the counters of a context
  * @fd:		the context
- * @stats:	is filled in
+ * @stats:	filled in
  *
  * Return: 0, or a negative errno.
  */
@@ -104,15 +104,15 @@ static __inline__ int twheel_stats(int fd, struct twheel_context_stats *stats)
  * @setup:	as for twheel_setup()
  * @size:	the size of the program's struct twheel_setup, in bytes
  *
- * Return: as twheel_setup(); -EINVAL if @size is that of no version, -E2BIG if @setup asks for
- * what this kernel does not know.
+ * Return: as twheel_setup(); -EINVAL if no version has this @size, -E2BIG if @setup requests
+ * something that this kernel does not know.
  */
 int twheel_setup_sized(int fd, struct twheel_setup *setup, size_t size);
 
 /**
- * twheel_setup - limit a context, and make its ring and its touch array
+ * twheel_setup - limit a context, and create its ring and its touch array
  * @fd:		the context
- * @setup:	what to make; the lengths of the mappings are filled in
+ * @setup:	what to create; the lengths of the mappings are filled in
  *
  * Return: 0, or a negative errno: -EINVAL, -EOPNOTSUPP, -EBUSY, -ENOMEM.
  */
@@ -126,9 +126,9 @@ static __inline__ int twheel_setup(int fd, struct twheel_setup *setup)
  * @fd:		the context
  * @ns:		when to expire, in nanoseconds of CLOCK_MONOTONIC, up to
  *		TWHEEL_TIME_MAX
- * @flags:	TWHEEL_TIME_ABS if @ns is absolute; 0 if it counts from now
- * @user_data:	given back in the event
- * @handle:	is set to what names the timer
+ * @flags:	TWHEEL_TIME_ABS if @ns is absolute; 0 if it is relative to now
+ * @user_data:	returned in the event
+ * @handle:	set to the handle of the timer
  *
  * Return: 0, or a negative errno: -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM.
  */
@@ -136,24 +136,24 @@ int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
 	       uint64_t *handle);
 
 /**
- * twheel_rearm - arm a timer anew
+ * twheel_rearm - re-arm a timer
  * @fd:		the context
- * @handle:	the timer; it stays valid
+ * @handle:	the timer; the handle stays valid
  * @ns:		when to expire, as for twheel_add()
  * @flags:	as for twheel_add()
  *
- * Return: what was found, one of enum twheel_verdict: the earlier deadline does not count
- * any more. Or a negative errno: -ENOENT, -EALREADY, -EINVAL, -EOPNOTSUPP.
+ * Return: the state in which the timer was found, one of enum twheel_verdict: the old deadline
+ * no longer applies. Or a negative errno: -ENOENT, -EALREADY, -EINVAL, -EOPNOTSUPP.
  */
 int twheel_rearm(int fd, uint64_t handle, uint64_t ns, unsigned int flags);
 
 /**
- * twheel_active - tell of activity: a timer's idle timeout begins anew
+ * twheel_active - report activity: restart a timer's idle timeout
  * @fd:		the context
  * @handle:	the timer; it was added with an idle timeout
  *
- * Return: what was found, one of enum twheel_verdict; or a negative errno: -ENOENT,
- * -EALREADY, -EINVAL.
+ * Return: the state in which the timer was found, one of enum twheel_verdict; or a negative
+ * errno: -ENOENT, -EALREADY, -EINVAL.
  */
 int twheel_active(int fd, uint64_t handle);
 
@@ -162,9 +162,9 @@ int twheel_active(int fd, uint64_t handle);
  * @fd:		the context
  * @handle:	the timer
  *
- * Return: what was found, one of enum twheel_verdict: no event of the timer will be read.
- * Or a negative errno: -EALREADY if its event has been delivered, -ENOENT if it was
- * cancelled before, or if that was long ago.
+ * Return: the state in which the timer was found, one of enum twheel_verdict: no event of the
+ * timer will be read. Or a negative errno: -EALREADY if its event has been delivered, -ENOENT if
+ * it was cancelled before, or if its event was delivered long ago.
  */
 int twheel_cancel(int fd, uint64_t handle);
 
@@ -173,19 +173,19 @@ int twheel_cancel(int fd, uint64_t handle);
  * @fd:		the context
  * @name:	the timer's handle, or its key
  * @flags:	0, or TWHEEL_BY_KEY if @name is a key
- * @query:	is filled in; what this kernel does not know is 0
+ * @query:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_timer_query, in bytes
  *
- * Return: as twheel_query(); -EINVAL if @size is that of no version.
+ * Return: as twheel_query(); -EINVAL if no version has this @size.
  */
 int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
 		       struct twheel_timer_query *query, size_t size);
 
 /**
- * twheel_query - ask for a timer's state
+ * twheel_query - query a timer
  * @fd:		the context
  * @handle:	the timer
- * @query:	is filled in
+ * @query:	filled in
  *
  * Return: 0, or a negative errno: -ENOENT, -EALREADY.
  */
@@ -195,21 +195,21 @@ static __inline__ int twheel_query(int fd, uint64_t handle, struct twheel_timer_
 }
 
 /**
- * twheel_add_key - add a timer that has a key, or move the one that has it
+ * twheel_add_key - add a timer with a key, or re-arm the one that has this key
  * @fd:		the context
- * @key:	any number; in this context it names the timer from now on
+ * @key:	any number; it names the timer in this context from now on
  * @ns:		when to expire, as for twheel_add()
  * @flags:	as for twheel_add()
- * @user_data:	given back in the event
+ * @user_data:	returned in the event
  *
- * Return: what was found, one of enum twheel_verdict, TWHEEL_WAS_ABSENT if the timer is
- * new; or a negative errno: -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM.
+ * Return: the state in which the timer was found, one of enum twheel_verdict,
+ * TWHEEL_WAS_ABSENT if it is new; or a negative errno: -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM.
  */
 int twheel_add_key(int fd, uint64_t key, uint64_t ns, unsigned int flags,
 		   uint64_t user_data);
 
 /**
- * twheel_rearm_key - arm a timer anew, by its key
+ * twheel_rearm_key - re-arm a timer by its key
  * @fd:		the context
  * @key:	the timer's key
  * @ns:		as for twheel_rearm()
@@ -220,7 +220,7 @@ int twheel_add_key(int fd, uint64_t key, uint64_t ns, unsigned int flags,
 int twheel_rearm_key(int fd, uint64_t key, uint64_t ns, unsigned int flags);
 
 /**
- * twheel_active_key - tell of activity, by the timer's key
+ * twheel_active_key - report activity, by the timer's key
  * @fd:		the context
  * @key:	the timer's key
  *
@@ -238,10 +238,10 @@ int twheel_active_key(int fd, uint64_t key);
 int twheel_cancel_key(int fd, uint64_t key);
 
 /**
- * twheel_query_key - ask for a timer's state, by its key
+ * twheel_query_key - query a timer by its key
  * @fd:		the context
  * @key:	the timer's key
- * @query:	is filled in
+ * @query:	filled in
  *
  * Return: as twheel_query().
  */
@@ -256,17 +256,17 @@ static __inline__ int twheel_query_key(int fd, uint64_t key, struct twheel_timer
  * @add:	as for twheel_timer_add()
  * @size:	the size of the program's struct twheel_timer_add, in bytes
  *
- * Return: as twheel_timer_add(); -EINVAL if @size is that of no version, -E2BIG if @add asks for
- * what this kernel does not know.
+ * Return: as twheel_timer_add(); -EINVAL if no version has this @size, -E2BIG if @add requests
+ * something that this kernel does not know.
  */
 int twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size);
 
 /**
- * twheel_timer_add - add a timer with all that a timer can have
+ * twheel_timer_add - add a timer with any of its features
  * @fd:		the context
- * @add:	the timer; its handle is filled in. What is 0 is not wanted
+ * @add:	the timer; its handle is filled in. Features whose field is 0 are not used
  *
- * Return: 0, or with TWHEEL_KEYED a verdict; or a negative errno: -EINVAL, -EOPNOTSUPP,
+ * Return: 0, or with TWHEEL_KEYED, a verdict; or a negative errno: -EINVAL, -EOPNOTSUPP,
  * -ENOSPC, -ENOMEM; with TWHEEL_WATCHED -EBADF, -ENOTCONN, -EBUSY.
  */
 static __inline__ int twheel_timer_add(int fd, struct twheel_timer_add *add)
@@ -280,18 +280,17 @@ static __inline__ int twheel_timer_add(int fd, struct twheel_timer_add *add)
  * @rearm:	as for twheel_timer_rearm()
  * @size:	the size of the program's struct twheel_timer_rearm, in bytes
  *
- * Return: as twheel_timer_rearm(); -EINVAL if @size is that of no version, -E2BIG if @rearm asks
- * for what this kernel does not know.
+ * Return: as twheel_timer_rearm(); -EINVAL if no version has this @size, -E2BIG if @rearm
+ * requests something that this kernel does not know.
  */
 int twheel_timer_rearm_sized(int fd, const struct twheel_timer_rearm *rearm, size_t size);
 
 /**
- * twheel_timer_rearm - arm any limit of a timer anew
+ * twheel_timer_rearm - re-arm any limit of a timer
  * @fd:		the context
- * @rearm:	the timer, by handle or key, and what to arm
+ * @rearm:	the timer, by handle or key, and the limit to re-arm
  *
- * Return: as twheel_rearm(); or -ENOTCONN if the timer has watched a connection, and has
- * expired.
+ * Return: as twheel_rearm(); or -ENOTCONN if the timer watched a connection and has expired.
  */
 static __inline__ int twheel_timer_rearm(int fd, const struct twheel_timer_rearm *rearm)
 {
@@ -302,14 +301,14 @@ static __inline__ int twheel_timer_rearm(int fd, const struct twheel_timer_rearm
  * twheel_watch - add a timer that watches a TCP connection
  * @fd:		the context
  * @sock:	the connection's file descriptor, which need not stay open
- * @idle:	the idle timeout in nanoseconds, from TWHEEL_IDLE_MIN on
- * @flags:	what is activity, TWHEEL_WATCH_RECEIVED or TWHEEL_WATCH_SENT or, with neither, both;
- *		and what is done to an idle connection, TWHEEL_WATCH_SHUTDOWN or
- *		TWHEEL_WATCH_ABORT or, with neither, nothing
- * @user_data:	given back in the event
- * @handle:	is set to what names the timer
+ * @idle:	the idle timeout in nanoseconds, at least TWHEEL_IDLE_MIN
+ * @flags:	what counts as activity: TWHEEL_WATCH_RECEIVED or TWHEEL_WATCH_SENT; with neither,
+ *		both do. And what is done to an idle connection: TWHEEL_WATCH_SHUTDOWN or
+ *		TWHEEL_WATCH_ABORT; with neither, nothing
+ * @user_data:	returned in the event
+ * @handle:	set to the handle of the timer
  *
- * The timer ends with the connection, without an event, if that ends first.
+ * If the connection ends first, the timer ends with it, without an event.
  *
  * Return: 0, or a negative errno: -EBADF, -ENOTCONN, -EBUSY, -EINVAL, -EOPNOTSUPP, -ENOSPC,
  * -ENOMEM.
@@ -320,75 +319,75 @@ int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t u
 /**
  * twheel_drain_sized - twheel_drain() for a structure of any version
  * @fd:		the context
- * @timers:	as for twheel_drain(); what this kernel does not know is 0
- * @most:	as for twheel_drain()
+ * @timers:	as for twheel_drain(); fields that this kernel does not know are 0
+ * @max:	as for twheel_drain()
  * @cursor:	as for twheel_drain()
  * @size:	the size of the program's struct twheel_timer_query, in bytes
  *
- * Return: as twheel_drain(); -EINVAL if @size is that of no version.
+ * Return: as twheel_drain(); -EINVAL if no version has this @size.
  */
-int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int most,
+int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int max,
 		       uint64_t *cursor, size_t size);
 
 /**
- * twheel_drain - cancel all timers, and be told which there were
+ * twheel_drain - cancel all timers, and return them
  * @fd:		the context
- * @timers:	where to tell of them; or NULL
- * @most:	how many fit; without @timers, how many to cancel at most
- * @cursor:	0 at first, and then as this call has left it
+ * @timers:	array to return them in; or NULL
+ * @max:	how many fit; without @timers, the maximum number to cancel
+ * @cursor:	0 at first, and then as the previous call left it
  *
  * Return: how many were cancelled, 0 at the end; or a negative errno.
  */
-static __inline__ int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int most,
+static __inline__ int twheel_drain(int fd, struct twheel_timer_query *timers, unsigned int max,
 				   uint64_t *cursor)
 {
-	return twheel_drain_sized(fd, timers, most, cursor, sizeof(*timers));
+	return twheel_drain_sized(fd, timers, max, cursor, sizeof(*timers));
 }
 
 /**
  * twheel_read_sized - twheel_read() for a structure of any version
  * @fd:		the context
- * @events:	as for twheel_read(); what this library does not know is 0
- * @most:	as for twheel_read()
+ * @events:	as for twheel_read(); fields that this library does not know are 0
+ * @max:	as for twheel_read()
  * @size:	the size of the program's struct twheel_event, in bytes
  *
- * Return: as twheel_read(); -EINVAL if @size is that of no version.
+ * Return: as twheel_read(); -EINVAL if no version has this @size.
  */
-int twheel_read_sized(int fd, struct twheel_event *events, unsigned int most, size_t size);
+int twheel_read_sized(int fd, struct twheel_event *events, unsigned int max, size_t size);
 
 /**
  * twheel_read - read events
  * @fd:		the context; it has no ring
- * @events:	where to
- * @most:	how many fit, at least 1
+ * @events:	array to read them into
+ * @max:	how many fit, at least 1
  *
  * Waits for the first one, unless the context is non-blocking.
  *
  * Return: the number of events read; or a negative errno: -EAGAIN, -EINTR, -EINVAL, -EBUSY.
  */
-static __inline__ int twheel_read(int fd, struct twheel_event *events, unsigned int most)
+static __inline__ int twheel_read(int fd, struct twheel_event *events, unsigned int max)
 {
-	return twheel_read_sized(fd, events, most, sizeof(*events));
+	return twheel_read_sized(fd, events, max, sizeof(*events));
 }
 
 /**
  * twheel_wait - wait until there are events, without reading any
  * @fd:		the context
- * @timeout_ms:	how long, in milliseconds; -1 for as long as it takes
+ * @timeout_ms:	timeout in milliseconds; -1 for none
  *
- * It is poll() for one context. Events that wait for room in the ring are moved there.
+ * This is poll() for one context. It moves events that are waiting for room in the ring there.
  *
  * Return: 1 if there are, 0 if not; or a negative errno of poll(): -EINTR.
  */
 int twheel_wait(int fd, int timeout_ms);
 
 /**
- * struct twheel_batch - operations to be submitted together
- * @ops:	their array, which is the program's
+ * struct twheel_batch - operations to submit together
+ * @ops:	array of operations, which belongs to the program
  * @nr_ops:	how many there are; the program reads this
  * @room:	how many fit
  *
- * One thread at a time may use a batch. The library itself does not know it.
+ * One thread at a time may use a batch. Only inline functions use this structure.
  */
 struct twheel_batch {
 	struct twheel_op *ops;
@@ -397,9 +396,9 @@ struct twheel_batch {
 };
 
 /**
- * twheel_batch_init - begin an empty batch
+ * twheel_batch_init - start an empty batch
  * @batch:	the batch
- * @ops:	memory for its operations, which stays the program's
+ * @ops:	memory for its operations, which still belongs to the program
  * @room:	how many fit there
  */
 static __inline__ void twheel_batch_init(struct twheel_batch *batch, struct twheel_op *ops,
@@ -411,7 +410,7 @@ static __inline__ void twheel_batch_init(struct twheel_batch *batch, struct twhe
 }
 
 /**
- * twheel_batch_clear - forget the operations of a batch, and their results
+ * twheel_batch_clear - remove all operations, with their results, from a batch
  * @batch:	the batch
  */
 static __inline__ void twheel_batch_clear(struct twheel_batch *batch)
@@ -432,7 +431,7 @@ static __inline__ struct twheel_op *twheel_batch_next(struct twheel_batch *batch
 	if (batch->nr_ops >= batch->room)
 		return NULL;
 	op = &batch->ops[batch->nr_ops++];
-	/* In two parts: for that compilers use plain stores, not a loop. */
+	/* In two parts, for which compilers emit plain stores instead of a loop. */
 	memset(op, 0, TWHEEL_OP_SIZE_MIN);
 	memset((char *)op + TWHEEL_OP_SIZE_MIN, 0, sizeof(*op) - TWHEEL_OP_SIZE_MIN);
 	return op;
@@ -443,10 +442,10 @@ static __inline__ struct twheel_op *twheel_batch_next(struct twheel_batch *batch
  * @batch:	the batch
  * @ns:		as for twheel_add()
  * @flags:	as in struct twheel_timer_add
- * @user_data:	given back in the event
+ * @user_data:	returned in the event
  *
- * Return: the operation, in which more can be set, and which will have the handle; or NULL
- * if the batch is full.
+ * Return: the operation, in which more fields can be set, and which will contain the handle; or
+ * NULL if the batch is full.
  */
 static __inline__ struct twheel_op *twheel_batch_add(struct twheel_batch *batch, uint64_t ns,
 						     unsigned int flags, uint64_t user_data)
@@ -455,7 +454,7 @@ static __inline__ struct twheel_op *twheel_batch_add(struct twheel_batch *batch,
 
 	if (op) {
 		op->opcode = TWHEEL_OP_ADD;
-		op->clock = 1;	/* CLOCK_MONOTONIC, which ISO C does not know */
+		op->clock = 1;	/* CLOCK_MONOTONIC, which ISO C does not define */
 		op->time = ns;
 		op->flags = flags;
 		op->user_data = user_data;
@@ -464,13 +463,13 @@ static __inline__ struct twheel_op *twheel_batch_add(struct twheel_batch *batch,
 }
 
 /**
- * twheel_batch_rearm - append an operation that arms a timer anew
+ * twheel_batch_rearm - append an operation that re-arms a timer
  * @batch:	the batch
- * @handle:	the timer, or with TWHEEL_BY_KEY its key
+ * @handle:	the timer, or its key with TWHEEL_BY_KEY
  * @ns:		as for twheel_rearm()
  * @flags:	as in struct twheel_timer_rearm
  *
- * Return: the operation, in which more can be set; or NULL if the batch is full.
+ * Return: the operation, in which more fields can be set; or NULL if the batch is full.
  */
 static __inline__ struct twheel_op *twheel_batch_rearm(struct twheel_batch *batch,
 						       uint64_t handle, uint64_t ns,
@@ -490,7 +489,7 @@ static __inline__ struct twheel_op *twheel_batch_rearm(struct twheel_batch *batc
 /**
  * twheel_batch_cancel - append an operation that cancels a timer
  * @batch:	the batch
- * @handle:	the timer, or with TWHEEL_BY_KEY its key
+ * @handle:	the timer, or its key with TWHEEL_BY_KEY
  * @flags:	0 or TWHEEL_BY_KEY
  *
  * Return: the operation; or NULL if the batch is full.
@@ -509,27 +508,26 @@ static __inline__ struct twheel_op *twheel_batch_cancel(struct twheel_batch *bat
 }
 
 /**
- * twheel_submit_sized - do an array of operations, of any version
+ * twheel_submit_sized - carry out an array of operations of any version
  * @fd:		the context
  * @ops:	the operations
- * @nr_ops:	how many these are
+ * @nr_ops:	how many there are
  * @flags:	as for twheel_batch_submit()
  * @size:	bytes from one operation to the next: the size of the program's struct twheel_op, or
  *		TWHEEL_OP_SIZE_MIN
  *
- * Return: as twheel_batch_submit(); -EINVAL if @size is that of no version.
+ * Return: as twheel_batch_submit(); -EINVAL if no version has this @size.
  */
 int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsigned int flags,
 			size_t size);
 
 /**
- * twheel_batch_submit - do the operations of a batch, in one call of the kernel
+ * twheel_batch_submit - carry out the operations of a batch, in one system call
  * @fd:		the context
  * @batch:	the batch. Its operations stay, with their results, until it is cleared
- * @flags:	0, or TWHEEL_SUBMIT_STOP to stop at the first that fails
+ * @flags:	0, or TWHEEL_SUBMIT_STOP to stop at the first operation that fails
  *
- * Return: how many have their result; or a negative errno: -EINVAL, -EOPNOTSUPP, -EFAULT,
- * -EINTR.
+ * Return: how many have a result; or a negative errno: -EINVAL, -EOPNOTSUPP, -EFAULT, -EINTR.
  */
 static __inline__ int twheel_batch_submit(int fd, const struct twheel_batch *batch,
 					  unsigned int flags)
@@ -540,8 +538,8 @@ static __inline__ int twheel_batch_submit(int fd, const struct twheel_batch *bat
 /**
  * twheel_ring_map - map the ring of events
  * @fd:		the context, after twheel_setup() with ring_entries
- * @bytes:	the ring_bytes that it has told, which munmap() will want as well
- * @ring:	is set to the ring
+ * @bytes:	the ring_bytes that it returned; munmap() takes the same number
+ * @ring:	set to the ring
  *
  * Return: 0, or a negative errno of mmap(): -EINVAL if there is no ring of this length,
  * -ENOMEM.
@@ -549,14 +547,14 @@ static __inline__ int twheel_batch_submit(int fd, const struct twheel_batch *bat
 int twheel_ring_map(int fd, uint64_t bytes, struct twheel_ring **ring);
 
 /**
- * twheel_ring_peek - look at the events in the ring
+ * twheel_ring_peek - get the events in the ring
  * @ring:	the ring
- * @events:	is set to the oldest one
+ * @events:	set to the oldest one
  *
  * One thread at a time may read a ring.
  *
- * Return: how many lie there one after the other. There can be more at the beginning of
- * the ring, which show after twheel_ring_advance().
+ * Return: how many are contiguous from there. There may be more at the beginning of the ring,
+ * which are visible after twheel_ring_advance().
  */
 static __inline__ unsigned int twheel_ring_peek(const struct twheel_ring *ring,
 						const struct twheel_event **events)
@@ -572,50 +570,50 @@ static __inline__ unsigned int twheel_ring_peek(const struct twheel_ring *ring,
 }
 
 /**
- * twheel_ring_advance - give events of the ring back
+ * twheel_ring_advance - return events of the ring to the kernel
  * @ring:	the ring
- * @nr:		how many of those that twheel_ring_peek() has shown
+ * @nr:		how many of those that twheel_ring_peek() has returned
  *
- * For the thread that reads the ring.
+ * Only for the thread that reads the ring.
  */
 static __inline__ void twheel_ring_advance(struct twheel_ring *ring, unsigned int nr)
 {
-	/* Pairs with the kernel's acquire before it writes there again. */
+	/* Pairs with the kernel's acquire of @tail before it writes there again. */
 	__atomic_store_n(&ring->tail, ring->tail + nr, __ATOMIC_RELEASE);
 }
 
 /**
- * twheel_ring_waiting - do events wait for room in the ring?
+ * twheel_ring_waiting - are events waiting for room in the ring?
  * @ring:	the ring
  *
  * For a program that does not sleep: poll() and twheel_wait() move them there anyway.
  *
- * Return: 1 if they do, else 0.
+ * Return: 1 if there are any, otherwise 0.
  */
 static __inline__ int twheel_ring_waiting(const struct twheel_ring *ring)
 {
-	/* A stale value is told right by the next call. */
+	/* If the value is stale, the next call gets the right one. */
 	return !!(__atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TWHEEL_RING_WAITING);
 }
 
 /**
  * twheel_touch_map - map the touch array
  * @fd:		the context, after twheel_setup() with touch_words
- * @bytes:	the touch_bytes that it has told, which munmap() will want as well
- * @touch:	is set to the touch array
+ * @bytes:	the touch_bytes that it returned; munmap() takes the same number
+ * @touch:	set to the touch array
  *
  * Return: as twheel_ring_map().
  */
 int twheel_touch_map(int fd, uint64_t bytes, struct twheel_touch **touch);
 
 /**
- * twheel_touch - tell of activity, without a call of the kernel
+ * twheel_touch - report activity without a system call
  * @touch:	the touch array
  * @word:	the word that the timer was added with
  */
 static __inline__ void twheel_touch(struct twheel_touch *touch, uint32_t word)
 {
-	/* Whatever comes of a race, with 32 bits too, it moves this timer and no other. */
+	/* Whatever a race stores, even torn on 32 bits, it affects this word's timers only. */
 	*(volatile __u64 *)&touch->words[word] = *(const volatile __u64 *)&touch->now;
 }
 

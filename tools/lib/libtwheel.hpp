@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libtwheel for C++17 and later: timers that call, and are cancelled when they go out of scope
+ * libtwheel for C++17 and later: timers that call a function when they expire, and are cancelled
+ * when they go out of scope
  *
  *	twheel::context context;
  *	twheel::timer timer(context, [](const twheel_event &) { puts("late"); });
@@ -9,8 +10,8 @@
  *	while (context.wait())
  *		context.dispatch();
  *
- * A context and its timers are for one thread at a time. What fails throws std::system_error.
- * The page twheel_cpp(7) tells more.
+ * One thread at a time may use a context and its timers. Failures throw std::system_error.
+ * See twheel_cpp(7).
  */
 #ifndef LIBTWHEEL_HPP
 #define LIBTWHEEL_HPP
@@ -33,10 +34,10 @@
 namespace twheel {
 
 using nanoseconds = std::chrono::nanoseconds;
-/* CLOCK_MONOTONIC, with each C++ library of Linux. */
+/* CLOCK_MONOTONIC in every C++ library on Linux. */
 using clock = std::chrono::steady_clock;
 
-/* Returns what a call of libtwheel did, unless that was an error: it is thrown. */
+/* Returns what a call of libtwheel returned, or throws its error. */
 inline int check(int ret, const char *what)
 {
 	if (ret < 0)
@@ -44,7 +45,7 @@ inline int check(int ret, const char *what)
 	return ret;
 }
 
-/* A time that has passed is as good as now. */
+/* A time in the past is the same as now. */
 inline std::uint64_t count(nanoseconds time)
 {
 	return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
@@ -52,7 +53,7 @@ inline std::uint64_t count(nanoseconds time)
 
 class timer;
 
-/* An open of /dev/twheel. It outlives its timers. */
+/* An open file of /dev/twheel. It must outlive its timers. */
 class context {
 public:
 	context() : fd_(check(twheel_open(O_NONBLOCK), "/dev/twheel")) {}
@@ -61,12 +62,12 @@ public:
 	context &operator=(const context &) = delete;
 
 	/*
-	 * For poll() and its like: readable as long as there is something to dispatch. Timers are
-	 * added to it by twheel::timer alone.
+	 * For poll() and the like: readable as long as there is something to dispatch. Only
+	 * twheel::timer may add timers to it.
 	 */
 	int fd() const { return fd_; }
 
-	/* Sleeps until there is. Returns whether there is: false after the time, or a signal. */
+	/* Waits for something to dispatch. Returns false after a timeout or a signal. */
 	bool wait(std::chrono::milliseconds time = std::chrono::milliseconds(-1)) const
 	{
 		using rep = std::chrono::milliseconds::rep;
@@ -78,8 +79,9 @@ public:
 	}
 
 	/*
-	 * Calls up to 64 timers that have expired, and does not wait. Returns how many that were. If a
-	 * callback throws the others are called, and then it comes out here; the first, if more do.
+	 * Calls the callbacks of up to 64 timers that have expired, without waiting. Returns their
+	 * number. If callbacks throw, the others are still called, and then the first exception is
+	 * rethrown.
 	 */
 	unsigned int dispatch();
 
@@ -87,7 +89,7 @@ private:
 	friend class timer;
 	struct running;
 
-	/* What has been read of a timer is not to be called any more. Returns whether there is. */
+	/* Drops the events of a timer that have been read. Returns whether there were any. */
 	bool forget(const timer *expired)
 	{
 		bool found = false;
@@ -104,16 +106,16 @@ private:
 	void read();
 	bool call(const struct twheel_event &event);
 
-	static constexpr unsigned int most = 64;
-	struct twheel_event events_[most];
+	static constexpr unsigned int max_events = 64;
+	struct twheel_event events_[max_events];
 	unsigned int next_ = 0, nr_ = 0;
 	timer *running_ = nullptr;
 	int fd_;
 };
 
 /*
- * A timer, and what it calls. It stays where it is in memory. What it calls may start, cancel
- * and destroy this timer and others of the context, and must not call dispatch().
+ * A timer and its callback. It cannot be moved. The callback may start, cancel and destroy this
+ * timer and others of the context, and must not call dispatch().
  */
 class timer {
 public:
@@ -129,35 +131,35 @@ public:
 	timer(const timer &) = delete;
 	timer &operator=(const timer &) = delete;
 
-	/* What names it in calls of libtwheel; 0 if it is not started. */
+	/* Names the timer in calls of libtwheel; 0 if it is not started. */
 	std::uint64_t handle() const { return handle_; }
 
-	/* Expires after so long, or at this time. Nothing that it was started for before counts. */
+	/* Expires after a duration, or at a time. An earlier start no longer has any effect. */
 	void start(nanoseconds after) { start_once(count(after), 0); }
 	void start(clock::time_point at)
 	{
 		start_once(count(at.time_since_epoch()), TWHEEL_TIME_ABS);
 	}
 
-	/* Expires again and again. The event's overruns are the periods that went by unseen. */
+	/* Expires repeatedly. The event's overruns are the periods missed. */
 	void start_every(nanoseconds period)
 	{
 		struct twheel_timer_add add = {};
 
-		/* None is no period, and no timeout below. */
+		/* 0 would mean no period; and no idle timeout, in start_idle(). */
 		add.period = std::max(count(period), std::uint64_t(1));
 		add.time = add.period;
 		add.clock = CLOCK_MONOTONIC;
 		start(add);
 	}
 
-	/* Expires after so long without a call of active(). */
+	/* Expires after this time without a call of active(). */
 	void start_idle(nanoseconds idle)
 	{
 		start(no_deadline(std::max(count(idle), std::uint64_t(1))));
 	}
 
-	/* Returns false if it is too late, or was not started. */
+	/* Returns false if it is too late, or the timer was not started. */
 	bool active()
 	{
 		int ret;
@@ -165,7 +167,7 @@ public:
 		if (!handle_)
 			return false;
 		ret = twheel_active(context_.fd_, handle_);
-		/* The last is what a connection's timer says that has expired. */
+		/* -ENOTCONN: the timer of a connection, which has expired. */
 		if (ret == -EALREADY || ret == -ENOENT || ret == -ENOTCONN)
 			return false;
 		check(ret, "twheel_active");
@@ -173,8 +175,8 @@ public:
 	}
 
 	/*
-	 * Expires after so long without data on a TCP connection, see twheel_watch(). If the
-	 * connection ends before that, nothing is called.
+	 * Expires after this time without data on a TCP connection, see twheel_watch(). If the
+	 * connection ends before that, the callback is not called.
 	 */
 	void watch(int sock, nanoseconds idle, unsigned int flags = 0)
 	{
@@ -185,7 +187,7 @@ public:
 		start(add);
 	}
 
-	/* All that twheel_timer_add() can do, but for user_data, which is to be 0. */
+	/* Everything that twheel_timer_add() can do, except user_data, which must be 0. */
 	void start(struct twheel_timer_add add)
 	{
 		check(add.user_data ? -EINVAL : 0, "user_data");
@@ -197,7 +199,7 @@ public:
 		once_ = false;
 	}
 
-	/* Nothing is called any more. Returns whether something would have been. */
+	/* From now on the callback is not called. Returns whether it would have been. */
 	bool cancel()
 	{
 		std::uint64_t handle = std::exchange(handle_, 0);
@@ -212,7 +214,7 @@ public:
 private:
 	friend class context;
 
-	/* In the words that each version of the kernel's module knows. */
+	/* Works with every version of the kernel module. */
 	static struct twheel_timer_add no_deadline(std::uint64_t idle)
 	{
 		struct twheel_timer_add add = {};
@@ -223,7 +225,7 @@ private:
 		return add;
 	}
 
-	/* In most programs a timer is moved, which takes one call. */
+	/* Most programs move a timer, which takes one call. */
 	void start_once(std::uint64_t time, unsigned int flags)
 	{
 		struct twheel_timer_add add = {};
@@ -243,7 +245,7 @@ private:
 	bool repeats_ = false, once_ = false;
 };
 
-/* A callback on its way, which is given back unless it has destroyed its timer. */
+/* A running callback, which is returned to its timer unless it has destroyed it. */
 struct context::running {
 	running(context &owner, timer &expired) : context_(owner), call(std::move(expired.call_))
 	{
@@ -277,7 +279,7 @@ inline bool context::call(const struct twheel_event &event)
 
 inline void context::read()
 {
-	int n = twheel_read(fd_, events_, most);
+	int n = twheel_read(fd_, events_, max_events);
 
 	next_ = 0;
 	nr_ = n > 0 ? static_cast<unsigned int>(n) : 0;
@@ -290,7 +292,7 @@ inline unsigned int context::dispatch()
 	std::exception_ptr thrown;
 	unsigned int called = 0;
 
-	/* Once: what expires meanwhile would keep a program here if its callbacks are slow. */
+	/* Only once: with slow callbacks, timers that expire meanwhile could keep it here. */
 	read();
 	while (next_ < nr_) {
 		try {

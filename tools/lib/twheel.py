@@ -8,9 +8,9 @@
         while context.wait():
             context.dispatch()
 
-Times are seconds, as int or float. A context and its timers are for one thread at a time. What
-fails raises OSError; what is no time raises ValueError, and what is too large OverflowError.
-twheel_python(7) tells more.
+Times are in seconds, as int or float. One thread at a time may use a context and its timers.
+Failures raise OSError; an invalid time raises ValueError, and one that is too large OverflowError.
+See twheel_python(7).
 """
 
 import collections
@@ -22,10 +22,10 @@ import os
 __all__ = ["Context", "Timer", "Event", "DEADLINE", "IDLE", "LIFETIME",
            "RECEIVED", "SENT", "SHUTDOWN", "ABORT"]
 
-# What an event's reason is.
+# Values of an event's reason.
 DEADLINE, IDLE, LIFETIME = 0, 1, 2
 
-# For Context.watch(): what is activity, and what is done to an idle connection.
+# For Context.watch(): what counts as activity, and what is done to an idle connection.
 RECEIVED, SENT, SHUTDOWN, ABORT = 1 << 6, 1 << 7, 1 << 8, 1 << 9
 
 _TIME_MAX = 2 ** 63 - 1
@@ -38,7 +38,7 @@ _BATCH = 64
 _u32, _i32, _u64 = ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64
 
 
-# As in <linux/twheel.h>. The library is told their sizes, so that these may be older than it is.
+# As in <linux/twheel.h>. Calls pass their sizes, so these may be older than the library.
 class Event(ctypes.Structure):
     """One expiry: deadline and fired are nanoseconds of time.CLOCK_MONOTONIC."""
     _fields_ = [("handle", _u64), ("user_data", _u64), ("deadline", _u64), ("fired", _u64),
@@ -83,7 +83,7 @@ _library = None
 
 
 def _call(name, *arguments):
-    """Calls the library, which is loaded when it is needed first. Returns a number or -errno."""
+    """Calls the library, which is loaded on first use. Returns a number or -errno."""
     global _library
     if _library is None:
         _library = _load()
@@ -99,7 +99,7 @@ def _check(ret, *allowed):
 def _ns(seconds):
     if seconds < 0:
         raise ValueError("a time cannot be negative")
-    # An int is exact, however large. round() does not take what is infinite, or no number.
+    # An int is exact, however large. round() raises for infinity and NaN.
     ns = seconds * 10 ** 9 if isinstance(seconds, int) else round(seconds * 1e9)
     return min(ns, _TIME_MAX)
 
@@ -109,9 +109,9 @@ def _no_deadline(**fields):
 
 
 class Timer:
-    """A timer of a context, as its add(), every(), idle() and watch() return it.
+    """A timer of a context, returned by its add(), every(), idle() and watch().
 
-    event is that which it is called for, or was called for last.
+    event is the event of the current or the latest callback.
     """
 
     def __init__(self, context, callback, arguments):
@@ -125,25 +125,25 @@ class Timer:
 
     @property
     def handle(self):
-        """What names it in the kernel; 0 if it has expired for good, or was cancelled."""
+        """Names the timer in the kernel; 0 if it has expired for good, or was cancelled."""
         return self._handle
 
     def rearm(self, seconds):
-        """A timer of add() expires so long from now instead. Returns False if it is too late."""
+        """Moves a timer from add() to this time from now. Returns False if it is too late."""
         return self._move("rearm", _ns(seconds), 0)
 
     def active(self):
-        """The timeout of a timer of idle() begins anew. Returns False if it is too late."""
+        """Restarts the timeout of a timer from idle(). Returns False if it is too late."""
         return self._move("active")
 
     def cancel(self):
-        """Nothing is called any more. Returns whether something would have been."""
+        """From now on the callback is not called. Returns whether it would have been."""
         handle, self._handle = self._handle, 0
         if not handle:
             return False
         del self._context._timers[self._number]
         ret = _check(_call("cancel", self._context.fileno(), handle), *_TOO_LATE)
-        # Or has it been read, and not been called?
+        # Its event may have been read, but not dispatched.
         return ret >= 0 or any(e.user_data == self._number for e in self._context._events)
 
     def _move(self, name, *arguments):
@@ -154,7 +154,7 @@ class Timer:
 
 
 class _Ignored:
-    """Gives an exception to sys.unraisablehook, as Python does with what __del__ raises."""
+    """Passes an exception to sys.unraisablehook, as Python does with one raised in __del__."""
 
     def __init__(self, exception):
         self._exception = exception
@@ -164,7 +164,7 @@ class _Ignored:
 
 
 class Context:
-    """An open of /dev/twheel, with timers of its own. Closing it cancels them."""
+    """An open file of /dev/twheel, with its own timers. Closing it cancels them."""
 
     def __init__(self):
         self._fd = -1
@@ -198,35 +198,35 @@ class Context:
         return self._fd
 
     def info(self):
-        """A dictionary of what the kernel tells: features, tick_ns, nr_timers and others."""
+        """Returns a dictionary of what the kernel reports: features, tick_ns, nr_timers, ..."""
         info = _Info()
         _check(_call("info_sized", self._fd, ctypes.byref(info), ctypes.sizeof(info)))
         return {name: getattr(info, name) for name, _ in info._fields_ if name != "reserved"}
 
     def add(self, seconds, callback, *arguments):
-        """A Timer that expires once, after so long."""
+        """Returns a Timer that expires once, after this time."""
         return self._start(_Add(time=_ns(seconds), clock=_MONOTONIC), callback, arguments)
 
     def every(self, seconds, callback, *arguments):
-        """One that expires again and again. Its event.overruns are periods that went by unseen."""
-        # None is no period, and no timeout below.
+        """Returns one that expires repeatedly. Its event.overruns is how many periods it missed."""
+        # 0 would mean no period; and no idle timeout, in idle().
         period = max(_ns(seconds), 1)
         add = _Add(time=period, period=period, clock=_MONOTONIC)
         return self._start(add, callback, arguments)
 
     def idle(self, seconds, callback, *arguments):
-        """One that expires after so long without a call of its active()."""
+        """Returns one that expires after this time without a call of its active()."""
         return self._start(_no_deadline(idle=max(_ns(seconds), 1)), callback, arguments)
 
     def watch(self, sock, seconds, flags, callback, *arguments):
-        """One that expires after so long without data on a TCP connection.
+        """Returns one that expires after this time without data on a TCP connection.
 
-        sock is a socket or a file descriptor; flags are RECEIVED or SENT, with neither both, and
-        SHUTDOWN or ABORT, with neither nothing is done. If the connection ends before that,
-        nothing is called, and the timer is to be cancelled when the socket is closed.
+        sock is a socket or a file descriptor. flags are RECEIVED or SENT, where neither means
+        both, and SHUTDOWN or ABORT, where neither means that nothing is done. If the connection
+        ends before that, the callback is not called; cancel the timer when you close the socket.
         """
         fd = sock if isinstance(sock, int) else sock.fileno()
-        # ctypes would cut them.
+        # ctypes would truncate them.
         if not -2 ** 31 <= fd < 2 ** 31 or not 0 <= flags < 2 ** 32:
             raise OverflowError("a file descriptor or flags out of range")
         add = _no_deadline(idle=_ns(seconds), flags=flags | _WATCHED)
@@ -234,20 +234,20 @@ class Context:
         return self._start(add, callback, arguments)
 
     def wait(self, seconds=None):
-        """Sleeps until there is something to dispatch. False after so long, or a signal."""
+        """Waits for something to dispatch. Returns False after a timeout or a signal."""
         if self._events:
             return True
         ms = -1 if seconds is None else min(max(math.ceil(seconds * 1000), 0), 2 ** 31 - 1)
         return _check(_call("wait", self._fd, ms), errno.EINTR) > 0
 
     def dispatch(self):
-        """Calls up to 64 timers that have expired, and does not wait. Returns how many that were.
+        """Calls the callbacks of up to 64 expired timers, without waiting. Returns their number.
 
-        If a callback raises an exception the others are called, and then it comes out here. If
-        more do, the first comes out, and the rest goes to sys.unraisablehook.
+        If a callback raises an exception, it is raised here after the others have been called. If
+        several do, the first one is raised, and the others go to sys.unraisablehook.
         """
         called, first = 0, None
-        # Once: what expires meanwhile would keep a program here if its callbacks are slow.
+        # Only once: with slow callbacks, timers that expire meanwhile could keep it here.
         self._read()
         while self._events:
             event = self._events.popleft()
@@ -272,7 +272,7 @@ class Context:
         try:
             raise first
         finally:
-            # Its traceback knows this frame.
+            # Its traceback refers to this frame.
             del first
 
     def _read(self):

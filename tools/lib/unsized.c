@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of the first version, which are inline now. Programs that were linked with it find them
- * here, and have the structures that it had.
+ * Calls of the first version that are inline now, for programs that were linked with it. They take
+ * the structures of that version.
  */
 #include "libtwheel.h"
 
-/* In bytes. These are no sizeof: structures grow. */
+/* Sizes in bytes. Not sizeof, because structures grow. */
 enum {
 	INFO	= 48,
 	STATS	= 96,
@@ -17,7 +17,7 @@ enum {
 	EVENT	= 48,
 };
 
-/* By a name of its own, as the header has a function of that name. */
+/* Under another name in C, because the header has an inline function of that name. */
 #define EXPORTED(name, ...) \
 	int unsized_##name(__VA_ARGS__) __asm__("twheel_" #name); \
 	int unsized_##name(__VA_ARGS__)
@@ -57,14 +57,14 @@ EXPORTED(query_key, int fd, uint64_t key, struct twheel_timer_query *query)
 	return twheel_query_sized(fd, key, TWHEEL_BY_KEY, query, QUERY);
 }
 
-EXPORTED(drain, int fd, struct twheel_timer_query *timers, unsigned int most, uint64_t *cursor)
+EXPORTED(drain, int fd, struct twheel_timer_query *timers, unsigned int max, uint64_t *cursor)
 {
-	return twheel_drain_sized(fd, timers, most, cursor, QUERY);
+	return twheel_drain_sized(fd, timers, max, cursor, QUERY);
 }
 
-EXPORTED(read, int fd, struct twheel_event *events, unsigned int most)
+EXPORTED(read, int fd, struct twheel_event *events, unsigned int max)
 {
-	return twheel_read_sized(fd, events, most, EVENT);
+	return twheel_read_sized(fd, events, max, EVENT);
 }
 
 EXPORTED(batch_submit, int fd, const struct twheel_batch *batch, unsigned int flags)
