@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * cache: keys and values that expire, no more than so many
+ * cache: a limited number of keys and values that expire
  *
  * The timer of an entry has a key: the entry's number. So the cache stores no handles, and
- * setting an entry again, with a new time to live, is one call whether its timer is
- * pending, has just expired, or is not there. An event that is read is never one of an
- * earlier life of the entry.
+ * setting an entry again, with a new time to live, is one call, whether its timer is
+ * pending, has just expired, or does not exist. An event is never from an earlier life of the
+ * entry.
  *
- * usage: cache [ENTRIES]		reads commands, a line each:
+ * usage: cache [ENTRIES]		reads commands, one per line:
  *	set KEY MS VALUE	store VALUE for so many milliseconds
  *	get KEY			print the value, or -
  *	expire KEY MS		change the time to live
@@ -26,7 +26,7 @@
 #define MSEC	1000000ULL
 
 struct entry {
-	struct entry *next;	/* in its bucket, or of those that are free */
+	struct entry *next;	/* in its bucket, or on the free list */
 	char key[64];
 	char value[256];
 };
@@ -44,8 +44,8 @@ static int check(int ret, const char *what)
 	return ret;
 }
 
-/* Where the pointer to the entry of this key is, or would be. */
-static struct entry **find(const char *key)
+/* Returns where the pointer to the entry with this key is, or would be. */
+static struct entry **find_entry(const char *key)
 {
 	size_t hash = 5381;
 	struct entry **link;
@@ -59,8 +59,8 @@ static struct entry **find(const char *key)
 	return link;
 }
 
-/* Its number, which is the key of its timer. */
-static uint64_t number(const struct entry *entry)
+/* The number of an entry, which is the key of its timer. */
+static uint64_t entry_number(const struct entry *entry)
 {
 	return (uint64_t)(entry - entries);
 }
@@ -75,9 +75,9 @@ static void remove_entry(struct entry **link)
 	nr_used--;
 }
 
-static void set(const char *key, unsigned long ms, const char *value)
+static void set_key(const char *key, unsigned long ms, const char *value)
 {
-	struct entry **link = find(key), *entry = *link;
+	struct entry **link = find_entry(key), *entry = *link;
 
 	if (!entry) {
 		if (!unused) {
@@ -92,36 +92,36 @@ static void set(const char *key, unsigned long ms, const char *value)
 		nr_used++;
 	}
 	snprintf(entry->value, sizeof(entry->value), "%s", value);
-	check(twheel_add_key(fd, number(entry), ms * MSEC, 0, number(entry)), "add");
+	check(twheel_add_key(fd, entry_number(entry), ms * MSEC, 0, entry_number(entry)), "add");
 }
 
-static void get(const char *key)
+static void get_key(const char *key)
 {
-	struct entry *entry = *find(key);
+	struct entry *entry = *find_entry(key);
 
 	puts(entry ? entry->value : "-");
 }
 
-/* Its event, should the timer have expired meanwhile, is taken back. */
-static void expire(const char *key, unsigned long ms)
+/* If the timer has expired meanwhile, this revokes its event. */
+static void expire_key(const char *key, unsigned long ms)
 {
-	struct entry *entry = *find(key);
+	struct entry *entry = *find_entry(key);
 
 	if (entry)
-		check(twheel_rearm_key(fd, number(entry), ms * MSEC, 0), "re-arm");
+		check(twheel_rearm_key(fd, entry_number(entry), ms * MSEC, 0), "re-arm");
 }
 
 static void delete_key(const char *key)
 {
-	struct entry **link = find(key);
+	struct entry **link = find_entry(key);
 
 	if (*link) {
-		check(twheel_cancel_key(fd, number(*link)), "cancel");
+		check(twheel_cancel_key(fd, entry_number(*link)), "cancel");
 		remove_entry(link);
 	}
 }
 
-/* Takes out what has expired. In between, the timers need no attention. */
+/* Removes expired entries. In between, the timers need no attention. */
 static void take_events(void)
 {
 	struct twheel_event events[64];
@@ -130,21 +130,21 @@ static void take_events(void)
 	while ((n = twheel_read(fd, events, 64)) != -EAGAIN) {
 		check(n, "read");
 		for (i = 0; i < n; i++)
-			remove_entry(find(entries[events[i].user_data].key));
+			remove_entry(find_entry(entries[events[i].user_data].key));
 	}
 }
 
-static void command(const char *line)
+static void run_command(const char *line)
 {
 	char key[64], value[256];
 	unsigned long ms;
 
 	if (sscanf(line, "set %63s %lu %255s", key, &ms, value) == 3)
-		set(key, ms, value);
+		set_key(key, ms, value);
 	else if (sscanf(line, "get %63s", key) == 1)
-		get(key);
+		get_key(key);
 	else if (sscanf(line, "expire %63s %lu", key, &ms) == 2)
-		expire(key, ms);
+		expire_key(key, ms);
 	else if (sscanf(line, "delete %63s", key) == 1)
 		delete_key(key);
 	else if (sscanf(line, "wait %lu", &ms) == 1)
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	check(twheel_setup(fd, &setup), "setup");
 	while (fgets(line, sizeof(line), stdin)) {
 		take_events();
-		command(line);
+		run_command(line);
 	}
 	return 0;
 }

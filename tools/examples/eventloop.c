@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * eventloop: timeouts of very many requests, in a loop with epoll
+ * eventloop: timeouts of very many requests, in an epoll loop
  *
- * A peer answers most requests, the last one first, through a pipe. An answer cancels the
- * request's timeout; a request whose timeout expires is given up. The context of twheel is
- * one more file of the loop. Timers are added and cancelled in batches.
+ * A peer answers most requests through a pipe, the last one first. An answer cancels the
+ * request's timeout; a request whose timeout expires is given up. The twheel context is one
+ * more file in the loop. Timers are added and cancelled in batches.
  *
  * usage: eventloop [--ring] [REQUESTS]
  */
@@ -52,7 +52,7 @@ static void check_errno(int ret, const char *what)
 	check(ret < 0 ? -errno : ret, what);
 }
 
-/* The peer: a process that leaves one in ten requests without an answer. */
+/* The peer: a process that leaves one in ten requests unanswered. */
 static int start_peer(void)
 {
 	uint32_t i, n;
@@ -99,7 +99,7 @@ static void ask_all(void)
 	}
 }
 
-/* Returns 0 when there will be no more. */
+/* Returns 0 when there will be no more answers. */
 static int take_answers(int peer)
 {
 	struct twheel_op ops[BATCH];
@@ -118,7 +118,7 @@ static int take_answers(int peer)
 	if (batch.nr_ops)
 		check(twheel_batch_submit(context, &batch, 0), "submit");
 	for (i = 0; i < batch.nr_ops; i++) {
-		/* If its event has been delivered, the request is, or will be, given up. */
+		/* If its event has been delivered, the request has been or will be given up. */
 		if (ops[i].result == -EALREADY || ops[i].result == -ENOENT) {
 			too_late++;
 			continue;
@@ -157,7 +157,7 @@ static void take_timeouts(void)
 		give_up(&events[i]);
 }
 
-/* The same, without a call of the kernel. */
+/* The same, without a system call. */
 static void take_timeouts_from_ring(void)
 {
 	const struct twheel_event *events;
@@ -180,7 +180,7 @@ static void make_ring(void)
 	check(twheel_ring_map(context, setup.ring_bytes, &ring), "map");
 }
 
-static void watch(int epoll, int fd)
+static void add_to_epoll(int epoll, int fd)
 {
 	struct epoll_event event;
 
@@ -189,14 +189,14 @@ static void watch(int epoll, int fd)
 	check_errno(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
-static void loop(int peer)
+static void run_loop(int peer)
 {
 	struct epoll_event ready[2];
 	int i, n, epoll = epoll_create1(EPOLL_CLOEXEC);
 
 	check_errno(epoll, "epoll_create1");
-	watch(epoll, peer);
-	watch(epoll, context);
+	add_to_epoll(epoll, peer);
+	add_to_epoll(epoll, context);
 	while (answered + given_up < nr_requests) {
 		n = epoll_wait(epoll, ready, 2, -1);
 		check_errno(n, "epoll_wait");
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	if (want_ring)
 		make_ring();
 	ask_all();
-	loop(start_peer());
+	run_loop(start_peer());
 	printf("%u requests: %u answered, %u given up, at most %llu us after their time; "
 	       "%u answers came too late\n", nr_requests, answered, given_up,
 	       (unsigned long long)latest / 1000, too_late);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * idle: a server with epoll whose idle connections the kernel shuts down
+ * idle: an epoll server whose idle connections the kernel shuts down
  *
- * Each connection is registered with the kernel when it is accepted, and that is all. A
- * connection that is idle is shut down by the kernel, and the server hears of that twice: its
- * context is readable, and so is the connection, which has come to its end. Whichever the server
- * looks at first closes the connection; the other one then finds nothing to do.
+ * The server registers each connection with the kernel when it accepts it, and does nothing else
+ * for the timeout. The kernel shuts down a connection that is idle, and the server is notified
+ * twice: its context is readable, and so is the connection, which has reached end-of-file. The
+ * server closes the connection at whichever it sees first; at the other one it then finds nothing
+ * to do.
  *
- * The clients are a child of the program. Each sends something now and then for a while. Then one
- * in four closes its connection, and the others fall silent.
+ * A child process contains the clients. Each sends something from time to time for a while. Then
+ * one in four closes its connection, and the others fall silent.
  *
  * usage: idle [CONNECTIONS [MILLISECONDS]]
  */
@@ -25,12 +26,12 @@
 
 #define MSEC	1000000ULL
 
-/* What epoll is told of the context; of a connection it is the number. */
+/* The context's data in epoll; for a connection, this is its number. */
 #define CONTEXT	(~0ULL)
 
 struct connection {
-	int sock;		/* -1 if there is none */
-	uint64_t timer;		/* its handle, or 0 */
+	int sock;		/* -1: closed */
+	uint64_t timer;		/* handle, or 0 */
 };
 
 static struct connection *connections;
@@ -64,7 +65,7 @@ static void add_to_epoll(int fd, uint64_t data)
 	check_errno(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
-static void begin(unsigned int i, int sock)
+static void add_connection(unsigned int i, int sock)
 {
 	struct connection *connection = &connections[i];
 	int ret;
@@ -74,16 +75,16 @@ static void begin(unsigned int i, int sock)
 	add_to_epoll(sock, i);
 	ret = twheel_watch(context, sock, timeout_ms * MSEC,
 			   TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SHUTDOWN, i, &connection->timer);
-	/* It may have ended already: the read() will tell. */
+	/* The connection may have ended already, which recv() will report. */
 	if (ret != -ENOTCONN)
 		check(ret, "twheel_watch");
 }
 
 /*
- * The first wake-up, or the only one. The cancel takes an event back that was not read yet; that
- * it fails is no error: the timer has ended with the connection, or its event has been read.
+ * Called at the first wake-up, or the only one. The cancel revokes an event that has not been read
+ * yet. It may fail: the timer has ended with the connection, or its event has been read.
  */
-static void end(struct connection *connection, unsigned int *count)
+static void close_connection(struct connection *connection, unsigned int *count)
 {
 	int verdict = -ENOENT;
 
@@ -98,7 +99,7 @@ static void end(struct connection *connection, unsigned int *count)
 	nr_open--;
 }
 
-/* The handle of a connection that has gone is not that of the one that has its place now. */
+/* The handle of a closed connection differs from that of the one that took its place. */
 static void take_events(void)
 {
 	struct twheel_event events[16];
@@ -112,7 +113,7 @@ static void take_events(void)
 		struct connection *connection = &connections[events[i].user_data];
 
 		if (connection->timer == events[i].handle)
-			end(connection, &timed_out);
+			close_connection(connection, &timed_out);
 	}
 }
 
@@ -120,11 +121,11 @@ static void receive(struct connection *connection)
 {
 	char message[64];
 
-	/* It may have ended in this round. */
+	/* It may have been closed in this round. */
 	if (connection->sock < 0)
 		return;
 	if (recv(connection->sock, message, sizeof(message), 0) <= 0)
-		end(connection, &closed_by_peer);
+		close_connection(connection, &closed_by_peer);
 }
 
 static void serve(int listener)
@@ -136,7 +137,7 @@ static void serve(int listener)
 	check_errno(epoll, "epoll_create1");
 	add_to_epoll(context, CONTEXT);
 	while (nr_accepted < nr_connections)
-		begin(nr_accepted++, check_errno(accept(listener, NULL, NULL), "accept"));
+		add_connection(nr_accepted++, check_errno(accept(listener, NULL, NULL), "accept"));
 	while (nr_open) {
 		n = check_errno(epoll_wait(epoll, ready, 16, -1), "epoll_wait");
 		for (i = 0; i < n; i++) {
@@ -158,8 +159,11 @@ static int connect_to(const struct sockaddr_in *address)
 	return sock;
 }
 
-/* Four times in a timeout, for two timeouts: who does not look for activity would close them. */
-static void talk(const struct sockaddr_in *address)
+/*
+ * Each client sends four times per timeout, for two timeouts: a server that ignored activity would
+ * close the connections.
+ */
+static void run_clients(const struct sockaddr_in *address)
 {
 	int *socks = (int *)calloc(nr_connections, sizeof(*socks));
 	unsigned int i, round;
@@ -182,8 +186,8 @@ static void talk(const struct sockaddr_in *address)
 	free(socks);
 }
 
-/* Begins to listen, where there is a free port, and has the child connect. Returns the listener. */
-static int start(void)
+/* Listens on any free port, and starts the child that connects to it. Returns the listener. */
+static int start_clients(void)
 {
 	int listener = check_errno(socket(AF_INET, SOCK_STREAM, 0), "socket"), child;
 	struct sockaddr_in address;
@@ -198,7 +202,7 @@ static int start(void)
 	child = check_errno(fork(), "fork");
 	if (!child) {
 		close(listener);
-		talk(&address);
+		run_clients(&address);
 		_exit(0);
 	}
 	return listener;
@@ -225,7 +229,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_connections; i++)
 		connections[i].sock = -1;
 	context = check(twheel_open(O_NONBLOCK), "/dev/twheel");
-	listener = start();
+	listener = start_clients();
 	serve(listener);
 	printf("%u connections: %u timed out, %u closed by their peers\n", nr_accepted, timed_out,
 	       closed_by_peer);

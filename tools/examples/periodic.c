@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * periodic: a job that is done once a period, and knows which periods it has missed
+ * periodic: a job that runs once per period, and knows which periods it has missed
  *
- * Every third run takes three and a half periods. The timer goes on meanwhile, and keeps to
- * its times: the next event tells how many periods went by.
+ * Every third run takes three and a half periods. The timer keeps running meanwhile, and stays in
+ * phase: the next event says how many periods were missed.
  *
  * usage: periodic [PERIOD_MS [RUNS]]
  */
@@ -21,7 +21,7 @@ static void check(int ret, const char *what)
 	}
 }
 
-static void job(int run, uint64_t period)
+static void run_job(int run, uint64_t period)
 {
 	struct timespec work = {
 		.tv_sec		= (time_t)(period * 7 / 2 / 1000000000),
@@ -59,11 +59,11 @@ int main(int argc, char **argv)
 			fprintf(stderr, "periodic: run %d: a period is lost\n", run);
 			return 1;
 		}
-		/* The event is about the period of its deadline, and those missed since. */
+		/* The event covers the period of its deadline, and those missed since. */
 		due = event.deadline + period * (1ULL + event.overruns);
 		missed += event.overruns;
 		printf("run %d: %u missed\n", run, event.overruns);
-		job(run, period);
+		run_job(run, period);
 	}
 	check(twheel_cancel(fd, add.handle), "cancel");
 	close(fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: what the server and the load generator share
+ * echo: shared by the server and the load generator
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "echo.h"
 
-/* What fs.nr_open is when nobody has changed it. */
+/* The default of fs.nr_open. */
 #define MAX_FILES	(1U << 20)
 
 void check(int ret, const char *what)
@@ -27,7 +27,7 @@ void check_errno(int ret, const char *what)
 	check(ret < 0 ? -errno : ret, what);
 }
 
-/* Zeroed, and not there before it is used. */
+/* The memory is zeroed, and not populated before it is used. */
 void *allocate(uint64_t nr, uint64_t size)
 {
 	void *memory = calloc(nr, size);
@@ -44,7 +44,7 @@ uint64_t now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Milliseconds until a time, for epoll_wait(). Rounded up: never early. */
+/* Returns the milliseconds until a time, for epoll_wait(): rounded up, so never early. */
 int milliseconds_until(uint64_t time)
 {
 	uint64_t begin = now();
@@ -52,8 +52,8 @@ int milliseconds_until(uint64_t time)
 	return time <= begin ? 0 : (time - begin + 999999) / 1000000;
 }
 
-/* Returns how many files there may be; root may have as many as anyone. */
-unsigned int raise_files(void)
+/* Returns how many files may be open; root gets as many as any user can. */
+unsigned int raise_file_limit(void)
 {
 	struct rlimit files = { MAX_FILES, MAX_FILES };
 
@@ -67,29 +67,29 @@ unsigned int raise_files(void)
 	return files.rlim_max;
 }
 
-static void refuse(const char *what, const char *text)
+static void reject_argument(const char *what, const char *text)
 {
 	fprintf(stderr, "%s: %s '%s' is out of range or no number\n", program, what, text);
 	exit(2);
 }
 
-/* A number of seconds, which may have a fraction, in nanoseconds. */
-uint64_t seconds(const char *what, const char *text)
+/* Returns a number of seconds, which may have a fraction, in nanoseconds. */
+uint64_t parse_seconds(const char *what, const char *text)
 {
 	char *end;
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !(value >= 0.001 && value <= 1e6))
-		refuse(what, text);
+		reject_argument(what, text);
 	return value * 1e9;
 }
 
-uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
+uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
 {
 	char *end;
 	uint64_t value = strtoull(text, &end, 10);
 
 	if (end == text || *end || *text == '-' || value < min || value > max)
-		refuse(what, text);
+		reject_argument(what, text);
 	return value;
 }

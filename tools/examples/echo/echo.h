@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * echo: what the server and its ways to keep timeouts share
+ * echo: shared by the server and its implementations of timeouts
  */
 #ifndef ECHO_H
 #define ECHO_H
@@ -10,18 +10,18 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /**
- * struct timeouts - a way to keep idle timeouts
+ * struct timeouts - an implementation of idle timeouts
  * @name:	its name on the command line
- * @begin:	get ready; or NULL, and so are all others that have nothing to do
- * @add:	a connection has come, and its timeout begins
- * @active:	it has been active: its timeout begins anew
- * @remove:	it goes, and its timeout with it
- * @wait:	how long epoll_wait() may wait, in milliseconds; -1: for ever
- * @woken:	epoll_wait() has returned; what it told of is done next
- * @expire:	that is done: see what has timed out
- * @event:	a file is readable that was given to poll_timeouts(), with the same number
+ * @begin:	initialise. This and all others may be NULL if they have nothing to do
+ * @add:	a connection is new: start its timeout
+ * @active:	it has been active: restart its timeout
+ * @remove:	it is closed: remove its timeout
+ * @wait:	how long epoll_wait() may wait, in milliseconds; -1: forever
+ * @woken:	epoll_wait() has returned; its events are handled next
+ * @expire:	they have been handled: check which connections have timed out
+ * @event:	a file that was passed to poll_timeouts() with this number is readable
  *
- * A connection is known by its file descriptor, which is less than @max_files.
+ * A connection is identified by its file descriptor, which is less than @max_files.
  */
 struct timeouts {
 	const char	*name;
@@ -44,7 +44,7 @@ extern uint64_t limit;
 /* All file descriptors are less than this. */
 extern unsigned int max_files;
 
-/* server.c, for the timeouts */
+/* server.c, for the implementations of timeouts */
 void timed_out(int fd);
 void poll_timeouts(int file, int number);
 
@@ -55,8 +55,8 @@ void check_errno(int ret, const char *what);
 void *allocate(uint64_t nr, uint64_t size);
 uint64_t now(void);
 int milliseconds_until(uint64_t time);
-unsigned int raise_files(void);
-uint64_t seconds(const char *what, const char *text);
-uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max);
+unsigned int raise_file_limit(void);
+uint64_t parse_seconds(const char *what, const char *text);
+uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max);
 
 #endif /* ECHO_H */

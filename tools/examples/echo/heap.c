@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: a binary heap of deadlines, and epoll_wait() with the first of them
+ * echo: a binary heap of deadlines; epoll_wait() waits for the earliest
  *
- * Each connection knows where in the heap it is, so that a message moves its deadline where
- * it is. 16 bytes of the heap and 4 of @position for each connection, in two arrays: there is
- * little that a heap could do without.
+ * Each connection's position in the heap is known, so a message moves its deadline in place. A
+ * connection takes 16 bytes in the heap and 4 in @position, in two arrays: a heap can hardly do
+ * with less.
  */
 #include <stddef.h>
 
@@ -26,7 +26,7 @@ static void put(uint32_t i, struct node node)
 	position[node.fd] = i;
 }
 
-/* Where @node goes, if it is as low as @i or higher. */
+/* Puts @node at @i, or higher if it is due earlier. */
 static void sift_up(uint32_t i, struct node node)
 {
 	uint32_t parent;
@@ -40,7 +40,7 @@ static void sift_up(uint32_t i, struct node node)
 	put(i, node);
 }
 
-/* Where @node goes, if it is as high as @i or lower. */
+/* Puts @node at @i, or lower if it is due later. */
 static void sift_down(uint32_t i, struct node node)
 {
 	uint32_t child;
@@ -56,28 +56,28 @@ static void sift_down(uint32_t i, struct node node)
 	put(i, node);
 }
 
-static void begin(void)
+static void heap_begin(void)
 {
 	heap = allocate(max_files, sizeof(*heap));
 	position = allocate(max_files, sizeof(*position));
 }
 
-static void add(int fd)
+static void heap_add(int fd)
 {
 	sift_up(size++, (struct node) { clock + limit, fd });
 }
 
-static void active(int fd)
+static void heap_active(int fd)
 {
 	sift_down(position[fd], (struct node) { clock + limit, fd });
 }
 
-static void drop(int fd)
+static void heap_remove(int fd)
 {
 	uint32_t i = position[fd];
 	struct node last;
 
-	/* It has timed out, and is not there any more. */
+	/* It has timed out, and is no longer in the heap. */
 	if (i >= size || heap[i].fd != (uint32_t)fd)
 		return;
 	last = heap[--size];
@@ -89,35 +89,35 @@ static void drop(int fd)
 		sift_down(i, last);
 }
 
-static int wait(void)
+static int heap_wait(void)
 {
 	return size ? milliseconds_until(heap[0].deadline) : -1;
 }
 
-/* The clock is read once for all that epoll_wait() has told of. */
-static void woken(void)
+/* Reads the clock once for all events of an epoll_wait(). */
+static void heap_woken(void)
 {
 	clock = now();
 }
 
-static void expire(void)
+static void heap_expire(void)
 {
 	int fd;
 
 	while (size && heap[0].deadline <= clock) {
 		fd = heap[0].fd;
-		drop(fd);
+		heap_remove(fd);
 		timed_out(fd);
 	}
 }
 
 const struct timeouts timeouts_heap = {
 	.name	= "heap",
-	.begin	= begin,
-	.add	= add,
-	.active	= active,
-	.remove	= drop,
-	.wait	= wait,
-	.woken	= woken,
-	.expire	= expire,
+	.begin	= heap_begin,
+	.add	= heap_add,
+	.active	= heap_active,
+	.remove	= heap_remove,
+	.wait	= heap_wait,
+	.woken	= heap_woken,
+	.expire	= heap_expire,
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: the timers of libev, a 4-ary heap, as its manual recommends for idle timeouts
+ * echo: the timers of libev, a 4-ary heap, used as its manual recommends for idle timeouts
  *
- * epoll stays the server's own, so libev cannot say how long to wait: it is asked each 10 ms.
+ * The server calls epoll itself, so libev cannot tell it how long to wait: it runs libev every
+ * 10 ms.
  */
 #include <errno.h>
 #include <ev.h>
@@ -16,7 +17,7 @@ static struct ev_loop *loop;
 static struct ev_timer *timers;
 static uint64_t next;
 
-static void begin(void)
+static void libev_begin(void)
 {
 	loop = ev_loop_new(EVFLAG_AUTO);
 	check(loop ? 0 : -ENOMEM, "ev_loop_new");
@@ -31,33 +32,33 @@ static void expired(struct ev_loop *unused, struct ev_timer *timer, int revents)
 	timed_out(timer - timers);
 }
 
-static void add(int fd)
+static void libev_add(int fd)
 {
 	ev_timer_init(&timers[fd], expired, 0., limit / 1e9);
 	ev_timer_again(loop, &timers[fd]);
 }
 
-static void active(int fd)
+static void libev_active(int fd)
 {
 	ev_timer_again(loop, &timers[fd]);
 }
 
-static void drop(int fd)
+static void libev_remove(int fd)
 {
 	ev_timer_stop(loop, &timers[fd]);
 }
 
-static int wait(void)
+static int libev_wait(void)
 {
 	return INTERVAL / 1000000;
 }
 
-static void woken(void)
+static void libev_woken(void)
 {
 	ev_now_update(loop);
 }
 
-static void expire(void)
+static void libev_expire(void)
 {
 	uint64_t time = now();
 
@@ -69,11 +70,11 @@ static void expire(void)
 
 const struct timeouts timeouts_libev = {
 	.name	= "libev",
-	.begin	= begin,
-	.add	= add,
-	.active	= active,
-	.remove	= drop,
-	.wait	= wait,
-	.woken	= woken,
-	.expire	= expire,
+	.begin	= libev_begin,
+	.add	= libev_add,
+	.active	= libev_active,
+	.remove	= libev_remove,
+	.wait	= libev_wait,
+	.woken	= libev_woken,
+	.expire	= libev_expire,
 };

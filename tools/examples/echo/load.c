@@ -2,18 +2,17 @@
 /*
  * echo-load: very many connections to an echo server, each with a heartbeat
  *
- * Some of the connections fall silent and have to be kicked when their idle timeout is over;
- * no other may be. Each is told apart by what it has seen: when it was kicked, if at all.
- * The connections are of IPv4 and a tenth of IPv6 as far as ports last, to many addresses
- * of the loopback device.
+ * Some of the connections fall silent, and must be kicked when their idle timeout has elapsed; no
+ * other connection may be. Each records when it was kicked, if at all. A tenth of the connections
+ * are IPv6, as far as ports last; the others are IPv4, to many addresses of the loopback device.
  *
  * usage: echo-load [--control] CONNECTIONS HEARTBEAT TIMEOUT SILENT DURATION [PORT]
  *
- * HEARTBEAT, TIMEOUT and DURATION are seconds; SILENT is a number of connections, which fall
- * silent one after the other, the last one so that its timeout is about over at the end. It
- * ends when all these were kicked or, if that takes far too long, without; what it prints
- * then is one name and value a line. With --control it begins its heartbeats at a line on
- * standard input.
+ * HEARTBEAT, TIMEOUT and DURATION are in seconds; SILENT is the number of connections that fall
+ * silent, one after the other, the last one so that its timeout ends at about the end of the run.
+ * The run ends when all of these have been kicked, or when that takes far too long. Then it prints
+ * one name and value per line. With --control it starts its heartbeats at a line on standard
+ * input.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,20 +26,20 @@
 
 #include "echo.h"
 
-/* Connections to one address: looking for a port takes long when most are taken. */
+/* Connections per address: finding a free port is slow when most are in use. */
 #define PER_ADDRESS	10000
 
-/* Connections that are set up together, and those looked at together. */
+/* Connections that are set up, or events that are handled, together. */
 #define BATCH		256
 
-/* A kick that has not come so long after its time, in nanoseconds, is missed. */
+/* A kick is missed if it has not happened this long after its time, in nanoseconds. */
 #define PATIENCE	60000000000ULL
 
 /*
  * @sent: when its last message was sent
- * @sent_tick: the same by the kernel's tick, by which it notes activity: it can be held up
- * @kicked: when it was seen to be closed; 0: it is open
- * @left: heartbeats until it falls silent; less than 0: never
+ * @sent_tick: the same by the kernel's tick, with which it records activity: the tick can be late
+ * @kicked: when the load generator saw that it was closed; 0: it is open
+ * @left: heartbeats until it falls silent; negative: never
  * @owed: messages whose echo has not been read
  */
 struct connection {
@@ -86,7 +85,7 @@ static int connect_to(uint32_t i)
 	return fd;
 }
 
-static uint64_t tick(void)
+static uint64_t coarse_now(void)
 {
 	struct timespec ts;
 
@@ -98,14 +97,14 @@ static void send_message(struct connection *connection)
 {
 	uint64_t message = connection - connections;
 
-	connection->sent_tick = tick();
+	connection->sent_tick = coarse_now();
 	connection->sent = now();
 	if (send(connection->fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	    sizeof(message))
 		connection->owed++;
 }
 
-/* The echo stays there, as those of heartbeats do until the next. */
+/* Waits for an echo without reading it: like the echoes of heartbeats, it stays until the next. */
 static void wait_for_echo(const struct connection *connection)
 {
 	uint64_t message;
@@ -113,7 +112,7 @@ static void wait_for_echo(const struct connection *connection)
 	recv(connection->fd, &message, sizeof(message), MSG_WAITALL | MSG_PEEK);
 }
 
-/* Reads the echoes that are there. */
+/* Reads the echoes that have arrived. */
 static void read_echoes(struct connection *connection)
 {
 	uint64_t message;
@@ -128,7 +127,7 @@ static void read_echoes(struct connection *connection)
 	}
 }
 
-/* No more at once than the server's backlog takes. */
+/* No more at a time than the server's backlog takes. */
 static void connect_all(void)
 {
 	struct epoll_event event = { .events = EPOLLRDHUP };
@@ -148,7 +147,7 @@ static void connect_all(void)
 	}
 }
 
-/* Spread over all, and over the time; each has one heartbeat at least. */
+/* Spread over all connections and over the run; each has at least one heartbeat. */
 static void choose_silent(void)
 {
 	uint64_t beats = duration > timeout ? (duration - timeout) / heartbeat : 0;
@@ -161,8 +160,8 @@ static void choose_silent(void)
 
 /* ---- the run */
 
-/* In the order of a permutation, so that neighbours in memory do not follow each other. */
-static uint32_t whose_turn(uint64_t turn)
+/* Visits connections in a permuted order, so that neighbours in memory are not consecutive. */
+static uint32_t pick_connection(uint64_t turn)
 {
 	static uint32_t stride;
 	uint32_t a, b, swap;
@@ -177,7 +176,7 @@ static uint32_t whose_turn(uint64_t turn)
 	return turn % nr * stride % nr;
 }
 
-static void beat(struct connection *connection, uint64_t due)
+static void send_heartbeat(struct connection *connection, uint64_t due)
 {
 	if (connection->kicked || !connection->left)
 		return;
@@ -191,20 +190,20 @@ static void beat(struct connection *connection, uint64_t due)
 }
 
 /*
- * The heartbeats that are due, in each connection's own part of the interval; not all at once
- * if this machine cannot keep up.
+ * Sends the heartbeats that are due, each in its connection's part of the interval; not all at
+ * once if this machine cannot keep up.
  */
-static void beat_all(uint64_t begin)
+static void send_heartbeats(uint64_t begin)
 {
 	static uint64_t turn;
 	uint64_t due;
 	int i;
 
 	for (i = 0; i < BATCH && (due = begin + turn * heartbeat / nr) <= now(); i++)
-		beat(&connections[whose_turn(turn++)], due);
+		send_heartbeat(&connections[pick_connection(turn++)], due);
 }
 
-static void see_kick(struct connection *connection)
+static void record_kick(struct connection *connection)
 {
 	if (connection->kicked)
 		return;
@@ -215,42 +214,42 @@ static void see_kick(struct connection *connection)
 		waiting--;
 }
 
-static void see_kicks(void)
+static void record_kicks(void)
 {
 	struct epoll_event ready[BATCH];
 	int i, n = epoll_wait(epoll, ready, BATCH, 1);
 
 	for (i = 0; i < n; i++)
-		see_kick(&connections[ready[i].data.u32]);
+		record_kick(&connections[ready[i].data.u32]);
 }
 
-static void run(void)
+static void run_heartbeats(void)
 {
 	uint64_t begin = now(), end = begin + duration, give_up;
 
 	give_up = end + 2 * heartbeat + timeout + PATIENCE;
 	while (now() < end || (waiting && now() < give_up)) {
-		beat_all(begin);
-		see_kicks();
+		send_heartbeats(begin);
+		record_kicks();
 	}
 	duration = now() - begin;
 }
 
-/* ---- what came of it */
+/* ---- results */
 
-static int compare(const void *a, const void *b)
+static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void print(const char *name, uint64_t value)
+static void print_value(const char *name, uint64_t value)
 {
 	printf("%s %llu\n", name, (unsigned long long)value);
 }
 
-/* The lateness counts from the moment before the last message was sent. */
+/* Lateness is relative to just before the last message was sent. */
 static uint64_t lateness(const struct connection *connection)
 {
 	uint64_t due = connection->sent + timeout;
@@ -258,7 +257,7 @@ static uint64_t lateness(const struct connection *connection)
 	return connection->kicked < due ? 0 : connection->kicked - due;
 }
 
-static int report(void)
+static int print_report(void)
 {
 	uint64_t *late = allocate(nr, sizeof(*late)), kicked = 0, early = 0, missed = 0;
 	struct connection *connection;
@@ -271,20 +270,20 @@ static int report(void)
 		else
 			late[kicked++] = lateness(connection);
 	}
-	qsort(late, kicked, sizeof(*late), compare);
-	print("connections", nr);
-	print("ipv6", nr_six);
-	print("run_ns", duration);
-	print("heartbeats", heartbeats);
-	print("latest_heartbeat_ns", latest_heartbeat);
-	print("echoes", echoes);
-	print("silent", nr_silent);
-	print("kicked", kicked);
-	print("false_kicks", early);
-	print("missed_kicks", missed);
-	print("late_p50_ns", kicked ? late[(kicked - 1) / 2] : 0);
-	print("late_p99_ns", kicked ? late[(kicked - 1) * 99 / 100] : 0);
-	print("late_max_ns", kicked ? late[kicked - 1] : 0);
+	qsort(late, kicked, sizeof(*late), compare_u64);
+	print_value("connections", nr);
+	print_value("ipv6", nr_six);
+	print_value("run_ns", duration);
+	print_value("heartbeats", heartbeats);
+	print_value("latest_heartbeat_ns", latest_heartbeat);
+	print_value("echoes", echoes);
+	print_value("silent", nr_silent);
+	print_value("kicked", kicked);
+	print_value("false_kicks", early);
+	print_value("missed_kicks", missed);
+	print_value("late_p50_ns", kicked ? late[(kicked - 1) / 2] : 0);
+	print_value("late_p99_ns", kicked ? late[(kicked - 1) * 99 / 100] : 0);
+	print_value("late_max_ns", kicked ? late[kicked - 1] : 0);
 	return early || missed;
 }
 
@@ -311,15 +310,15 @@ int main(int argc, char **argv)
 	argc -= control;
 	if (argc < 6 || argc > 7)
 		usage();
-	nr = number("the number of connections", argv[1], 1, 1000000);
-	heartbeat = seconds("the heartbeat", argv[2]);
-	timeout = seconds("the timeout", argv[3]);
-	nr_silent = number("the number of silent ones", argv[4], 0, nr);
-	duration = seconds("the duration", argv[5]);
+	nr = parse_number("the number of connections", argv[1], 1, 1000000);
+	heartbeat = parse_seconds("the heartbeat", argv[2]);
+	timeout = parse_seconds("the timeout", argv[3]);
+	nr_silent = parse_number("the number of silent ones", argv[4], 0, nr);
+	duration = parse_seconds("the duration", argv[5]);
 	if (argc > 6)
-		port = number("the port", argv[6], 1, 65535);
+		port = parse_number("the port", argv[6], 1, 65535);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	raise_files();
+	raise_file_limit();
 	connections = allocate(nr, sizeof(*connections));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	check_errno(epoll, "epoll_create1");
@@ -328,6 +327,6 @@ int main(int argc, char **argv)
 	puts("ready");
 	if (control)
 		wait_for_line();
-	run();
-	return report();
+	run_heartbeats();
+	return print_report();
 }

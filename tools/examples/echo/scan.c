@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: a look at all connections each second
+ * echo: a scan of all connections every second
  *
- * A message costs a store, but a connection is late by up to a second.
+ * A message costs one store, but a timeout is up to a second late.
  */
 #include <stddef.h>
 
@@ -10,45 +10,45 @@
 
 #define SECOND	1000000000ULL
 
-/* When a connection was active last; 0: there is none. */
+/* When each connection was last active; 0: no such connection. */
 static uint64_t *last;
 static uint64_t clock, next;
 static int end;
 
-static void begin(void)
+static void scan_begin(void)
 {
 	last = allocate(max_files, sizeof(*last));
 	next = now() + SECOND;
 }
 
-static void active(int fd)
+static void scan_active(int fd)
 {
 	last[fd] = clock;
 }
 
-static void add(int fd)
+static void scan_add(int fd)
 {
 	if (fd >= end)
 		end = fd + 1;
-	active(fd);
+	scan_active(fd);
 }
 
-static void drop(int fd)
+static void scan_remove(int fd)
 {
 	last[fd] = 0;
 }
 
-static int wait(void)
+static int scan_wait(void)
 {
 	return milliseconds_until(next);
 }
 
-static void woken(void)
+static void scan_woken(void)
 {
 	clock = now();
 }
 
-static void expire(void)
+static void scan_expire(void)
 {
 	int fd;
 
@@ -62,11 +62,11 @@ static void expire(void)
 
 const struct timeouts timeouts_scan = {
 	.name	= "scan",
-	.begin	= begin,
-	.add	= add,
-	.active	= active,
-	.remove	= drop,
-	.wait	= wait,
-	.woken	= woken,
-	.expire	= expire,
+	.begin	= scan_begin,
+	.add	= scan_add,
+	.active	= scan_active,
+	.remove	= scan_remove,
+	.wait	= scan_wait,
+	.woken	= scan_woken,
+	.expire	= scan_expire,
 };

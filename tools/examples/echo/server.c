@@ -2,18 +2,18 @@
 /*
  * echo: an echo server with epoll, whose idle connections are closed
  *
- * It sends back what it is sent. A connection on which nothing has come for so long is
- * reset. All ways to keep these timeouts do the same, each in a file of its own; the server
- * calls them through struct timeouts. With none, it has no timeouts at all, and a rule can
- * be given from outside:
+ * It sends back whatever it receives. A connection that has received nothing for the timeout is
+ * reset. There are several implementations of timeouts that behave the same, each in its own file;
+ * the server calls them through struct timeouts. With "none" it has no timeouts at all, and a rule
+ * can be added from outside:
  *
  *	twctl idle --port 7777 --timeout 30s
  *
  * usage: echo-server [--control] [--late] [TIMEOUTS [SECONDS [PORT]]]
  *
- *	--control  a line on standard input is answered by one with what was counted; at its
- *		   end the server ends
- *	--late	   a connection's timeout begins with its second message
+ *	--control  answer each line on standard input with a line of counters; end at
+ *		   end-of-file
+ *	--late	   start a connection's timeout at its second message
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@
 #define BATCH		256
 #define BACKLOG		4096
 
-/* What is ready, in the upper half of epoll's data; the lower is a number. */
+/* The kind of file, in the upper half of epoll's data; the lower half is a number. */
 enum kind {
 	LISTENER,
 	CONNECTION,
@@ -63,9 +63,9 @@ static int *due, nr_due;
 static int late, control, ended;
 
 /*
- * What was counted.
- * @arming: ticks of the clock that the timeouts took when connections came and went
- * @running: likewise, all the rest
+ * Counters.
+ * @arming: clock ticks that timeouts took when connections were opened and closed
+ * @running: clock ticks that they took otherwise
  */
 static struct {
 	uint64_t connections;
@@ -75,12 +75,12 @@ static struct {
 	uint64_t running;
 } counts;
 
-/* ---- what the timeouts take of the server's own time, with --control */
+/* ---- CPU time of the timeouts, with --control */
 
 static uint64_t begin_ns, begin_ticks, entered, overhead = UINT64_MAX;
 
-/* As fine as there is, and little trouble for what is measured. */
-static uint64_t ticks(void)
+/* The finest clock available, which disturbs the measurement little. */
+static uint64_t read_ticks(void)
 {
 #ifdef __x86_64__
 	return __builtin_ia32_rdtsc();
@@ -91,35 +91,35 @@ static uint64_t ticks(void)
 
 static double ns_per_tick(void)
 {
-	return (double)(now() - begin_ns) / (ticks() - begin_ticks);
+	return (double)(now() - begin_ns) / (read_ticks() - begin_ticks);
 }
 
-/* What a look at the clock takes is not to be counted. */
-static void calibrate(void)
+/* Measures the cost of reading the clock, which is not counted. */
+static void calibrate_clock(void)
 {
 	uint64_t took;
 	int i;
 
 	begin_ns = now();
-	begin_ticks = ticks();
+	begin_ticks = read_ticks();
 	for (i = 0; i < 1000; i++) {
-		took = ticks();
-		took = ticks() - took;
+		took = read_ticks();
+		took = read_ticks() - took;
 		if (took < overhead)
 			overhead = took;
 	}
 }
 
-static void enter(void)
+static void start_timing(void)
 {
 	if (control)
-		entered = ticks();
+		entered = read_ticks();
 }
 
-static void leave(uint64_t *sum)
+static void stop_timing(uint64_t *sum)
 {
 	if (control)
-		*sum += ticks() - entered - overhead;
+		*sum += read_ticks() - entered - overhead;
 }
 
 /* ---- connections */
@@ -139,28 +139,28 @@ void poll_timeouts(int file, int number)
 	add_to_epoll(file, TIMEOUTS, number);
 }
 
-/* It is closed when the timeouts have returned. */
+/* The connection is closed once the timeouts' function has returned. */
 void timed_out(int fd)
 {
 	due[nr_due++] = fd;
 }
 
-static void arm(int fd)
+static void arm_timeout(int fd)
 {
 	state[fd] = ARMED;
 	if (!timeouts->add)
 		return;
-	enter();
+	start_timing();
 	timeouts->add(fd);
-	leave(&counts.arming);
+	stop_timing(&counts.arming);
 }
 
 static void close_connection(int fd)
 {
 	if (timeouts->remove && state[fd] == ARMED) {
-		enter();
+		start_timing();
 		timeouts->remove(fd);
-		leave(&counts.arming);
+		stop_timing(&counts.arming);
 	}
 	state[fd] = ABSENT;
 	counts.connections--;
@@ -193,28 +193,28 @@ static void accept_all(int listener)
 		state[fd] = NEW;
 		add_to_epoll(fd, CONNECTION, fd);
 		if (!late)
-			arm(fd);
+			arm_timeout(fd);
 	}
 }
 
-static void tell_active(int fd)
+static void report_activity(int fd)
 {
 	if (!timeouts->active)
 		return;
-	enter();
+	start_timing();
 	timeouts->active(fd);
-	leave(&counts.running);
+	stop_timing(&counts.running);
 }
 
-/* Who does not take the echo of so little is no better than one who is silent. */
-static void echo(int fd)
+/* A client that does not take such a short echo is treated like a silent one. */
+static void echo_message(int fd)
 {
 	char message[4096];
 	ssize_t bytes = recv(fd, message, sizeof(message), 0);
 
 	if (bytes < 0 && errno == EAGAIN)
 		return;
-	/* So the kernel says that it has reset an idle connection. */
+	/* The kernel has reset an idle connection. */
 	if (bytes < 0 && errno == ETIMEDOUT)
 		counts.kicked++;
 	if (bytes <= 0 || send(fd, message, bytes, MSG_NOSIGNAL) != bytes) {
@@ -223,9 +223,9 @@ static void echo(int fd)
 	}
 	counts.messages++;
 	if (state[fd] == ARMED)
-		tell_active(fd);
+		report_activity(fd);
 	else if (state[fd] == GREETED)
-		arm(fd);
+		arm_timeout(fd);
 	else
 		state[fd] = GREETED;
 }
@@ -270,13 +270,13 @@ static void answer_control(void)
 
 static void timeouts_event(int number)
 {
-	enter();
+	start_timing();
 	timeouts->event(number);
-	leave(&counts.running);
+	stop_timing(&counts.running);
 	close_due();
 }
 
-static void handle(const struct epoll_event *event)
+static void handle_event(const struct epoll_event *event)
 {
 	int number = (uint32_t)event->data.u64;
 
@@ -287,7 +287,7 @@ static void handle(const struct epoll_event *event)
 	case CONNECTION:
 		/* It may have timed out in this round. */
 		if (state[number] != ABSENT)
-			echo(number);
+			echo_message(number);
 		break;
 	case TIMEOUTS:
 		timeouts_event(number);
@@ -302,35 +302,35 @@ static void call_timeouts(void (*function)(void))
 {
 	if (!function)
 		return;
-	enter();
+	start_timing();
 	function();
-	leave(&counts.running);
+	stop_timing(&counts.running);
 }
 
-static int how_long(void)
+static int get_wait_ms(void)
 {
 	int ms;
 
 	if (!timeouts->wait)
 		return -1;
-	enter();
+	start_timing();
 	ms = timeouts->wait();
-	leave(&counts.running);
+	stop_timing(&counts.running);
 	return ms;
 }
 
-static void loop(void)
+static void run_loop(void)
 {
 	struct epoll_event ready[BATCH];
 	int i, n;
 
 	while (!ended) {
-		n = epoll_wait(epoll, ready, BATCH, how_long());
+		n = epoll_wait(epoll, ready, BATCH, get_wait_ms());
 		if (n < 0 && errno != EINTR)
 			check_errno(n, "epoll_wait");
 		call_timeouts(timeouts->woken);
 		for (i = 0; i < n; i++)
-			handle(&ready[i]);
+			handle_event(&ready[i]);
 		call_timeouts(timeouts->expire);
 		close_due();
 	}
@@ -348,7 +348,7 @@ static void usage(void)
 	exit(2);
 }
 
-static void choose(const char *name)
+static void choose_timeouts(const char *name)
 {
 	unsigned int i;
 
@@ -376,18 +376,18 @@ int main(int argc, char **argv)
 	if (argc - i > 3)
 		usage();
 	if (i < argc)
-		choose(argv[i++]);
+		choose_timeouts(argv[i++]);
 	if (i < argc)
-		limit = seconds("the timeout", argv[i++]);
+		limit = parse_seconds("the timeout", argv[i++]);
 	if (i < argc)
-		port = number("the port", argv[i++], 1, 65535);
+		port = parse_number("the port", argv[i++], 1, 65535);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	max_files = raise_files();
+	max_files = raise_file_limit();
 	state = allocate(max_files, sizeof(*state));
 	due = allocate(max_files, sizeof(*due));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	check_errno(epoll, "epoll_create1");
-	calibrate();
+	calibrate_clock();
 	if (timeouts->begin)
 		timeouts->begin();
 	if (control)
@@ -396,6 +396,6 @@ int main(int argc, char **argv)
 	/* A kernel may lack it. */
 	listen_on(AF_INET6, port);
 	puts("ready");
-	loop();
+	run_loop();
 	return 0;
 }

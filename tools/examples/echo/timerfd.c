@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: a timerfd for each connection, set anew by each message
+ * echo: a timerfd for each connection, re-armed by each message
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,12 +12,12 @@
 
 static int *timers;
 
-static void begin(void)
+static void timerfd_begin(void)
 {
 	timers = allocate(max_files, sizeof(*timers));
 }
 
-static void active(int fd)
+static void timerfd_active(int fd)
 {
 	struct itimerspec time = {
 		.it_value = { .tv_sec = limit / 1000000000, .tv_nsec = limit % 1000000000 },
@@ -26,22 +26,22 @@ static void active(int fd)
 	check_errno(timerfd_settime(timers[fd], 0, &time, NULL), "timerfd_settime");
 }
 
-static void add(int fd)
+static void timerfd_add(int fd)
 {
 	timers[fd] = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	check_errno(timers[fd], "timerfd_create");
 	poll_timeouts(timers[fd], fd);
-	active(fd);
+	timerfd_active(fd);
 }
 
-static void drop(int fd)
+static void timerfd_remove(int fd)
 {
 	close(timers[fd]);
 	timers[fd] = 0;
 }
 
-/* If a message has come meanwhile, there is nothing to be read; or it is another's. */
-static void event(int fd)
+/* If a message has arrived meanwhile, there is nothing to read; or it is another connection's. */
+static void timerfd_event(int fd)
 {
 	uint64_t expirations;
 
@@ -51,9 +51,9 @@ static void event(int fd)
 
 const struct timeouts timeouts_timerfd = {
 	.name	= "timerfd",
-	.begin	= begin,
-	.add	= add,
-	.active	= active,
-	.remove	= drop,
-	.event	= event,
+	.begin	= timerfd_begin,
+	.add	= timerfd_add,
+	.active	= timerfd_active,
+	.remove	= timerfd_remove,
+	.event	= timerfd_event,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * echo: the timers of /dev/twheel, told of activity by a store into mapped memory
+ * echo: timers of /dev/twheel, with activity reported by a store to mapped memory
  *
- * It serves for any kind of activity, and for any file.
+ * This works for any kind of activity and any file.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ static int context;
 static struct twheel_touch *touch;
 static uint64_t *handles;
 
-static void begin(void)
+static void touch_begin(void)
 {
 	struct twheel_setup setup = { .touch_words = max_files };
 
@@ -26,7 +26,7 @@ static void begin(void)
 	poll_timeouts(context, 0);
 }
 
-static void add(int fd)
+static void touch_add(int fd)
 {
 	struct twheel_timer_add timer = {
 		.user_data	= fd,
@@ -39,20 +39,20 @@ static void add(int fd)
 	handles[fd] = timer.handle;
 }
 
-static void active(int fd)
+static void touch_active(int fd)
 {
 	twheel_touch(touch, fd);
 }
 
-/* Its event may have been delivered; then there is no timer. */
-static void drop(int fd)
+/* If its event has been delivered, there is no timer left, and this fails. */
+static void touch_remove(int fd)
 {
 	twheel_cancel(context, handles[fd]);
 	handles[fd] = 0;
 }
 
-/* An event may be of a connection that has gone, whose number another one has. */
-static void event(int number)
+/* An event may be from a closed connection whose number has been reused. */
+static void touch_event(int number)
 {
 	struct twheel_event events[64];
 	int i, n;
@@ -66,9 +66,9 @@ static void event(int number)
 
 const struct timeouts timeouts_touch = {
 	.name	= "touch",
-	.begin	= begin,
-	.add	= add,
-	.active	= active,
-	.remove	= drop,
-	.event	= event,
+	.begin	= touch_begin,
+	.add	= touch_add,
+	.active	= touch_active,
+	.remove	= touch_remove,
+	.event	= touch_event,
 };

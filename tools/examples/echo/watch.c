@@ -2,8 +2,8 @@
 /*
  * echo: the kernel watches the connections
  *
- * Each is registered once. The kernel sees by itself whether data comes and goes, and resets
- * what is idle: the server's next read() says ETIMEDOUT. There is nothing to do for a
+ * Each is registered once. The kernel itself sees whether data is received or sent, and resets an
+ * idle connection: the server's next read() fails with ETIMEDOUT. There is nothing to do per
  * message, nor when a connection is closed.
  */
 #include <errno.h>
@@ -15,25 +15,25 @@
 
 static int context;
 
-static void begin(void)
+static void watch_begin(void)
 {
 	context = twheel_open(O_NONBLOCK);
 	check(context, "/dev/twheel");
 	poll_timeouts(context, 0);
 }
 
-static void add(int fd)
+static void watch_add(int fd)
 {
 	uint64_t handle;
 	int ret = twheel_watch(context, fd, limit, TWHEEL_WATCH_ABORT, fd, &handle);
 
-	/* The connection may have ended already, which read() will tell. */
+	/* The connection may have ended already, which read() will report. */
 	if (ret != -ENOTCONN)
 		check(ret, "twheel_watch");
 }
 
-/* They tell what read() tells as well. */
-static void event(int number)
+/* They repeat what read() reports. */
+static void watch_event(int number)
 {
 	struct twheel_event events[64];
 
@@ -44,7 +44,7 @@ static void event(int number)
 
 const struct timeouts timeouts_watch = {
 	.name	= "watch",
-	.begin	= begin,
-	.add	= add,
-	.event	= event,
+	.begin	= watch_begin,
+	.add	= watch_add,
+	.event	= watch_event,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A session that is over when its peer was not heard of for some time */
+/* A session that is over if its peer has been silent for some time */
 #include <linux/module.h>
 #include <linux/spinlock.h>
 
@@ -14,7 +14,7 @@ struct session {
 	bool			over;
 };
 
-/* In a softirq. The peer may be heard of at this very moment: that is what the lock is for. */
+/* Softirq context. A message may arrive at this very moment: hence the lock. */
 static void session_idle(struct twheel_timer *timer)
 {
 	struct session *s = container_of(timer, struct session, idle);
@@ -29,7 +29,7 @@ static struct session session = {
 	.idle = TWHEEL_TIMER_INITIALIZER(session_idle),
 };
 
-/* For each message, by a write. To move a timer to later is to store its deadline. */
+/* A write stands for a message. Re-arming to a later time only stores the deadline. */
 static int session_heard(const char *value, const struct kernel_param *kp)
 {
 	spin_lock_bh(&session.lock);
@@ -47,7 +47,7 @@ static int session_show(char *buffer, const struct kernel_param *kp)
 static const struct kernel_param_ops heard_ops = { .set = session_heard, .get = session_show };
 module_param_cb(heard, &heard_ops, NULL, 0644);
 
-/* There is nothing to be done at the begin; at the end nobody may arm the timer any more. */
+/* No init function is needed. Before the module goes, nobody may arm the timer any more. */
 static void __exit example_exit(void)
 {
 	spin_lock_bh(&session.lock);
