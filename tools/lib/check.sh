@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is what `make install` installs good for a program that is compiled elsewhere? Prints TAP.
+# Tests that programs elsewhere can use what `make install` installs. Prints TAP.
 
 set -u
 . "$(dirname "$0")/../paths.sh"
@@ -14,7 +14,7 @@ export PKG_CONFIG_SYSROOT_DIR=$tmp/root
 export PKG_CONFIG_PATH=$root/lib/pkgconfig
 export LD_LIBRARY_PATH=$root/lib
 
-# A test passes if the command succeeds; what it says is told if it does not.
+# A test passes if the command succeeds; if not, its output is shown.
 check() {
 	local name=$1
 
@@ -28,14 +28,14 @@ install_to() {
 	make -s -C "$TOP" install DESTDIR="$1" PREFIX="$prefix"
 }
 
-# By somebody who keeps files to oneself: these are not.
+# With a restrictive umask, everybody can still read the installed files.
 make_install() {
 	(umask 077; install_to "$tmp/root") || return
 	! find "$root" ! -type l ! -perm -a+r -o ! -type l -perm /u+x ! -perm -a+x | grep .
 }
 
-# Taken from where make was called, although each directory has a make of its own.
-relative() {
+# A relative DESTDIR is relative to where make was called, even for recursive makes.
+install_relative() {
 	local there=build/relative.${tmp##*.} strays
 
 	install_to "$there" && diff -r --no-dereference "$tmp/root" "$TOP/$there"
@@ -45,7 +45,7 @@ relative() {
 	[ $status = 0 ] && [ "${strays[*]}" = "$TOP/$there" ]
 }
 
-# compile FILE OPTION...: as a program would be that uses the library.
+# compile FILE OPTION...: as a program that uses the library would be.
 compile() {
 	local file=$1
 
@@ -55,27 +55,27 @@ compile() {
 		"$file" "$@" $(pkg-config --libs libtwheel)
 }
 
-# The calls that a program links with, and those that are inline.
-exported() {
+# The calls that a program links with.
+list_exported() {
 	nm -D --defined-only "$root/lib/libtwheel.so" | sed -nE 's/.* T (twheel_\w+).*/\1/p' |
 		sort
 }
 
-declared() {
+list_declared() {
 	sed -nE 's/^[a-z].*\b(twheel_[a-z_]+)\(.*/\1/p' "$include"/libtwheel*.h | sort
 }
 
-inline() {
+list_inline() {
 	sed -nE 's/^static __inline__ .*\b(twheel_[a-z_]+)\(.*/\1/p' "$include"/libtwheel*.h
 }
 
-# What each line of the first list is not in the second, or the other way round, is said.
-same() {
+# Compares two lists, and prints the lines that are in only one of them.
+expect_same() {
 	! diff <(echo "$1") <(echo "$2") | grep '^[<>]'
 }
 
-version() {
-	same "$(pkg-config --modversion libtwheel)" "$(cat "$TOP/VERSION")" || return
+check_version() {
+	expect_same "$(pkg-config --modversion libtwheel)" "$(cat "$TOP/VERSION")" || return
 	cat > "$tmp/version.c" <<-'EOT'
 	#include <stdio.h>
 	#include <libtwheel.h>
@@ -88,15 +88,15 @@ version() {
 	}
 	EOT
 	compile "$tmp/version.c" || return
-	same "$("$tmp/out")" "$(cat "$TOP/VERSION")"
+	expect_same "$("$tmp/out")" "$(cat "$TOP/VERSION")"
 }
 
-# Each exported call has a version, and the library's name that of the file.
-symbols() {
+# Each exported symbol has a version, and the soname is the name of a file.
+check_symbols() {
 	local soname
 
-	same "$( (exported; inline) | sort -u)" "$(declared)" || return
-	same "$(exported)" "$(nm -g --defined-only "$root/lib/libtwheel.a" |
+	expect_same "$( (list_exported; list_inline) | sort -u)" "$(list_declared)" || return
+	expect_same "$(list_exported)" "$(nm -g --defined-only "$root/lib/libtwheel.a" |
 		sed -nE 's/.* [A-Z] (.*)/\1/p' | sort)" || return
 	! nm -D --defined-only "$root/lib/libtwheel.so" | grep -v -e '@@LIBTWHEEL_' -e ' A ' ||
 		return
@@ -104,8 +104,8 @@ symbols() {
 	[ -e "$root/lib/$soname" ]
 }
 
-# Linked with the first version, whose header had no inline calls but for batches and rings.
-old_program() {
+# Links with the first version, whose header had no inline calls except for batches and rings.
+run_old_program() {
 	cat > "$tmp/old.c" <<-'EOT'
 	int twheel_info(), twheel_stats(), twheel_setup(), twheel_timer_add(), twheel_timer_rearm(),
 		twheel_query(), twheel_query_key(), twheel_drain(), twheel_read(),
@@ -129,20 +129,20 @@ old_program() {
 	gcc -static -std=c11 -o "$tmp/out" "$tmp/old.c" "$root/lib/libtwheel.a" && "$tmp/out"
 }
 
-# headers COMPILER OPTION...
-headers() {
+# compile_headers COMPILER OPTION...
+compile_headers() {
 	printf '#include <%s>\n' libtwheel-uring.h libtwheel.h libtwheel.h |
 		"$@" -O2 -Wall -Wextra -Wconversion -Werror -I"$include" -c -o "$tmp/out" -
 }
 
-# hpp COMPILER OPTION...: with all of it used, as what is inline is not looked at else.
-hpp() {
+# compile_hpp COMPILER OPTION...: uses all of it, as compilers do not check unused inline code.
+compile_hpp() {
 	"$@" -O2 -Wall -Wextra -Wconversion -Werror -I"$include" -c -o "$tmp/out" \
 		"$TOP/selftests/device/cplusplus.cc"
 }
 
-# What the module for Python takes structures and flags for is what they are.
-python_layout() {
+# The Python module's structures and flags are those of the headers.
+check_python_layout() {
 	PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
 		python3 - > "$tmp/layout.c" <<-'EOT' || return
 	import ctypes
@@ -171,56 +171,56 @@ python_layout() {
 	[ "$(grep -c _Static_assert "$tmp/layout.c")" -gt 30 ] && compile "$tmp/layout.c" -c
 }
 
-# It finds each call that it makes.
-python_calls() {
+# The Python module finds every call that it makes.
+check_python_calls() {
 	PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
 		python3 -c 'import twheel; twheel._load()'
 }
 
-# Calls of the library that have no page, and pages that have none.
-pages() {
+# Every call of the library has a page, and every page a call.
+check_pages() {
 	local page
 
-	same "$(declared)" "$(cd "$root/share/man/man3" && printf '%s\n' *.3 |
+	expect_same "$(list_declared)" "$(cd "$root/share/man/man3" && printf '%s\n' *.3 |
 		sed 's/\.3$//' | sort)" || return
 	for page in twheel.7 twheel.4 twheel_cpp.7 twheel_python.7; do
 		[ -e "$root/share/man/man${page#*.}/$page" ] || return
 	done
 }
 
-# What the header knows a kernel to be able to, and what the page tells of.
-features() {
-	same "$(grep -ow 'TWHEEL_FEATURE_[A-Z_]*' "$include/linux/twheel.h" | sort -u)" \
+# The page lists every feature in the header.
+check_features() {
+	expect_same "$(grep -ow 'TWHEEL_FEATURE_[A-Z_]*' "$include/linux/twheel.h" | sort -u)" \
 		"$(grep -ow 'TWHEEL_FEATURE_[A-Z_]*' "$TOP/Documentation/man/twheel_info.3.scd" |
 			sort -u)"
 }
 
-# section PAGE TITLE: the text of a page's section, or of it what is verbatim.
-section() {
+# print_section PAGE TITLE: the text of a section; print_verbatim: its verbatim part.
+print_section() {
 	awk -v title="# $2" '/^# / { inside = $0 == title; next } inside' "$1"
 }
 
-verbatim() {
-	section "$1" "$2" | awk '/^```$/ { inside = !inside; next } inside'
+print_verbatim() {
+	print_section "$1" "$2" | awk '/^```$/ { inside = !inside; next } inside'
 }
 
-# A page has all that a reader looks for, and declares what it is about.
-form() {
+# A page has all sections, and its synopsis declares its calls.
+check_form() {
 	local name status=0 title
 
 	for title in SYNOPSIS DESCRIPTION 'RETURN VALUE' ERRORS THREADS EXAMPLES 'SEE ALSO'; do
-		[ "$(section "$1" "$title")" ] || { echo "$1: no $title"; status=1; }
+		[ "$(print_section "$1" "$title")" ] || { echo "$1: no $title"; status=1; }
 	done
-	for name in $(section "$1" NAME | sed 's/ - .*//; s/,//g'); do
-		verbatim "$1" SYNOPSIS | grep -Eq "\b$name\(" ||
+	for name in $(print_section "$1" NAME | sed 's/ - .*//; s/,//g'); do
+		print_verbatim "$1" SYNOPSIS | grep -Eq "\b$name\(" ||
 			{ echo "$1: $name is not in the SYNOPSIS"; status=1; }
 	done
 	return $status
 }
 
-# What is verbatim in a section compiles, and finds the functions it calls.
-compiles() {
-	verbatim "$2" "$1" > "$tmp/verbatim.c"
+# The verbatim part of a section compiles, and finds the functions that it calls.
+compile_code() {
+	print_verbatim "$2" "$1" > "$tmp/verbatim.c"
 	if [ ! -s "$tmp/verbatim.c" ] ||
 	   ! compile "$tmp/verbatim.c" -std=c11 -D_GNU_SOURCE -Wconversion -shared -fPIC \
 		-Wl,-z,defs; then
@@ -229,31 +229,32 @@ compiles() {
 	fi
 }
 
-# g++ 12 warns of initialisers that do not name all fields, which C programs may like.
-compiles_elsewhere() {
-	verbatim "$1" EXAMPLES > "$tmp/verbatim.c"
-	if ! plain "$tmp/verbatim.c" c c11 clang ||
-	   ! WARNINGS=-Wno-missing-field-initializers plain "$tmp/verbatim.c" c++ c++20 g++; then
+# g++ 12 warns about initialisers that omit fields, which are common in C.
+compile_elsewhere() {
+	print_verbatim "$1" EXAMPLES > "$tmp/verbatim.c"
+	if ! compile_plain "$tmp/verbatim.c" c c11 clang ||
+	   ! WARNINGS=-Wno-missing-field-initializers \
+		compile_plain "$tmp/verbatim.c" c++ c++20 g++; then
 		echo "$1"
 		return 1
 	fi
 }
 
-# The same for the pages that are about other languages.
-other_languages() {
+# The same for the pages about other languages.
+run_other_languages() {
 	local section
 
 	for section in SYNOPSIS EXAMPLES; do
-		verbatim twheel_cpp.7.scd $section > "$tmp/page.cc"
-		[ -s "$tmp/page.cc" ] && hpp_compiles "$tmp/page.cc" || return
-		verbatim twheel_python.7.scd $section > "$tmp/page.py"
+		print_verbatim twheel_cpp.7.scd $section > "$tmp/page.cc"
+		[ -s "$tmp/page.cc" ] && compile_page_hpp "$tmp/page.cc" || return
+		print_verbatim twheel_python.7.scd $section > "$tmp/page.py"
 		[ -s "$tmp/page.py" ] &&
 			PYTHONPATH=$root/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
 				python3 -c "import runpy; runpy.run_path('$tmp/page.py')" || return
 	done
 }
 
-hpp_compiles() {
+compile_page_hpp() {
 	local flags
 
 	flags=$(pkg-config --cflags libtwheel)
@@ -261,8 +262,8 @@ hpp_compiles() {
 	g++ -std=c++17 -Wall -Wextra -Wconversion -Werror $flags -c -o "$tmp/out" "$1"
 }
 
-# each COMMAND... FILE..., with the files after --
-each() {
+# for_each COMMAND... -- FILE...: runs the command for each file.
+for_each() {
 	local command=() status=0
 
 	while [ "$1" != -- ]; do
@@ -276,21 +277,21 @@ each() {
 	return $status
 }
 
-first_program() {
+compile_first_program() {
 	sed -n '\|^    /\* first\.c|,/^    }$/s/^    //p' "$TOP/Documentation/uapi.rst" > "$tmp/first.c"
 	grep -q '^int main' "$tmp/first.c" && compile "$tmp/first.c"
 }
 
-# With the library as it is found at run time, and with all of it inside.
-example() {
+# With the shared library, and with the static one.
+compile_example() {
 	compile "$1" && "$tmp/out" -x 2>&1 | grep -q '^usage: ' || return
 	# shellcheck disable=SC2046 # options
 	gcc -static -o "$tmp/out" "$1" $(pkg-config --cflags --libs --static libtwheel)
 }
 
-# plain FILE LANGUAGE STANDARD COMPILER...: without a word, as one's own project may want it, but for
-# those in $WARNINGS. POSIX is more than C11.
-plain() {
+# compile_plain FILE LANGUAGE STANDARD COMPILER...: without warnings, which projects may treat as
+# errors, except those that $WARNINGS disables. _GNU_SOURCE, because POSIX is more than C11.
+compile_plain() {
 	local file=$1 language=$2 standard=$3 compiler status=0
 
 	shift 3
@@ -304,16 +305,16 @@ plain() {
 	return $status
 }
 
-as_c11() {
-	plain "$1" c c11 gcc clang
+compile_as_c11() {
+	compile_plain "$1" c c11 gcc clang
 }
 
-as_cpp20() {
-	plain "$1" c++ c++20 g++ clang++
+compile_as_cpp20() {
+	compile_plain "$1" c++ c++20 g++ clang++
 }
 
-# Instructions of a touch beside the return, on this machine.
-instructions() {
+# Counts the instructions of a touch, without the return, on this machine.
+count_instructions() {
 	local count
 
 	cat > "$tmp/touch.c" <<-'EOT'
@@ -333,13 +334,13 @@ instructions() {
 	fi
 }
 
-without_device() {
+run_without_device() {
 	compile "$TOP/tools/lib/check.c" && "$tmp/out"
 }
 
-# What is installed can be found at once: no need to be told about ldconfig. In an image of another
-# root there is nothing to do.
-refreshed() {
+# The library is found right after installing, without a manual ldconfig. In an image of another
+# root, ldconfig is not run.
+check_ldconfig() {
 	local log=$tmp/refreshed dir=$tmp/prefix
 
 	make -s -C "$TOP/tools/lib" install PREFIX="$dir" O="$tmp/lib" \
@@ -347,7 +348,7 @@ refreshed() {
 	make -s -C "$TOP/tools/lib" uninstall PREFIX="$dir" O="$tmp/lib" \
 		LDCONFIG="echo uninstall >> '$log'" || return
 	if [ "$(id -u)" = 0 ]; then
-		same "$(cat "$log")" "$(printf '%s\n' install uninstall)" || return
+		expect_same "$(cat "$log")" "$(printf '%s\n' install uninstall)" || return
 	else
 		[ ! -e "$log" ] || return
 	fi
@@ -356,7 +357,7 @@ refreshed() {
 	(cd "$TOP/tools/lib" && make -n install O="$tmp/lib") | grep -q ' ldconfig$'
 }
 
-uninstalled() {
+check_uninstall() {
 	make -s -C "$TOP" uninstall DESTDIR="$tmp/root" PREFIX="$prefix" || return
 	! find "$tmp/root" ! -type d | grep .
 }
@@ -366,38 +367,38 @@ if [ $failed != 0 ]; then
 	echo "Bail out! nothing is installed"
 	exit 1
 fi
-check "make install to a relative DESTDIR" relative
-check "pkg-config, header and library tell VERSION" version
-check "the library exports what the header declares" symbols
-check "a program of the first version finds its calls" old_program
-check "headers: C90" headers gcc -x c -std=c90
-check "headers: C99" headers gcc -x c -std=c99 -pedantic
-check "headers: C11" headers gcc -x c -std=c11 -pedantic
-check "headers: GNU C" headers gcc -x c
-check "headers: C++98" headers g++ -x c++ -std=c++98
-check "headers: C++17" headers g++ -x c++ -std=c++17
-check "headers: clang" headers clang -x c -std=c99 -pedantic
-check "headers: clang, C++20" headers clang++ -x c++ -std=c++20
-check "header for C++: C++17" hpp g++ -std=c++17
-check "header for C++: C++20" hpp g++ -std=c++20
-check "header for C++: clang" hpp clang++ -std=c++17
-check "errors, batches, the ring and a touch, without the device" without_device
-check "the module for Python knows the structures" python_layout
-check "the module for Python finds its calls" python_calls
-check "a touch takes at most 5 instructions" instructions
-check "each call has a page, and each page a call" pages
-check "twheel_info(3) knows each feature" features
+check "make install to a relative DESTDIR" install_relative
+check "pkg-config, header and library tell VERSION" check_version
+check "the library exports what the header declares" check_symbols
+check "a program of the first version finds its calls" run_old_program
+check "headers: C90" compile_headers gcc -x c -std=c90
+check "headers: C99" compile_headers gcc -x c -std=c99 -pedantic
+check "headers: C11" compile_headers gcc -x c -std=c11 -pedantic
+check "headers: GNU C" compile_headers gcc -x c
+check "headers: C++98" compile_headers g++ -x c++ -std=c++98
+check "headers: C++17" compile_headers g++ -x c++ -std=c++17
+check "headers: clang" compile_headers clang -x c -std=c99 -pedantic
+check "headers: clang, C++20" compile_headers clang++ -x c++ -std=c++20
+check "header for C++: C++17" compile_hpp g++ -std=c++17
+check "header for C++: C++20" compile_hpp g++ -std=c++20
+check "header for C++: clang" compile_hpp clang++ -std=c++17
+check "errors, batches, the ring and a touch, without the device" run_without_device
+check "the module for Python knows the structures" check_python_layout
+check "the module for Python finds its calls" check_python_calls
+check "a touch takes at most 5 instructions" count_instructions
+check "each call has a page, and each page a call" check_pages
+check "twheel_info(3) knows each feature" check_features
 cd "$TOP/Documentation/man" || exit
-check "form of the pages" each form -- twheel_*.3.scd
-check "synopses compile" each compiles SYNOPSIS -- twheel*.[34].scd twheel.7.scd
-check "examples of the pages compile" each compiles EXAMPLES -- twheel*.[34].scd twheel.7.scd
-check "by clang and as C++20 too" each compiles_elsewhere -- twheel*.[34].scd twheel.7.scd
-check "those of other languages as well" other_languages
+check "form of the pages" for_each check_form -- twheel_*.3.scd
+check "synopses compile" for_each compile_code SYNOPSIS -- twheel*.[34].scd twheel.7.scd
+check "examples of the pages compile" for_each compile_code EXAMPLES -- twheel*.[34].scd twheel.7.scd
+check "by clang and as C++20 too" for_each compile_elsewhere -- twheel*.[34].scd twheel.7.scd
+check "those of other languages as well" run_other_languages
 cd "$TOP/tools/examples" || exit
-check "examples compile, shared and static" each example -- *.c
-check "examples are C11" each as_c11 -- *.c
-check "examples are C++20" each as_cpp20 -- *.c
-check "the first program of uapi.rst compiles" first_program
-check "ldconfig, where it is needed" refreshed
-check "make uninstall leaves nothing" uninstalled
+check "examples compile, shared and static" for_each compile_example -- *.c
+check "examples are C11" for_each compile_as_c11 -- *.c
+check "examples are C++20" for_each compile_as_cpp20 -- *.c
+check "the first program of uapi.rst compiles" compile_first_program
+check "ldconfig, where it is needed" check_ldconfig
+check "make uninstall leaves nothing" check_uninstall
 finish

@@ -129,7 +129,7 @@ class Timer:
         return self._handle
 
     def rearm(self, seconds):
-        """Moves a timer from add() to this time from now. Returns False if it is too late."""
+        """Re-arms a timer from add() to expire this time from now. False if it is too late."""
         return self._move("rearm", _ns(seconds), 0)
 
     def active(self):
