@@ -166,7 +166,7 @@ enum twheel_limit {
 
 /**
  * struct twheel_info - the result of TWHEEL_IOC_INFO
- * @features: what this kernel supports beyond the first version, TWHEEL_FEATURE_*
+ * @features: bits for what this kernel supports beyond the first version
  * @tick_ns: length of the wheel's tick in nanoseconds, a power of two. A timer expires
  *	at most one tick, plus the latency of the softirq, after its deadline
  * @max_timers: limit on the timers of this context
