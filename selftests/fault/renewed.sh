@@ -9,7 +9,7 @@ cd "$(dirname "$0")" || exit
 
 unload
 insmod /twheel/inject/twheel.ko inject_points=$((1 << 9)) inject_us=1000 &&
-	TWHEEL_ROUNDS=4 ../rules/rules_races -r rules.removed_while_connected_again &&
+	TWHEEL_ROUNDS=20 ../rules/rules_races -r rules.removed_while_connected_again &&
 	read -r hits < /sys/module/twheel/parameters/inject_hits && echo "# delays: $hits" &&
 	[ "${hits##* }" -gt 0 ]
 status=$?

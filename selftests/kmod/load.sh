@@ -30,7 +30,7 @@ available() {
 round() {
 	load || wrong "round $1: does not load" || return
 	is_there || wrong "round $1" || return
-	./exercise use "$2" || wrong "round $1: does not work" || return
+	../cli/exercise use "$2" || wrong "round $1: does not work" || return
 	[ "$(total contexts)" = 0 ] || wrong "round $1: a context is left" || return
 	[ "$(total pending)" = 0 ] || wrong "round $1: timers are left" || return
 	unload || wrong "round $1: does not unload" || return
@@ -64,7 +64,7 @@ again_and_again() {
 unload_while_open() {
 	load || return
 	# With armed and expired timers.
-	held ./exercise hold 1000 || wrong "cannot hold" || return
+	held ../cli/exercise hold 1000 || wrong "cannot hold" || return
 	if try_unload; then
 		wrong "unloaded while open"
 		return
@@ -72,7 +72,7 @@ unload_while_open() {
 	is_there || return
 	[ "$(total contexts)" = 1 ] || wrong "contexts: $(total contexts)" || return
 	[ "$(total pending)" = 500 ] || wrong "pending: $(total pending)" || return
-	./exercise use 100 || return
+	../cli/exercise use 100 || return
 	if try_unload; then
 		wrong "unloaded while open, the second time"
 		return
@@ -87,7 +87,7 @@ unload_while_open() {
 # Rules stay when the device is closed, and pin the module; their connections stay when they go.
 unload_with_rules() {
 	load || return
-	held ./exercise rule 300 || wrong "cannot hold" || return
+	held ../cli/exercise rule 300 || wrong "cannot hold" || return
 	[ "$(total pending)" = 300 ] || wrong "pending: $(total pending)" || return
 	if try_unload; then
 		wrong "unloaded with a rule"
@@ -135,7 +135,7 @@ bad_parameters() {
 	# A valid parameter does not make up for an invalid one.
 	refused tick_ns=1048576 budget=0 || return
 	load || wrong "does not load afterwards" || return
-	./exercise use 100 || return
+	../cli/exercise use 100 || return
 	unload
 }
 
@@ -145,8 +145,8 @@ tick() {
 	[ "$(parameter tick_ns)" = "$2" ] ||
 		wrong "tick_ns=$1 became $(parameter tick_ns)" || return
 	[ "$(total tick_ns)" = "$2" ] || wrong "debugfs says $(total tick_ns)" || return
-	[ "$(./exercise info | cut -d ' ' -f 1)" = "$2" ] ||
-		wrong "the device says $(./exercise info)" || return
+	[ "$(../cli/exercise info | cut -d ' ' -f 1)" = "$2" ] ||
+		wrong "the device says $(../cli/exercise info)" || return
 	unload
 }
 
@@ -158,15 +158,15 @@ lengths_of_a_tick() {
 
 defaults() {
 	load || return
-	[ "$(./exercise info)" = "1048576 1048576" ] ||
-		wrong "the device says $(./exercise info)" || return
+	[ "$(../cli/exercise info)" = "1048576 1048576" ] ||
+		wrong "the device says $(../cli/exercise info)" || return
 	unload
 }
 
 limit_of_timers() {
 	load max_timers=1000 || return
-	[ "$(./exercise info | cut -d ' ' -f 2)" = 1000 ] || return
-	[ "$(./exercise fill)" = 1000 ] || wrong "takes $(./exercise fill)" || return
+	[ "$(../cli/exercise info | cut -d ' ' -f 2)" = 1000 ] || return
+	[ "$(../cli/exercise fill)" = 1000 ] || wrong "takes $(../cli/exercise fill)" || return
 	[ "$(total pending)" = 0 ] || return
 	unload
 }

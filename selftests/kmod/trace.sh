@@ -66,7 +66,7 @@ record() {
 	echo > $TRACING/trace
 	cat "$DEBUGFS/twheel/totals" > /tmp/before
 	echo 1 > $TRACING/events/twheel/enable || return
-	./exercise use $N && ./exercise across $N
+	../cli/exercise use $N && ../cli/exercise across $N
 	status=$?
 	# The hrtimer may fire once more for timers that are gone.
 	sleep 0.1
@@ -230,13 +230,13 @@ holds() {
 # With the events disabled again, nothing is traced.
 silent() {
 	echo > $TRACING/trace
-	./exercise use 100 || return
+	../cli/exercise use 100 || return
 	! grep -q twheel_ $TRACING/trace
 }
 
 unload_enabled() {
 	echo 1 > $TRACING/events/twheel/enable || return
-	./exercise use 100 || return
+	../cli/exercise use 100 || return
 	unload || wrong "does not unload with its events enabled" || return
 	[ ! -e $TRACING/events/twheel ] || wrong "the events are left" || return
 	load
