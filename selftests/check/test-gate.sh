@@ -66,7 +66,7 @@ make_tree() {
 	done
 	# Those that the check itself names, and one of each directory.
 	programs=$(grep -oE '\b(device|tcp|rules|fault|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/selftests/check/run" | sort -u)
-	programs+=' budgets/calls long/timers periodic-tick/ticks isolated/cpu apps/nginx.sh'
+	programs+=' budgets/calls cli/twctl.sh long/timers periodic-tick/ticks isolated/cpu apps/nginx.sh'
 	programs+=' python/python.sh'
 	{
 		echo '.PHONY: tools tests'
@@ -148,8 +148,8 @@ make_check() {
 	guests > "$tmp/some"
 	gate "all is well with the rest" 0 "$all_well" "$check" rest < /dev/null
 	guests >> "$tmp/some"
-	[ "$(sort -u "$tmp/some" | comm -3 - "$tmp/all" | tr -d '\t')" = newest-rt ]
-	ok "all of it is both, and one more kernel"
+	[ "$(sort -u "$tmp/some" | comm -3 - "$tmp/all" | tr -d '\t')" = $'newest-rt\nrunner-copy' ]
+	ok "all of it is both, one more kernel, and the runner in a copy"
 	gate "a suite fails" 1 "$bad" "$check" all <<< '[ $name != twctl ] || exit 1'
 	gate "a suite tells its own end" 1 "$bad" "$check" \
 		<<< '[ $name != twctl ] || { echo "#@ end twctl 0 1"; exit 1; }'
