@@ -178,7 +178,7 @@ with() {
 
 	shift
 	load "$@" || return
-	if ! "./$program" -r "$test" > /tmp/with 2>&1; then
+	if ! "../device/$program" -r "$test" > /tmp/with 2>&1; then
 		sed 's/^/# /' /tmp/with
 		unload
 		return 1

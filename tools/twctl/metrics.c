@@ -202,9 +202,9 @@ static void print_totals(void)
 #define WATCHES	" watches"
 
 /* Calls @fn with the name of each kind. */
-static void for_each_kind(const struct pairs *pairs,
-			  void (*fn)(const struct pairs *pairs, const char *kind,
-				     const struct metric *metric), const struct metric *metric)
+static void walk_kinds(const struct pairs *pairs,
+		       void (*fn)(const struct pairs *pairs, const char *kind,
+				  const struct metric *metric), const struct metric *metric)
 {
 	struct text kind;
 	size_t i, length;
@@ -250,10 +250,10 @@ static void print_watches(void)
 	debugfs_read("watch", &pairs);
 	for (i = 0; i < ARRAY_SIZE(watches); i++) {
 		print_family(&watches[i]);
-		for_each_kind(&pairs, print_kind, &watches[i]);
+		walk_kinds(&pairs, print_kind, &watches[i]);
 	}
 	print_family(&delay);
-	for_each_kind(&pairs, print_kind_delay, &delay);
+	walk_kinds(&pairs, print_kind_delay, &delay);
 }
 
 /*

@@ -48,8 +48,8 @@ static void collect_status(struct status *status)
 }
 
 /* Calls @fn for each module parameter that can be read. */
-static void for_each_parameter(void (*fn)(void *data, const char *name, const char *value),
-			       void *data)
+static void walk_parameters(void (*fn)(void *data, const char *name, const char *value),
+			    void *data)
 {
 	struct dirent **entries;
 	int nr = scandir(PARAMETERS, &entries, NULL, alphasort), i;
@@ -140,7 +140,7 @@ void status_json_totals(struct json *json, const struct pairs *totals)
 static void print_status(const struct status *status)
 {
 	printf("module       twheel %s\n", status->version.s);
-	for_each_parameter(print_parameter, stdout);
+	walk_parameters(print_parameter, stdout);
 	if (status->device)
 		info_print(&status->info);
 	else
@@ -158,7 +158,7 @@ static void json_status(const struct status *status)
 	json_object(&json, NULL);
 	json_string(&json, "version", status->version.s);
 	json_object(&json, "parameters");
-	for_each_parameter(json_parameter, &json);
+	walk_parameters(json_parameter, &json);
 	json_end(&json);
 	json_object(&json, "device");
 	json_string(&json, "problem", status->device ? NULL : status->no_device.text);
