@@ -24,13 +24,13 @@ processes() {
 
 # within SECONDS WHAT COMMAND...: waits until the command succeeds.
 within() {
-	tries=$(($1 * 10))
+	tries=$(($1 * 2))
 	what=$2
 	shift 2
 	until "$@"; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || wrong "not in time: $what" || return
-		sleep 0.1
+		sleep 0.5
 	done
 }
 
