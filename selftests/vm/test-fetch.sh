@@ -267,7 +267,7 @@ fetch() {
 
 	shift 2
 	[ "$keep" ] || rm -rf "$cache"
-	"$tree/tools/$1" "${@:2}" > "$tmp/output" 2>&1
+	"$tree/$1" "${@:2}" > "$tmp/output" 2>&1
 	got=$?
 	case $status in
 	bad) [ $got != 0 ] && [ $got != 4 ] ;;
@@ -309,7 +309,7 @@ limited() {
 	(
 		trap '' XFSZ
 		ulimit -f "$1"
-		"$tree/tools/$2" "${@:3}" 2>&1
+		"$tree/$2" "${@:3}" 2>&1
 	) | cat > "$tmp/output"
 	[ "${PIPESTATUS[0]}" != 0 ]
 }
@@ -330,25 +330,25 @@ unreadable() {
 
 # broken_kernel NAME: with the package as it is now.
 broken_kernel() {
-	fetch "kernel: $1" bad vm/fetch-kernel 6.12
+	fetch "kernel: $1" bad selftests/vm/fetch-kernel 6.12
 	nothing "$cache/kernels" "kernel: $1"
 }
 
 kernels() {
 	offers
-	fetch "kernel: fetched, by an apt that speaks German" 0 vm/fetch-kernel 6.12
+	fetch "kernel: fetched, by an apt that speaks German" 0 selftests/vm/fetch-kernel 6.12
 	kernel_is_there
 	ok "kernel: with its headers"
 	offers no-download
-	keep=1 fetch "kernel: once" 0 vm/fetch-kernel 6.12
+	keep=1 fetch "kernel: once" 0 selftests/vm/fetch-kernel 6.12
 	broken_kernel "no download"
 	offers no-download no-update
 	broken_kernel "no download, and no newer lists"
 	offers
-	fetch "kernel: none of this version" 4 vm/fetch-kernel 6.1
+	fetch "kernel: none of this version" 4 selftests/vm/fetch-kernel 6.1
 	offers
 	: > "$APT/lists"
-	fetch "kernel: none, and then newer lists" 0 vm/fetch-kernel 6.12
+	fetch "kernel: none, and then newer lists" 0 selftests/vm/fetch-kernel 6.12
 	kernel_is_there
 	ok "kernel: it is that of the newer lists"
 	offers no-cache
@@ -357,7 +357,7 @@ kernels() {
 	broken_kernel "apt does not tell what the headers need"
 	offers
 	rm -rf "$cache"
-	limited 4 vm/fetch-kernel 6.12
+	limited 4 selftests/vm/fetch-kernel 6.12
 	ok "kernel: the disk is full"
 	nothing "$cache/kernels" "kernel: the disk is full"
 	rm -rf "$cache"
@@ -394,38 +394,38 @@ newest_is_there() {
 
 newest_kernels() {
 	offers
-	fetch "newest: fetched, by an apt that speaks German" 0 vm/fetch-kernel newest
+	fetch "newest: fetched, by an apt that speaks German" 0 selftests/vm/fetch-kernel newest
 	newest_is_there newest
 	ok "newest: of another suite, with what it needs"
-	fetch "newest: by its version" 0 vm/fetch-kernel 7.3
+	fetch "newest: by its version" 0 selftests/vm/fetch-kernel 7.3
 	newest_is_there 7.3
 	ok "newest: by its version, of another suite"
 	# No longer in that suite, or not yet, but in that of the release before.
 	mv "$APT/suite.newer" "$APT/bookworm.newer"
 	: > "$APT/suite.newer"
-	fetch "newest: by its version, of the release before" 0 vm/fetch-kernel 7.3
+	fetch "newest: by its version, of the release before" 0 selftests/vm/fetch-kernel 7.3
 	newest_is_there 7.3
 	ok "newest: by its version, all of it of the release before"
-	fetch "newest: the release before has none" 4 vm/fetch-kernel newest
+	fetch "newest: the release before has none" 4 selftests/vm/fetch-kernel newest
 	nothing "$cache/kernels" "newest: the release before has none"
 	offers
-	fetch "newest: with PREEMPT_RT" 0 vm/fetch-kernel newest-rt
+	fetch "newest: with PREEMPT_RT" 0 selftests/vm/fetch-kernel newest-rt
 	newest_is_there newest-rt "$newest_rt"
 	ok "newest: with PREEMPT_RT, the kernel of that flavour"
-	fetch "newest: no flavour of this name" 4 vm/fetch-kernel newest-cloud
+	fetch "newest: no flavour of this name" 4 selftests/vm/fetch-kernel newest-cloud
 	nothing "$cache/kernels" "newest: no flavour of this name"
 	offers no-update
-	fetch "newest: out of reach" 4 vm/fetch-kernel newest
+	fetch "newest: out of reach" 4 selftests/vm/fetch-kernel newest
 	nothing "$cache/kernels" "newest: out of reach"
 	for file in no-download no-depends no-cache; do
 		offers $file
-		fetch "newest: $file" bad vm/fetch-kernel newest
+		fetch "newest: $file" bad selftests/vm/fetch-kernel newest
 		nothing "$cache/kernels" "newest: $file"
 	done
 	offers
 	echo | contents usr/share/doc/linux
 	package "linux-binary-$newest"
-	fetch "newest: no image in the package" bad vm/fetch-kernel newest
+	fetch "newest: no image in the package" bad selftests/vm/fetch-kernel newest
 	nothing "$cache/kernels" "newest: no image in the package"
 }
 
@@ -444,44 +444,44 @@ signatures() {
 	*) exec /usr/bin/apt-get "\$@" ;;
 	esac
 	EOF
-	PATH=$tmp/real:$PATH fetch "lists: not signed" 4 vm/apt-of trixie update
+	PATH=$tmp/real:$PATH fetch "lists: not signed" 4 selftests/vm/apt-of trixie update
 	grep -q 'is not signed' "$tmp/output"
 	ok "lists: they are refused for that"
 	sed -i.own 's/signed-by=[^]]*/trusted=yes/' "$tree/selftests/vm/apt-of"
-	PATH=$tmp/real:$PATH fetch "lists: not signed, of a trusted source" 0 vm/apt-of trixie update
+	PATH=$tmp/real:$PATH fetch "lists: not signed, of a trusted source" 0 selftests/vm/apt-of trixie update
 	mv "$tree/selftests/vm/apt-of.own" "$tree/selftests/vm/apt-of"
 }
 
 sources() {
 	offers
-	fetch "source: fetched" 0 fetch-source
+	fetch "source: fetched" 0 tools/fetch-source
 	[ "$(cd "$cache/linux" && find . -type f | wc -l)" = "${#source_files[@]}" ]
 	ok "source: all that is needed"
 	for file in no-update update; do
 		offers no-download $file
-		fetch "source: no download, $file" bad fetch-source
+		fetch "source: no download, $file" bad tools/fetch-source
 		nothing "$cache" "source: no download, $file"
 		offers $file
 		source_package "${source_files[@]:1}"
-		fetch "source: a file is missing, $file" bad fetch-source
+		fetch "source: a file is missing, $file" bad tools/fetch-source
 		nothing "$cache" "source: a file is missing, $file"
 		source_package "${source_files[@]}"
 	done
 	offers no-update
 	: > "$APT/lists"
-	fetch "source: none" bad fetch-source
+	fetch "source: none" bad tools/fetch-source
 	nothing "$cache" "source: none"
 }
 
 # software_fails NAME: and nothing is left.
 software_fails() {
-	fetch "software: $1" bad vm/fetch-software
+	fetch "software: $1" bad selftests/vm/fetch-software
 	nothing "$cache" "software: $1"
 }
 
 software() {
 	offers
-	fetch "software: fetched, by an apt that speaks German" 0 vm/fetch-software
+	fetch "software: fetched, by an apt that speaks German" 0 selftests/vm/fetch-software
 	[ "$(cd "$cache/software" && find . -type f | sort | tr '\n' ' ')" = \
 		"./usr/bin/redis-cli ./usr/bin/redis-server ./usr/lib/libz.so ./usr/sbin/nginx " ]
 	ok "software: with the library, and nothing else"
@@ -507,52 +507,52 @@ software() {
 busybox() {
 	offers
 	umask 077
-	fetch "busybox: fetched" 0 vm/fetch-busybox
+	fetch "busybox: fetched" 0 selftests/vm/fetch-busybox
 	umask 022
 	[ -x "$cache/busybox/bin/busybox" ] &&
 		[ -z "$(unreadable "$cache/busybox" | tee -a "$tmp/output")" ]
 	ok "busybox: for all to use"
 	for file in no-update update; do
 		offers no-download $file
-		fetch "busybox: no download, $file" bad vm/fetch-busybox
+		fetch "busybox: no download, $file" bad selftests/vm/fetch-busybox
 		nothing "$cache" "busybox: no download, $file"
 	done
 	offers
 	contents bin/busybox <<< $'#!/bin/sh\nexit 1'
 	package busybox-static
-	fetch "busybox: does not run" bad vm/fetch-busybox
+	fetch "busybox: does not run" bad selftests/vm/fetch-busybox
 	nothing "$cache" "busybox: does not run"
 }
 
 promtool() {
 	offers
-	fetch "promtool: fetched" 0 check/fetch-promtool
+	fetch "promtool: fetched" 0 selftests/check/fetch-promtool
 	[ -x "$cache/promtool" ]
 	ok "promtool: where it is looked for"
 	offers no-download
-	keep=1 fetch "promtool: once" 0 check/fetch-promtool
+	keep=1 fetch "promtool: once" 0 selftests/check/fetch-promtool
 	for file in no-update update; do
 		offers no-download $file
-		fetch "promtool: no download, $file" bad check/fetch-promtool
+		fetch "promtool: no download, $file" bad selftests/check/fetch-promtool
 		nothing "$cache" "promtool: no download, $file"
 		offers $file
 		cut_off prometheus
-		fetch "promtool: cut off, $file" bad check/fetch-promtool
+		fetch "promtool: cut off, $file" bad selftests/check/fetch-promtool
 		nothing "$cache" "promtool: cut off, $file"
 		program prometheus usr/bin/promtool < /dev/null
 	done
 	rm -rf "$cache"
-	limited 4 check/fetch-promtool
+	limited 4 selftests/check/fetch-promtool
 	ok "promtool: the disk is full"
 	nothing "$cache" "promtool: the disk is full"
 	program prometheus usr/bin/promtool <<< 'exit 1'
-	fetch "promtool: does not run" bad check/fetch-promtool
+	fetch "promtool: does not run" bad selftests/check/fetch-promtool
 	nothing "$cache" "promtool: does not run"
 }
 
 # qemu_fails NAME: and nothing is left.
 qemu_fails() {
-	fetch "QEMU: $1" bad vm/fetch-qemu
+	fetch "QEMU: $1" bad selftests/vm/fetch-qemu
 	nothing "$cache" "QEMU: $1"
 }
 
@@ -562,12 +562,12 @@ qemus() {
 
 	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 7.2.0'
 	offers
-	fetch "QEMU: fetched" 0 vm/fetch-qemu
+	fetch "QEMU: fetched" 0 selftests/vm/fetch-qemu
 	[ "$(tail -n 5 "$tmp/output" | sed -n 1p)" = "$cache/qemu/$qemu" ] && [ -x "$cache/qemu/$qemu" ]
 	ok "QEMU: its command is printed"
 	offers no-download no-update
-	keep=1 fetch "QEMU: once" 0 vm/fetch-qemu
-	fetch "QEMU: out of reach" 4 vm/fetch-qemu
+	keep=1 fetch "QEMU: once" 0 selftests/vm/fetch-qemu
+	fetch "QEMU: out of reach" 4 selftests/vm/fetch-qemu
 	nothing "$cache" "QEMU: out of reach"
 	offers no-download
 	qemu_fails "no download"
@@ -580,15 +580,15 @@ qemus() {
 	qemu_fails "too old"
 	program qemu-system-x86 $qemu <<< 'echo QEMU emulator version 8.1.0'
 	rm -rf "$cache"
-	limited 4 vm/fetch-qemu
+	limited 4 selftests/vm/fetch-qemu
 	ok "QEMU: the disk is full"
 	nothing "$cache" "QEMU: the disk is full"
 	sed -i.all /qemu/d "$APT/suite.newer"
-	fetch "QEMU: not offered" 4 vm/fetch-qemu
+	fetch "QEMU: not offered" 4 selftests/vm/fetch-qemu
 	mv "$APT/suite.newer.all" "$APT/suite.newer"
-	keep=1 fetch "QEMU: it is by then" 0 vm/fetch-qemu
+	keep=1 fetch "QEMU: it is by then" 0 selftests/vm/fetch-qemu
 	executable "$tmp/bin/qemu-system-x86_64" <<< 'echo QEMU emulator version 10.0.2'
-	fetch "QEMU: this machine's is new enough" 0 vm/fetch-qemu
+	fetch "QEMU: this machine's is new enough" 0 selftests/vm/fetch-qemu
 	[ "$(cat "$tmp/output")" = qemu-system-x86_64 ] && [ ! -e "$cache/qemu" ]
 	ok "QEMU: that is taken"
 	rm "$tmp/bin/qemu-system-x86_64"
@@ -596,7 +596,7 @@ qemus() {
 
 # root_fails NAME STATUS: and nothing is left.
 root_fails() {
-	fetch "root: $1" "$2" vm/fetch-root bookworm
+	fetch "root: $1" "$2" selftests/vm/fetch-root bookworm
 	nothing "$cache/roots" "root: $1"
 }
 
@@ -624,12 +624,12 @@ roots() {
 	echo "$1" > "$2/etc/debian_version"
 	EOF
 	offers
-	fetch "root: made" 0 vm/fetch-root bookworm
+	fetch "root: made" 0 selftests/vm/fetch-root bookworm
 	[ "$(cat "$cache/roots/bookworm/etc/debian_version")" = bookworm ] &&
 		[ "$(grep -c 'signed-by=' "$cache/roots/bookworm/etc/apt/sources.list")" = 3 ]
 	ok "root: with signed sources"
 	offers no-download
-	keep=1 fetch "root: once" 0 vm/fetch-root bookworm
+	keep=1 fetch "root: once" 0 selftests/vm/fetch-root bookworm
 	root_fails "cut off" 4
 	grep -q 'E: cut off' "$tmp/output"
 	ok "root: cut off: what debootstrap says of it is passed on"
@@ -637,7 +637,7 @@ roots() {
 	root_fails "no package lists" bad
 	offers
 	rm -rf "$cache"
-	limited 4 vm/fetch-root bookworm
+	limited 4 selftests/vm/fetch-root bookworm
 	ok "root: the disk is full"
 	nothing "$cache/roots" "root: the disk is full"
 	for name in id unshare debootstrap; do
@@ -650,7 +650,7 @@ build() {
 	mkdir -p "$cache/linux-source-6.12.9-1"
 	echo mainmenu > "$cache/linux-source-6.12.9-1/Kconfig"
 	: > "$tmp/made"
-	keep=1 fetch "build: $1" "$2" vm/build-kernel uml
+	keep=1 fetch "build: $1" "$2" selftests/vm/build-kernel uml
 }
 
 # How often a kernel was built.
@@ -763,7 +763,7 @@ kvm() {
 	accel "until the machine boots" kvm
 	rm "$cache"/accel.*
 	# The answer cannot be kept.
-	limited 0 vm/accel /dev/null
+	limited 0 selftests/vm/accel /dev/null
 	accel "an attempt whose answer could not be kept" kvm
 }
 
@@ -804,6 +804,8 @@ packages() {
 
 mkdir -p "$tree"
 cp -r "$TOP/tools" "$tree/"
+mkdir "$tree/selftests"
+cp -r "$TOP"/selftests/{check,vm} "$tree/selftests/"
 make_commands
 make_packages
 packages
