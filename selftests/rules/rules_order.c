@@ -262,8 +262,9 @@ TEST_F_TIMEOUT(rules, a_shorter_timeout_applies_at_once, TIMEOUT)
 	__u64 begin;
 	int id;
 
-	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	/* Before the connection's last activity. */
 	begin = now_ns();
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, HOUR);
 	ASSERT_EQ(0, set_idle(self->fd, id, ABORT, 300 * MSEC));
 	EXPECT_EQ(300 * MSEC, look(self->fd, id).idle);
