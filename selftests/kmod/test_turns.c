@@ -25,8 +25,8 @@
 #define SLACK_NS	(1ULL * NSEC_PER_MSEC)
 
 /*
- * What may come on top of a rest, in simulated time: other softirqs and interrupts. These take longer
- * on a kernel that checks all locks.
+ * What may come on top of a rest, in simulated time: other softirqs and interrupts. These take
+ * longer on a kernel that checks all locks.
  */
 #define MAX_EXCESS_NS	((IS_ENABLED(CONFIG_PROVE_LOCKING) ? 4ULL : 1ULL) * NSEC_PER_MSEC)
 
