@@ -83,6 +83,11 @@ check: ## run the tests, here and on one kernel, in simulated time
 	@tools/deps --install build kernel vm check
 	@selftests/check/run
 
+test: ## run only T=device/ring or T="rules kmod/load.sh", on K= (6.12), with SEED= (1)
+	@$(if $(T),,$(error which tests? for example: make test T=device/ring K=6.1))
+	@tools/deps --install build kernel vm check $(if $(filter debug,$(K)),build-kernel)
+	@$(if $(SEED),TWHEEL_SEED="$(SEED)") selftests/check/run one "$(or $(K),6.12)" $(T)
+
 check-rest: ## run them on all other kernels, likewise
 	@tools/deps --install build kernel vm check build-kernel
 	@selftests/check/run rest
@@ -168,5 +173,5 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
-	check check-rest check-all check-parallel explore torture fuzz fuzz-device \
+	check test check-rest check-all check-parallel explore torture fuzz fuzz-device \
 	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

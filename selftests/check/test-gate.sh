@@ -288,6 +288,60 @@ torture() {
 	gate "torture: a guest fails" 125 '.*' "$torture" 1 <<< '[ $name != guest ] || exit 125'
 }
 
+# ---- make test
+
+# The programs that have passed, each after the guest that it ran in.
+ran() {
+	awk '$1 == "ok" && $3 ~ /\// { print $2, $3 }' "$tmp/output" | sort | paste -sd ' '
+}
+
+# shellcheck disable=SC2016 # the stand-ins' shells expand these
+make_test() {
+	gate "one program: all is well" 0 "$all_well" "$check" one 6.1 device/ring \
+		<<< '[[ $name != guest || $* == *"--kernel 6.1 "*init_on*ROUNDS=3* ]] || exit 1'
+	[ "$(ran)" = "6.1 device/ring" ] && ! grep -q '^ok  *6.1  *leaks ' "$tmp/output"
+	ok "one program: on that kernel, and no other"
+	[ -e "$tree/build/test/6.1+1.log" ] && [ ! -e "$tree/build/check" ]
+	ok "one program: its log is kept, in a place of its own"
+	gate "programs of two directories, on 6.12" 0 "$all_well" "$check" one 6.12 cli/twctl.sh \
+		device/ring device/touch <<< '[[ $name != guest || $* != *TWHEEL_MANY* ]] || exit 1'
+	[ "$(ran)" = "6.12 cli/twctl.sh 6.12 device/ring 6.12 device/touch" ]
+	ok "programs of two directories: these have run"
+	gate "a directory, on the debug kernel" 0 "$all_well" "$check" one debug fuzz \
+		<<< '[[ $name != guest || $* == *--inject*FUZZ_PROGRAMS=* ]] || exit 1'
+	[ "$(ran)" = "debug fuzz/fuzz.sh" ] && grep -q '^ok  *debug  *leaks ' "$tmp/output"
+	ok "a directory, on the debug kernel: leaks are looked for"
+	gate "one program: another seed" 0 "$all_well" \
+		env TWHEEL_SEED=7 "$check" one 6.12 device/ring \
+		<<< '[[ $name != guest || $* == *"--seed 7 "* ]] || exit 1'
+	gate "one program: it fails" 1 "$bad" "$check" one 6.12 device/ring \
+		<<< '[ $name != guest ] || exit 125'
+	gate "one program: its kernel is not offered" 1 '0 passed, 0 failed, 1 skipped' \
+		"$check" one 6.1 device/ring <<< '[ $name != fetch-kernel ] || exit 4'
+	gate "one program: its kernel is not built" 1 "$bad" "$check" one debug device/ring \
+		<<< '[ $name != build-kernel ] || exit 1'
+	gate "one program: there is no such kernel" 1 'run: there is no kernel 6.0; there are .*' \
+		"$check" one 6.0 device/ring < /dev/null
+	[ "$(wc -l < "$tmp/output")" = 1 ]
+	ok "one program: that is all it says"
+	gate "one program: it does not exist" 1 'run: there is no test device/no-such' \
+		"$check" one 6.12 device/ring device/no-such < /dev/null
+	[ ! "$(ran)" ]
+	ok "one program: then no other is run"
+	gate "one program: on a kernel that lacks what it needs" 1 \
+		'run: fuzz/fuzz.sh runs on debug only.*' "$check" one 6.12 fuzz/fuzz.sh < /dev/null
+	gate "one program: it has a guest of its own" 1 'run: apps/nginx.sh needs a guest .*' \
+		"$check" one 6.12 apps/nginx.sh < /dev/null
+	gate "one program: none is named" 1 '.*usage: .*' "$check" one 6.12 < /dev/null
+
+	make -n -C "$TOP" test T="device/ring rules" K=6.1 SEED=7 > "$tmp/output" 2>&1 &&
+		grep -qx 'TWHEEL_SEED="7" selftests/check/run one "6.1" device/ring rules' \
+			"$tmp/output"
+	ok "make test"
+	! make -n -C "$TOP" test > "$tmp/output" 2>&1 && grep -q 'which tests?' "$tmp/output"
+	ok "make test: it needs T="
+}
+
 # ---- both of them, unattended
 
 # $target is what make was called with.
@@ -438,6 +492,7 @@ special() {
 }
 
 make_tree
+make_test
 make_check
 torture
 unattended
