@@ -52,7 +52,7 @@ err_watch:
 	twheel_watch_exit();
 err_timekeeper:
 	twheel_timekeeper_exit();
-	twheel_clocks_exit();
+	twheel_clock_jumps_exit();
 err_contexts:
 	twheel_contexts_exit();
 err_users:
@@ -72,7 +72,7 @@ static void __exit twheel_module_exit(void)
 	twheel_rules_exit();
 	twheel_watch_exit();
 	twheel_timekeeper_exit();
-	twheel_clocks_exit();
+	twheel_clock_jumps_exit();
 	twheel_contexts_exit();
 	twheel_users_exit();
 	twheel_touch_exit();

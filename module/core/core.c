@@ -40,7 +40,7 @@ unsigned int twheel_tick_shift(void)
 }
 EXPORT_SYMBOL_GPL(twheel_tick_shift);
 
-static struct twheel_base *base_create(unsigned int cpu)
+static struct twheel_base *create_base(unsigned int cpu)
 {
 	struct twheel_base *base;
 
@@ -64,7 +64,7 @@ static struct twheel_base *base_create(unsigned int cpu)
 	return base;
 }
 
-static void base_destroy(struct twheel_base *base)
+static void destroy_base(struct twheel_base *base)
 {
 	struct twheel_snapshot snapshot;
 
@@ -85,7 +85,7 @@ static void destroy_bases(void)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu)
-		base_destroy(twheel_base_of(cpu));
+		destroy_base(twheel_base_of(cpu));
 }
 
 static int set_tick(void)
@@ -120,7 +120,7 @@ int twheel_core_init(void)
 	if (ret)
 		return ret;
 	for_each_possible_cpu(cpu) {
-		per_cpu(twheel_bases, cpu) = base_create(cpu);
+		per_cpu(twheel_bases, cpu) = create_base(cpu);
 		if (!twheel_base_of(cpu)) {
 			ret = -ENOMEM;
 			goto err_bases;

@@ -159,7 +159,7 @@ void twheel_expiry_notified(void *arg)
 	/* Otherwise the hrtimer is programmed, or about to be, or its function will do it. */
 	if (remote_pending && cpu_online(base->cpu) && next < READ_ONCE(base->programmed))
 		hrtimer_start(&base->hrtimer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_SOFT);
-	/* Pairs with the atomic_read() in base_destroy(). */
+	/* Pairs with the atomic_read() in destroy_base(). */
 	atomic_dec(&base->csd_in_flight);
 }
 
@@ -172,13 +172,13 @@ void twheel_expiry_notified(void *arg)
  * ever. Instead, it blocks on a lock that expiry holds, and releases between callbacks
  * if anybody is waiting.
  */
-static void callbacks_begin(struct twheel_base *base)
+static void begin_callbacks(struct twheel_base *base)
 	__acquires(&base->expiry_lock)
 {
 	spin_lock(&base->expiry_lock);
 }
 
-static void callbacks_end(struct twheel_base *base)
+static void end_callbacks(struct twheel_base *base)
 	__releases(&base->expiry_lock)
 {
 	spin_unlock(&base->expiry_lock);
@@ -194,8 +194,8 @@ static void yield_to_waiters(struct twheel_base *base)
 	spin_lock(&base->expiry_lock);
 }
 #else
-static void callbacks_begin(struct twheel_base *base) { }
-static void callbacks_end(struct twheel_base *base) { }
+static void begin_callbacks(struct twheel_base *base) { }
+static void end_callbacks(struct twheel_base *base) { }
 static void yield_to_waiters(struct twheel_base *base) { }
 #endif
 
@@ -436,7 +436,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 	const u64 begin = ktime_get_ns();
 	unsigned int nr_remote, done;
 
-	callbacks_begin(base);
+	begin_callbacks(base);
 	twheel_base_lock(base);
 	trace_twheel_tick_entry(base);
 	base->in_expiry = true;
@@ -448,6 +448,6 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 	finish_expiry(base, nr_remote == max_remote);
 	trace_twheel_tick_exit(base, done);
 	twheel_base_unlock(base);
-	callbacks_end(base);
+	end_callbacks(base);
 	return HRTIMER_NORESTART;
 }

@@ -245,7 +245,7 @@ static const struct twheel_ioctl ioctls[] = {
 
 static long twheel_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
-	twheel_context_used(file->private_data);
+	twheel_context_note_caller(file->private_data);
 	if (_IOC_NR(cmd) >= _IOC_NR(TWHEEL_IOC_RULE_ADD))
 		return twheel_rules_ioctl(file, cmd, user);
 	return twheel_ioctl_run(ioctls, ARRAY_SIZE(ioctls), file, cmd, user);
@@ -274,13 +274,13 @@ static ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct file *file = iocb->ki_filp;
 	bool nonblock = file->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT;
 
-	twheel_context_used(file->private_data);
+	twheel_context_note_caller(file->private_data);
 	return twheel_deliver_read(file->private_data, to, nonblock);
 }
 
 static __poll_t twheel_poll(struct file *file, poll_table *wait)
 {
-	twheel_context_used(file->private_data);
+	twheel_context_note_caller(file->private_data);
 	return twheel_deliver_poll(file->private_data, file, wait);
 }
 
@@ -288,7 +288,7 @@ static int twheel_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct twheel_context *ctx = file->private_data;
 
-	twheel_context_used(ctx);
+	twheel_context_note_caller(ctx);
 	switch (vma->vm_pgoff << PAGE_SHIFT) {
 	case TWHEEL_RING_OFFSET:
 		return twheel_mapping_mmap(twheel_ring_mapping(ctx), vma);

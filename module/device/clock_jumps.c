@@ -136,23 +136,23 @@ void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime)
 }
 
 /**
- * twheel_clocks_exit - wait for the work that the last jump has caused
+ * twheel_clock_jumps_exit - wait for the work that the last jump has caused
  *
  * Context: process; may sleep. No more jumps are reported, and there are no contexts.
  */
-void twheel_clocks_exit(void)
+void twheel_clock_jumps_exit(void)
 {
 	irq_work_sync(&jump_irq_work);
 	flush_work(&jump_work);
 }
 
 /**
- * twheel_clocks_create - initialise a context's list of timers on clocks that jump
+ * twheel_clocks_init - initialise a context's list of timers on clocks that jump
  * @ctx:	the context
  *
  * Context: process.
  */
-void twheel_clocks_create(struct twheel_context *ctx)
+void twheel_clocks_init(struct twheel_context *ctx)
 {
 	INIT_LIST_HEAD(&ctx->clocked);
 	INIT_LIST_HEAD(&ctx->clock_link);

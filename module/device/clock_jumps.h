@@ -9,9 +9,9 @@
 
 struct twheel_context;
 
-void twheel_clocks_exit(void);
+void twheel_clock_jumps_exit(void);
 void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime);
-void twheel_clocks_create(struct twheel_context *ctx);
+void twheel_clocks_init(struct twheel_context *ctx);
 void twheel_clocks_join(struct twheel_context *ctx);
 void twheel_clocks_leave(struct twheel_context *ctx);
 

@@ -45,7 +45,7 @@ static struct workqueue_struct *free_queue;
  */
 int __init twheel_contexts_init(void)
 {
-	twheel_sock_timers_init();
+	twheel_sock_timers_register();
 	free_queue = alloc_workqueue("twheel_free", WQ_UNBOUND, 0);
 	return free_queue ? 0 : -ENOMEM;
 }
@@ -106,10 +106,10 @@ struct twheel_context *twheel_context_create(void)
 	spin_lock_init(&ctx->lock);
 	ctx->first_event = TWHEEL_NO_EVENT;
 	ctx->last_event = TWHEEL_NO_EVENT;
-	twheel_clocks_create(ctx);
-	twheel_deliver_create(ctx);
-	twheel_sock_timers_create(ctx);
-	twheel_waiters_create(&ctx->waiters, ctx->user->queue);
+	twheel_clocks_init(ctx);
+	twheel_deliver_init(ctx);
+	twheel_sock_timers_init(ctx);
+	twheel_waiters_init(&ctx->waiters, ctx->user->queue);
 	mutex_init(&ctx->read_lock);
 	mutex_init(&ctx->grow_lock);
 	ctx->max_timers = U64_MAX;
@@ -157,9 +157,9 @@ static void free_context_work(struct work_struct *work)
 static void destroy_context(struct twheel_context *ctx)
 {
 	stop_events(ctx);
-	twheel_waiters_leave(&ctx->waiters);
+	twheel_waiters_stop(&ctx->waiters);
 	twheel_clocks_leave(ctx);
-	twheel_postponed_leave(ctx);
+	twheel_postponed_stop(ctx);
 	twheel_sock_timers_stop(ctx);
 	twheel_pool_stop(ctx);
 	twheel_user_put(ctx->user);
@@ -191,7 +191,7 @@ static void destroy_context_work(struct work_struct *work)
  */
 void twheel_context_destroy(struct twheel_context *ctx)
 {
-	/* Pairs with twheel_context_used(). */
+	/* Pairs with twheel_context_note_caller(). */
 	if (!(current->flags & PF_KTHREAD) && uid_eq(READ_ONCE(ctx->used_by), current_uid())) {
 		destroy_context(ctx);
 		return;

@@ -376,14 +376,14 @@ static inline bool twheel_is_periodic(struct twheel_utimer *ut)
 }
 
 /**
- * twheel_context_used - note that the current task makes a call for a context
+ * twheel_context_note_caller - note that the current task makes a call for a context
  * @ctx:	the context
  *
  * When this task closes the context, it counts as a user of it; see twheel_context_destroy().
  *
  * Context: process.
  */
-static inline void twheel_context_used(struct twheel_context *ctx)
+static inline void twheel_context_note_caller(struct twheel_context *ctx)
 {
 	const kuid_t uid = current_uid();
 

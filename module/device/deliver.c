@@ -190,14 +190,14 @@ static void expire_postponed_work(struct work_struct *work)
 }
 
 /**
- * twheel_deliver_create - set up a context's worker for postponed timers
+ * twheel_deliver_init - set up a context's worker for postponed timers
  * @ctx:	the context
  *
  * Context: process.
  */
-void twheel_deliver_create(struct twheel_context *ctx)
+void twheel_deliver_init(struct twheel_context *ctx)
 {
-	twheel_postponed_create(ctx, expire_postponed_work);
+	twheel_postponed_init(ctx, expire_postponed_work);
 }
 
 static u64 read_nr_events(const struct twheel_context *ctx)

@@ -13,7 +13,7 @@ struct twheel_context;
 struct twheel_timer;
 struct twheel_utimer;
 
-void twheel_deliver_create(struct twheel_context *ctx);
+void twheel_deliver_init(struct twheel_context *ctx);
 void twheel_utimer_expired(struct twheel_timer *timer);
 void twheel_deliver_queue(struct twheel_context *ctx, struct twheel_utimer *ut, u64 fired);
 void twheel_deliver_to_ring(struct twheel_context *ctx);

@@ -124,13 +124,13 @@ static int add_segment(struct twheel_context *ctx)
 }
 
 /**
- * twheel_keys_room - check whether there is room for another key
+ * twheel_keys_has_room - check whether there is room for another key
  * @ctx:	the context
  *
  * Context: with the context's lock held.
  * Return: true if twheel_keys_insert() may be called; if not, call twheel_keys_grow().
  */
-bool twheel_keys_room(const struct twheel_context *ctx)
+bool twheel_keys_has_room(const struct twheel_context *ctx)
 {
 	return ctx->keys.nr < (u64)ctx->keys.nr_segments * BUCKETS_PER_SEGMENT;
 }
@@ -157,7 +157,7 @@ int twheel_keys_grow(struct twheel_context *ctx)
 		return ret;
 	/* The previous holder of the lock may have made room. */
 	spin_lock_bh(&ctx->lock);
-	has_room = twheel_keys_room(ctx);
+	has_room = twheel_keys_has_room(ctx);
 	spin_unlock_bh(&ctx->lock);
 	if (!has_room)
 		ret = add_segment(ctx);

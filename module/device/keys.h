@@ -32,7 +32,7 @@ struct twheel_keys {
 	hsiphash_key_t			secret;
 };
 
-bool twheel_keys_room(const struct twheel_context *ctx);
+bool twheel_keys_has_room(const struct twheel_context *ctx);
 int twheel_keys_grow(struct twheel_context *ctx);
 void twheel_keys_destroy(struct twheel_context *ctx);
 void twheel_keys_insert(struct twheel_context *ctx, struct twheel_utimer *ut, u64 key);

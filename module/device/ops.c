@@ -57,7 +57,7 @@ static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
 	struct twheel_utimer *ut;
 
 	/* There is one more only while the old one is being delivered, or is with the worker. */
-	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_limited(ctx))
+	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_at_limit(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
@@ -94,9 +94,9 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 		return replace_keyed(ctx, old, op, now);
 	if (old)
 		return rearm_keyed(ctx, old, op, now);
-	if (twheel_timers_limited(ctx))
+	if (twheel_timers_at_limit(ctx))
 		return -ENOSPC;
-	if (!twheel_keys_room(ctx))
+	if (!twheel_keys_has_room(ctx))
 		return -EAGAIN;
 	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
@@ -134,7 +134,7 @@ static noinline int add_slow(struct twheel_context *ctx, struct twheel_op *op, u
 		return -EAGAIN;
 	if (op->flags & TWHEEL_KEYED)
 		return add_keyed(ctx, op, now);
-	if (twheel_timers_limited(ctx))
+	if (twheel_timers_at_limit(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
 	if (!ut)
@@ -152,7 +152,7 @@ static __always_inline int do_add(struct twheel_context *ctx, struct twheel_op *
 
 	if (unlikely(op->flags & ~TWHEEL_TIME_ABS || op->clock != CLOCK_MONOTONIC ||
 		     op->time > TWHEEL_TIME_MAX || !is_min_size(op, min_size) ||
-		     twheel_timers_limited(ctx)))
+		     twheel_timers_at_limit(ctx)))
 		return add_slow(ctx, op, now);
 	ut = twheel_utimer_alloc(ctx, TWHEEL_BASIC);
 	if (unlikely(!ut))

@@ -47,14 +47,14 @@ const struct twheel_layout twheel_layouts[TWHEEL_NR_KINDS] = {
 #undef FIT
 };
 
-static void block_free(struct twheel_block *block)
+static void free_block(struct twheel_block *block)
 {
 	atomic_long_sub(twheel_layouts[block->kind].nr, &nr_allocated);
 	kmemleak_free(block);
 	free_pages((unsigned long)block, TWHEEL_BLOCK_ORDER);
 }
 
-static void block_stop(struct twheel_block *block)
+static void stop_block(struct twheel_block *block)
 {
 	struct twheel_utimer *ut;
 	unsigned int i;
@@ -82,7 +82,7 @@ void twheel_pool_stop(struct twheel_context *ctx)
 	unsigned long i;
 
 	for (i = 0; i < ctx->nr_blocks; i++) {
-		block_stop(ctx->blocks[i]);
+		stop_block(ctx->blocks[i]);
 		cond_resched();
 	}
 }
@@ -106,7 +106,7 @@ void twheel_pool_free(struct twheel_context *ctx, bool with_watch)
 			continue;
 		watches = block->kind == TWHEEL_WITH_WATCH;
 		if (watches == with_watch) {
-			block_free(block);
+			free_block(block);
 			ctx->blocks[i] = NULL;
 		}
 		cond_resched();
@@ -124,7 +124,7 @@ static int reserve_block(enum twheel_kind kind)
 	return -ENOSPC;
 }
 
-static struct twheel_block *block_create(struct twheel_context *ctx, enum twheel_kind kind,
+static struct twheel_block *create_block(struct twheel_context *ctx, enum twheel_kind kind,
 					 void (*expired)(struct twheel_timer *timer))
 {
 	struct twheel_utimer *ut;
@@ -232,7 +232,7 @@ int twheel_context_grow(struct twheel_context *ctx, enum twheel_kind kind,
 	ret = grow_block_list(ctx);
 	if (ret)
 		goto out;
-	block = block_create(ctx, kind, expired);
+	block = create_block(ctx, kind, expired);
 	ret = PTR_ERR_OR_ZERO(block);
 	if (!ret)
 		add_block(ctx, block);

@@ -130,13 +130,13 @@ static __always_inline u64 twheel_max_timers(const struct twheel_context *ctx)
 }
 
 /**
- * twheel_timers_limited - check whether a context has as many timers as it may have
+ * twheel_timers_at_limit - check whether a context has as many timers as it may have
  * @ctx:	the context
  *
  * Context: with the context's lock held.
  * Return: true if it does.
  */
-static __always_inline bool twheel_timers_limited(const struct twheel_context *ctx)
+static __always_inline bool twheel_timers_at_limit(const struct twheel_context *ctx)
 {
 	return ctx->nr_timers >= twheel_max_timers(ctx);
 }

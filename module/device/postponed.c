@@ -77,25 +77,25 @@ void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *u
 }
 
 /**
- * twheel_postponed_create - initialise a context's list of postponed timers
+ * twheel_postponed_init - initialise a context's list of postponed timers
  * @ctx:	the context
  * @work:	the work that handles postponed timers
  *
  * Context: process.
  */
-void twheel_postponed_create(struct twheel_context *ctx, work_func_t work)
+void twheel_postponed_init(struct twheel_context *ctx, work_func_t work)
 {
 	INIT_LIST_HEAD(&ctx->postponed);
 	INIT_WORK(&ctx->postponed_work, work);
 }
 
 /**
- * twheel_postponed_leave - wait until the worker is done with a context
+ * twheel_postponed_stop - wait until the worker is done with a context
  * @ctx:	the context, which is closing
  *
  * Context: process; may sleep.
  */
-void twheel_postponed_leave(struct twheel_context *ctx)
+void twheel_postponed_stop(struct twheel_context *ctx)
 {
 	cancel_work_sync(&ctx->postponed_work);
 }

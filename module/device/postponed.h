@@ -12,8 +12,8 @@ struct twheel_context;
 struct twheel_extended_timer;
 struct twheel_utimer;
 
-void twheel_postponed_create(struct twheel_context *ctx, work_func_t work);
-void twheel_postponed_leave(struct twheel_context *ctx);
+void twheel_postponed_init(struct twheel_context *ctx, work_func_t work);
+void twheel_postponed_stop(struct twheel_context *ctx);
 bool twheel_postpone(struct twheel_context *ctx, struct twheel_extended_timer *et, u64 now);
 void twheel_utimer_arm_again(struct twheel_context *ctx, struct twheel_utimer *ut, u64 expires,
 			     u64 now);

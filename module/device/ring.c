@@ -69,14 +69,14 @@ static struct twheel_ring_buffer *ring_of(const struct twheel_context *ctx)
 	return READ_ONCE(ctx->ring);
 }
 
-static void ring_free(struct twheel_ring_buffer *ring)
+static void free_ring(struct twheel_ring_buffer *ring)
 {
 	twheel_mapping_destroy(&ring->mapping);
 	kfree(ring);
 }
 
 /* Allocates a ring. Returns it, or an error pointer. */
-static struct twheel_ring_buffer *ring_alloc(u32 entries)
+static struct twheel_ring_buffer *alloc_ring(u32 entries)
 {
 	struct twheel_ring_buffer *ring = kzalloc(sizeof(*ring), TWHEEL_GFP_USER);
 	struct twheel_ring *shared;
@@ -120,11 +120,11 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
 		return -EINVAL;
 	if (ctx->ring)
 		return -EBUSY;
-	ring = ring_alloc(entries);
+	ring = alloc_ring(entries);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
 	if (mutex_lock_killable(&ctx->read_lock)) {
-		ring_free(ring);
+		free_ring(ring);
 		return -EINTR;
 	}
 	spin_lock_bh(&ctx->lock);
@@ -145,7 +145,7 @@ int twheel_ring_create(struct twheel_context *ctx, u32 entries, bool event_keys)
 void twheel_ring_destroy(struct twheel_context *ctx)
 {
 	if (ctx->ring)
-		ring_free(ctx->ring);
+		free_ring(ctx->ring);
 }
 
 /**

@@ -208,20 +208,20 @@ static const struct twheel_kind_ops sock_timer_ops = {
 };
 
 /**
- * twheel_sock_timers_init - prepare for timers that watch connections
+ * twheel_sock_timers_register - register the operations of timers that watch connections
  */
-void __init twheel_sock_timers_init(void)
+void __init twheel_sock_timers_register(void)
 {
 	twheel_kind_ops[TWHEEL_WITH_WATCH] = &sock_timer_ops;
 }
 
 /**
- * twheel_sock_timers_create - initialise a context's worker for watches
+ * twheel_sock_timers_init - initialise a context's worker for watches
  * @ctx:	the context, whose user has been set
  *
  * Context: process.
  */
-void twheel_sock_timers_create(struct twheel_context *ctx)
+void twheel_sock_timers_init(struct twheel_context *ctx)
 {
 	twheel_watch_worker_init(&ctx->watch_worker, &sock_timer_kind, ctx->user->queue);
 }
@@ -300,11 +300,11 @@ static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct s
 
 	if (op->flags & TWHEEL_KEYED) {
 		old = twheel_keys_find(ctx, op->key);
-		if (!old && !twheel_keys_room(ctx))
+		if (!old && !twheel_keys_has_room(ctx))
 			return -EAGAIN;
 	}
 	/* There may be one more for a moment, if the old one can be freed. */
-	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_limited(ctx))
+	if ((!old || twheel_state_of(old) >= TWHEEL_IN_DELIVERY) && twheel_timers_at_limit(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, TWHEEL_WITH_WATCH);
 	if (!ut)

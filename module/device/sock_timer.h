@@ -12,17 +12,17 @@ struct twheel_context;
 struct twheel_op;
 
 #ifdef CONFIG_INET
-void twheel_sock_timers_init(void);
-void twheel_sock_timers_create(struct twheel_context *ctx);
+void twheel_sock_timers_register(void);
+void twheel_sock_timers_init(struct twheel_context *ctx);
 int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op);
 void twheel_sock_timers_stop(struct twheel_context *ctx);
 void twheel_sock_timers_leave(struct twheel_context *ctx);
 #else
-static inline void twheel_sock_timers_init(void)
+static inline void twheel_sock_timers_register(void)
 {
 }
 
-static inline void twheel_sock_timers_create(struct twheel_context *ctx)
+static inline void twheel_sock_timers_init(struct twheel_context *ctx)
 {
 }
 

@@ -49,7 +49,7 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EOPNOTSUPP;
 	if (issue_flags & IO_URING_F_NONBLOCK && submit.nr_ops > INLINE_MAX)
 		return -EAGAIN;
-	twheel_context_used(cmd->file->private_data);
+	twheel_context_note_caller(cmd->file->private_data);
 	ret = twheel_submit(cmd->file->private_data, &submit);
 	/* Not returned: 6.1 never completes a command that returns more than 0 to a worker. */
 	io_uring_cmd_done(cmd, ret, issue_flags);

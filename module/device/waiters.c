@@ -128,13 +128,13 @@ static void wake_batch_work(struct work_struct *work)
 }
 
 /**
- * twheel_waiters_create - initialise the waiters of a context
+ * twheel_waiters_init - initialise the waiters of a context
  * @waiters:	the waiters
  * @wq:		where to queue what is not done at once
  *
  * Context: process.
  */
-void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *wq)
+void twheel_waiters_init(struct twheel_waiters *waiters, struct workqueue_struct *wq)
 {
 	waiters->wq = wq;
 	init_waitqueue_head(&waiters->queue);
@@ -144,12 +144,12 @@ void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_stru
 }
 
 /**
- * twheel_waiters_leave - wait until the worker is done
+ * twheel_waiters_stop - stop the worker, and wait until it is done
  * @waiters:	the waiters; nobody waits, or is woken, any more
  *
  * Context: process; may sleep.
  */
-void twheel_waiters_leave(struct twheel_waiters *waiters)
+void twheel_waiters_stop(struct twheel_waiters *waiters)
 {
 	cancel_work_sync(&waiters->work);
 }

@@ -37,8 +37,8 @@ struct twheel_waiters {
 	struct workqueue_struct		*wq;
 };
 
-void twheel_waiters_create(struct twheel_waiters *waiters, struct workqueue_struct *wq);
-void twheel_waiters_leave(struct twheel_waiters *waiters);
+void twheel_waiters_init(struct twheel_waiters *waiters, struct workqueue_struct *wq);
+void twheel_waiters_stop(struct twheel_waiters *waiters);
 void twheel_waiters_wake(struct twheel_waiters *waiters);
 
 #endif /* _TWHEEL_DEVICE_WAITERS_H */
