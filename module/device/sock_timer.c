@@ -139,7 +139,7 @@ static bool evaluate_timer(struct twheel_watch *watch, enum twheel_sk_status sta
 		end_timer(ctx, ut);
 	} else if (status == TWHEEL_SK_BUSY) {
 		now = ktime_get_ns();
-		st->retry_at = now + twheel_watch_retry_at(watch);
+		st->retry_at = now + twheel_watch_back_off(watch);
 		twheel_utimer_arm_again(ctx, ut, st->retry_at, now);
 	} else {
 		expired = check_expiry(ctx, st);
@@ -358,7 +358,7 @@ int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 	struct sock *sk;
 	int ret;
 
-	sk = twheel_watch_socket(op->touch);
+	sk = twheel_watch_sockfd_lookup(op->touch);
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
 	ret = enable_watches(ctx);

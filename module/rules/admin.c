@@ -57,7 +57,7 @@ static DEFINE_MUTEX(rules_lock);
 
 #ifdef CONFIG_SOCK_CGROUP_DATA
 /* Finds the cgroup that a rule matches. */
-static int find_cgroup(struct twheel_idle_rule *rule)
+static int get_cgroup(struct twheel_idle_rule *rule)
 {
 	struct cgroup *cgroup = cgroup_get_from_id(rule->cgroup_id);
 
@@ -73,7 +73,7 @@ static void put_cgroup(struct twheel_idle_rule *rule)
 		cgroup_put(rule->cgroup);
 }
 #else
-static int find_cgroup(struct twheel_idle_rule *rule)
+static int get_cgroup(struct twheel_idle_rule *rule)
 {
 	return -EOPNOTSUPP;
 }
@@ -98,7 +98,7 @@ static int resolve_criteria(struct twheel_idle_rule *rule, const struct twheel_r
 			return -ENOMEM;
 	}
 	rule->cgroup_id = spec->cgroup;
-	return spec->flags & TWHEEL_RULE_CGROUP ? find_cgroup(rule) : 0;
+	return spec->flags & TWHEEL_RULE_CGROUP ? get_cgroup(rule) : 0;
 }
 
 static void free_rule(struct twheel_idle_rule *rule)

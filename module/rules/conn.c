@@ -112,11 +112,11 @@ void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule 
 {
 	u64 step;
 
-	if (!(conn->watch.flags & TWHEEL_CONN_WAITS))
+	if (!(conn->watch.flags & TWHEEL_CONN_TOKEN_WAIT))
 		return;
 	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
-	WRITE_ONCE(conn->watch.flags, conn->watch.flags & ~TWHEEL_CONN_WAITS);
-	step = twheel_conn_step_of(rule);
+	WRITE_ONCE(conn->watch.flags, conn->watch.flags & ~TWHEEL_CONN_TOKEN_WAIT);
+	step = twheel_rule_token_interval(rule);
 	spin_lock(&rule->lock);
 	rule->next_token -= min(rule->next_token, step);
 	spin_unlock(&rule->lock);

@@ -27,10 +27,10 @@
 #define TWHEEL_CONN_PROVISIONAL	BIT(0)	/* its rule is a guess, and nothing is counted */
 #define TWHEEL_CONN_BY_PID	BIT(1)	/* the rule's process began the connection */
 #define TWHEEL_CONN_EXPIRED	BIT(2)	/* with the worker because it was idle */
-#define TWHEEL_CONN_WAITS	BIT(3)	/* has a place in the queue, and waits */
+#define TWHEEL_CONN_TOKEN_WAIT	BIT(3)	/* has a place in the queue for a token */
 #define TWHEEL_CONN_COUNTED	BIT(4)	/* dry run: no activity since it was counted */
 #define TWHEEL_CONN_RECHECK	BIT(5)	/* the socket was busy: it may have ended */
-#define TWHEEL_CONN_WAITED	BIT(6)	/* was spared, as it waited for its peer */
+#define TWHEEL_CONN_PEER_WAIT	BIT(6)	/* was spared while it waited for its peer */
 #define TWHEEL_CONN_REMATCH	BIT(7)	/* a rule may have come before its own */
 #define TWHEEL_CONN_POSTPONED	BIT(10)	/* with the worker, as no share was left */
 
@@ -124,7 +124,7 @@ static inline bool twheel_is_connecting(int state)
 }
 
 /* Nanoseconds from one connection that a rule may close to the next. */
-static inline u64 twheel_conn_step_of(const struct twheel_idle_rule *rule)
+static inline u64 twheel_rule_token_interval(const struct twheel_idle_rule *rule)
 {
 	return div64_u64(NSEC_PER_SEC, twheel_limits_of(rule)->rate);
 }

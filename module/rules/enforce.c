@@ -81,7 +81,7 @@ static u64 idle_deadline(const struct twheel_conn *conn, const struct twheel_idl
 		return U64_MAX;
 	active = twheel_last_activity(sk, limits->flags, now);
 	/* Until then, at least, there was something to wait for. */
-	if (conn->watch.flags & TWHEEL_CONN_WAITED)
+	if (conn->watch.flags & TWHEEL_CONN_PEER_WAIT)
 		active = max(active, twheel_last_ack(sk, now));
 	return active + min_t(u64, limits->idle + conn_spread(conn, rule), TWHEEL_TIME_MAX);
 }
@@ -124,28 +124,28 @@ static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_
  * A token bucket that holds a tenth of a second's worth. Connections that find it empty queue up:
  * each reserves a place, which is a time, and takes a token when that time has come. Returns a time
  * up to @now if the connection has got its token, and may be closed; else when to ask again, as one
- * that @waits.
+ * that is @queued.
  *
  * Places are given back, so that two connections may have the same one: if there is no token for
  * it, a connection goes to the end of the queue.
  */
-static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool waits)
+static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool queued)
 {
 	const u64 rate = twheel_limits_of(rule)->rate, burst = max_t(u64, rate / 10, 1) - 1;
 	const u64 earliest = now - min(now, div64_u64(burst * NSEC_PER_SEC, rate));
 	u64 when = now, token;
 
 	spin_lock(&rule->lock);
-	if (!waits) {
+	if (!queued) {
 		when = max(rule->next_token, earliest);
-		rule->next_token = when + twheel_conn_step_of(rule);
+		rule->next_token = when + twheel_rule_token_interval(rule);
 	}
 	token = max(rule->token, earliest);
 	if (when <= now && token <= now) {
-		rule->token = token + twheel_conn_step_of(rule);
+		rule->token = token + twheel_rule_token_interval(rule);
 	} else if (when <= now) {
 		when = max(rule->next_token, token);
-		rule->next_token = when + twheel_conn_step_of(rule);
+		rule->next_token = when + twheel_rule_token_interval(rule);
 	}
 	spin_unlock(&rule->lock);
 	return when;
@@ -182,7 +182,7 @@ static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
 	if (!twheel_is_connecting(inet_sk_state_load(conn->watch.sk)) ||
 	    !(conn->watch.flags & TWHEEL_CONN_BY_PID))
 		return DROP;
-	rule = twheel_rules_of_pid(sock_net(conn->watch.sk), rule->pid);
+	rule = twheel_rules_match_pid(sock_net(conn->watch.sk), rule->pid);
 	if (!rule)
 		return DROP;
 	twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
@@ -202,7 +202,7 @@ static void arm_retry(struct twheel_conn *conn, u64 now)
 	const u64 first = twheel_conn_first_seen(conn);
 
 	if (twheel_watch_accepted(conn->watch.sk))
-		arm_conn(conn, now + twheel_watch_retry_at(&conn->watch));
+		arm_conn(conn, now + twheel_watch_back_off(&conn->watch));
 	else
 		arm_conn(conn, now + clamp_t(u64, now - min(first, now), TICK_NSEC, NSEC_PER_SEC));
 }
@@ -252,7 +252,7 @@ static void spare_waiting(struct twheel_conn *conn, struct twheel_idle_rule *rul
 	atomic64_inc(&rule->waited);
 	twheel_conn_return_token(conn, rule);
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
-	set_flag(conn, TWHEEL_CONN_WAITED, true);
+	set_flag(conn, TWHEEL_CONN_PEER_WAIT, true);
 	arm_conn(conn, min(deadline, now + twheel_limits_of(rule)->idle));
 }
 
@@ -261,15 +261,15 @@ static void spare_waiting(struct twheel_conn *conn, struct twheel_idle_rule *rul
  * @deadline.
  */
 static void spare_active(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
-			 bool waits)
+			 bool peer_wait)
 {
 	if (conn->watch.flags & TWHEEL_CONN_EXPIRED)
 		atomic64_inc(&rule->spared);
 	twheel_conn_return_token(conn, rule);
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
 	/* When it stops waiting, that counts as activity; but not for ever. */
-	if (!waits)
-		set_flag(conn, TWHEEL_CONN_WAITED, false);
+	if (!peer_wait)
+		set_flag(conn, TWHEEL_CONN_PEER_WAIT, false);
 	arm_conn(conn, deadline);
 }
 
@@ -331,7 +331,7 @@ static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rul
 static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
 				   u64 deadline, u64 now)
 {
-	const bool waits = conn->watch.flags & TWHEEL_CONN_WAITS;
+	const bool queued = conn->watch.flags & TWHEEL_CONN_TOKEN_WAIT;
 	const bool dry_run = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
 	u64 when;
 
@@ -343,16 +343,16 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 		arm_conn(conn, now);
 		return KEEP;
 	}
-	when = take_token(rule, now, waits);
+	when = take_token(rule, now, queued);
 	if (when > now) {
-		if (!waits)
+		if (!queued)
 			atomic64_inc(&rule->delayed);
-		set_flag(conn, TWHEEL_CONN_WAITS, true);
+		set_flag(conn, TWHEEL_CONN_TOKEN_WAIT, true);
 		arm_conn(conn, when);
 		return KEEP;
 	}
 	/* Its place in the queue is used up. */
-	set_flag(conn, TWHEEL_CONN_WAITS, false);
+	set_flag(conn, TWHEEL_CONN_TOKEN_WAIT, false);
 	count_closed(conn, rule, deadline, now);
 	if (!dry_run)
 		return CLOSE;
@@ -369,7 +369,7 @@ static bool try_rearm(struct twheel_conn *conn, struct twheel_idle_rule *rule, u
 	const u64 deadline = close_deadline(conn, rule, now);
 
 	if (deadline > now) {
-		if (conn->watch.flags & TWHEEL_CONN_WAITS)
+		if (conn->watch.flags & TWHEEL_CONN_TOKEN_WAIT)
 			atomic64_inc(&rule->spared);
 		twheel_conn_return_token(conn, rule);
 		set_flag(conn, TWHEEL_CONN_COUNTED, false);
@@ -546,7 +546,7 @@ static bool needs_worker(struct twheel_conn *conn, u64 now)
 
 	/* One that was counted waits for activity, and no longer for its peer. */
 	if (flags & (TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_RECHECK) ||
-	    (flags & TWHEEL_CONN_WAITED && !is_counted(conn, rule))) {
+	    (flags & TWHEEL_CONN_PEER_WAIT && !is_counted(conn, rule))) {
 		set_flag(conn, TWHEEL_CONN_COUNTED, false);
 		return true;
 	}

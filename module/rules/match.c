@@ -95,14 +95,14 @@ struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct 
 }
 
 /**
- * twheel_rules_of_pid - find the rule for a connection that is only about to begin
+ * twheel_rules_match_pid - find the rule for a connection that is only about to begin
  * @net:	its namespace
  * @pid:	the process that begins it
  *
  * Context: any but NMI, under rcu_read_lock().
  * Return: the first rule for this process, if the process exists; or NULL.
  */
-struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct pid *pid)
+struct twheel_idle_rule *twheel_rules_match_pid(const struct net *net, const struct pid *pid)
 {
 	struct twheel_idle_rule *rule;
 
@@ -117,7 +117,7 @@ struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct
  */
 
 /**
- * twheel_rules_listening - record that a socket starts listening
+ * twheel_rules_listener_added - record that a socket starts listening
  * @sk:		the socket
  * @pid:	the process that has it, or NULL
  *
@@ -126,14 +126,14 @@ struct twheel_idle_rule *twheel_rules_of_pid(const struct net *net, const struct
  *
  * Context: process.
  */
-void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
+void twheel_rules_listener_added(const struct sock *sk, const struct pid *pid)
 {
 	/* If the socket had no port, this is written as it starts listening. */
 	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
 	struct twheel_idle_rule *rule;
 	bool affected = false;
 
-	/* Ordered as in twheel_rules_listened(). */
+	/* Ordered as in twheel_rules_listener_gone(). */
 	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listen_seq);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list) {
@@ -149,7 +149,7 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
 }
 
 /**
- * twheel_rules_listened - record that a socket no longer listens
+ * twheel_rules_listener_gone - record that a socket no longer listens
  * @net:	its namespace
  * @port:	where it did
  * @pid:	the process that ended that, or NULL
@@ -161,7 +161,7 @@ void twheel_rules_listening(const struct sock *sk, const struct pid *pid)
  *
  * Context: process.
  */
-void twheel_rules_listened(struct net *net, u16 port, const struct pid *pid)
+void twheel_rules_listener_gone(struct net *net, u16 port, const struct pid *pid)
 {
 	struct twheel_idle_rule *rule;
 	bool affected = false;

@@ -129,14 +129,14 @@ void twheel_scan_later(struct net *net, unsigned long delay)
 }
 
 /**
- * twheel_rescan - schedule a scan that also evaluates watched connections again
+ * twheel_recheck_later - schedule a scan that also evaluates watched connections again
  * @net:	the namespace
  *
  * For callers that had to evaluate them, and could not.
  *
  * Context: process. The caller keeps the module and @net from going away.
  */
-void twheel_rescan(struct net *net)
+void twheel_recheck_later(struct net *net)
 {
 	/* Ordered before the increment of @scan_requests. Pairs with twheel_scan_work(). */
 	atomic_xchg(&twheel_rules_of_net(net)->recheck, 1);
@@ -144,11 +144,11 @@ void twheel_rescan(struct net *net)
 }
 
 /**
- * twheel_rescan_all - schedule a scan for missed connections in all namespaces
+ * twheel_scan_all_later - schedule a scan for missed connections in all namespaces
  *
  * Context: process.
  */
-void twheel_rescan_all(void)
+void twheel_scan_all_later(void)
 {
 	struct net *net;
 

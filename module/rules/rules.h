@@ -229,8 +229,8 @@ struct twheel_idle_rule *twheel_rules_by_index(u32 index);
 struct twheel_idle_rule *twheel_rules_from(struct net *net, u32 id);
 struct twheel_idle_rule *twheel_rules_by_id(struct net *net, u32 id);
 void twheel_scan_later(struct net *net, unsigned long delay);
-void twheel_rescan(struct net *net);
-void twheel_rescan_all(void);
+void twheel_recheck_later(struct net *net);
+void twheel_scan_all_later(void);
 
 /* When and how a rule closes connections. The caller holds the RCU read lock. */
 static inline const struct twheel_limits *twheel_limits_of(const struct twheel_idle_rule *rule)

@@ -40,7 +40,7 @@
  */
 int __init twheel_scan_init(void)
 {
-	twheel_scan_queue = alloc_ordered_workqueue("twheel_find", 0);
+	twheel_scan_queue = alloc_ordered_workqueue("twheel_scan", 0);
 	return twheel_scan_queue ? 0 : -ENOMEM;
 }
 
@@ -215,10 +215,10 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 		return ret;
 	twheel_rules_set_ports(net, scan->pid, scan->ports);
 	/*
-	 * Either twheel_rules_listening() or twheel_rules_listened() sees the bits that were just
-	 * stored, or this sees that it was called:
+	 * Either twheel_rules_listener_added() or twheel_rules_listener_gone() sees the bits that
+	 * were just stored, or this sees that it was called:
 	 *
-	 *	scan				listening, listened
+	 *	scan				added, gone
 	 *	bits				@listen_seq
 	 *	barrier				barrier
 	 *	@listen_seq			bits
@@ -276,7 +276,7 @@ static int scan_bucket(struct twheel_scan *scan, struct net *net)
  * Advances a scan by a batch: of a process that there are rules for or, at the end, of all
  * connections. Returns 1 if there is more to do; 0, -ENOMEM or -EINTR.
  */
-static int scan_step(struct twheel_scan *scan, struct net *net)
+static int advance_scan(struct twheel_scan *scan, struct net *net)
 {
 	int ret = twheel_socks_pause(net);
 
@@ -290,7 +290,7 @@ static int scan_step(struct twheel_scan *scan, struct net *net)
 }
 
 /* Ends a scan, however far it has got. */
-static void scan_end(struct twheel_scan *scan)
+static void end_scan(struct twheel_scan *scan)
 {
 	put_process(scan);
 	twheel_socks_free(&scan->found);
@@ -310,9 +310,9 @@ int twheel_scan_run(struct net *net)
 	int ret;
 
 	do
-		ret = scan_step(&scan, net);
+		ret = advance_scan(&scan, net);
 	while (ret > 0);
-	scan_end(&scan);
+	end_scan(&scan);
 	return ret;
 }
 
@@ -338,11 +338,14 @@ void twheel_scan_work(struct work_struct *work)
 		 * once more after that.
 		 */
 		net_rules->seen_requests = atomic_read(&net_rules->scan_requests);
-		/* After that: later callers request another scan. Pairs with twheel_rescan(). */
+		/*
+		 * After that: later callers request another scan. Pairs with
+		 * twheel_recheck_later().
+		 */
 		net_rules->scan.recheck = atomic_xchg(&net_rules->recheck, 0);
 	}
 	for (i = 0; i < BATCHES_PER_TURN && ret > 0; i++)
-		ret = scan_step(&net_rules->scan, net_rules->net);
+		ret = advance_scan(&net_rules->scan, net_rules->net);
 	if (ret > 0) {
 		/* At once, and behind the others, even if a later time was requested. */
 		mod_delayed_work(twheel_scan_queue, &net_rules->scan_work, 0);
@@ -350,7 +353,7 @@ void twheel_scan_work(struct work_struct *work)
 	}
 	if (ret && net_rules->scan.recheck)
 		atomic_set(&net_rules->recheck, 1);
-	scan_end(&net_rules->scan);
+	end_scan(&net_rules->scan);
 	net_rules->scanning = false;
 	if (ret || atomic_read(&net_rules->scan_requests) != net_rules->seen_requests)
 		twheel_scan_later(net_rules->net, ret ? HZ : 0);
@@ -374,6 +377,6 @@ void twheel_scan_stop(struct list_head *nets)
 	/* New scans are only requested on behalf of a rule, under RCU. */
 	list_for_each_entry(net, nets, exit_list) {
 		cancel_delayed_work_sync(&twheel_rules_of_net(net)->scan_work);
-		scan_end(&twheel_rules_of_net(net)->scan);
+		end_scan(&twheel_rules_of_net(net)->scan);
 	}
 }

@@ -57,7 +57,7 @@ static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid
 	struct twheel_conn *conn;
 
 	if (twheel_is_connecting(state))
-		rule = pid ? twheel_rules_of_pid(sock_net(sk), pid) : NULL;
+		rule = pid ? twheel_rules_match_pid(sock_net(sk), pid) : NULL;
 	else if (twheel_watchable(state))
 		rule = twheel_rules_match(sk, pid, NULL);
 	/* The table exists as long as there is a rule. */
@@ -148,7 +148,7 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 	return min(ret, 0);
 }
 
-static void conn_sk_closed(struct twheel_watch *stale, struct sock *sk)
+static void handle_sk_closed(struct twheel_watch *stale, struct sock *sk)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch;
@@ -173,12 +173,12 @@ static struct pid *get_change_pid(const struct twheel_watch_change *change)
 	return pid;
 }
 
-static void conn_sk_changed(const struct twheel_watch_change *change)
+static void handle_sk_changed(const struct twheel_watch_change *change)
 {
 	struct pid *pid;
 
 	if (!change) {
-		twheel_rescan_all();
+		twheel_scan_all_later();
 		return;
 	}
 	/* A socket that is not for rules may outlive its namespace. */
@@ -186,13 +186,13 @@ static void conn_sk_changed(const struct twheel_watch_change *change)
 		return;
 	if (change->port) {
 		pid = get_change_pid(change);
-		twheel_rules_listened(sock_net(change->sk), change->port, pid);
+		twheel_rules_listener_gone(sock_net(change->sk), change->port, pid);
 		put_pid(pid);
 		return;
 	}
 	pid = change->state == TCP_ESTABLISHED ? NULL : get_change_pid(change);
 	if (change->state == TCP_LISTEN)
-		twheel_rules_listening(change->sk, pid);
+		twheel_rules_listener_added(change->sk, pid);
 	else if (pid || change->state == TCP_ESTABLISHED)
 		twheel_track(change->sk, pid, change->state);
 	put_pid(pid);
@@ -353,7 +353,7 @@ void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *ru
 	}
 	twheel_socks_free(&found);
 	if (ret)
-		twheel_rescan(net);
+		twheel_recheck_later(net);
 	else
 		twheel_watch_worker_flush(&twheel_rules_of_net(net)->worker);
 }
@@ -407,6 +407,6 @@ void __init twheel_track_init(void)
 	for (i = 0; i < TWHEEL_CONN_LOCKS; i++)
 		spin_lock_init(&twheel_conn_locks[i]);
 	twheel_conn_kind.evaluate = twheel_enforce_evaluate;
-	twheel_conn_kind.sk_closed = conn_sk_closed;
-	twheel_conn_kind.sk_changed = conn_sk_changed;
+	twheel_conn_kind.sk_closed = handle_sk_closed;
+	twheel_conn_kind.sk_changed = handle_sk_changed;
 }

@@ -55,7 +55,7 @@ void twheel_watch_table_destroy(struct twheel_watch_kind *kind)
 }
 
 /**
- * twheel_watch_socket - find a connection that can be watched
+ * twheel_watch_sockfd_lookup - look up a connection that can be watched
  * @fd:		a file descriptor of the calling process
  *
  * Context: process; may sleep.
@@ -64,7 +64,7 @@ void twheel_watch_table_destroy(struct twheel_watch_kind *kind)
  * * %-EOPNOTSUPP - it is not a TCP socket
  * * %-ENOTCONN	- it has no connection that is established, or closed by its peer only
  */
-struct sock *twheel_watch_socket(int fd)
+struct sock *twheel_watch_sockfd_lookup(int fd)
 {
 	struct socket *sock;
 	struct sock *sk;

@@ -12,7 +12,7 @@ struct twheel_watch_kind;
 
 int twheel_watch_table_init(struct twheel_watch_kind *kind);
 void twheel_watch_table_destroy(struct twheel_watch_kind *kind);
-struct sock *twheel_watch_socket(int fd);
+struct sock *twheel_watch_sockfd_lookup(int fd);
 int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			struct sock *sk);
 void twheel_watch_replace(struct twheel_watch_worker *worker, struct twheel_watch *old,

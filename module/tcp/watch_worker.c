@@ -8,7 +8,7 @@
  *
  * The worker never waits for a socket owned by user context: a page fault there could stall it for
  * ever, and all other connections with it. Instead, the owner re-arms the timer for a little later,
- * see twheel_watch_retry_at(). Nor does the worker lock a socket that has not been accepted yet:
+ * see twheel_watch_back_off(). Nor does the worker lock a socket that has not been accepted yet:
  * when the listener is closed, TCP relies on such sockets being unlocked, to reset them.
  */
 #include <linux/jiffies.h>
@@ -335,7 +335,7 @@ void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_wat
 }
 
 /**
- * twheel_watch_retry_at - get the delay until the next attempt at a busy socket
+ * twheel_watch_back_off - count an attempt at a busy socket, and get the delay until the next one
  * @watch:	its watch. The owner resets the busy count to 0 when another status was found, or
  *		something else has happened
  *
@@ -346,7 +346,7 @@ void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_wat
  * Context: in evaluate(), with the owner's lock held.
  * Return: the delay in nanoseconds.
  */
-u64 twheel_watch_retry_at(struct twheel_watch *watch)
+u64 twheel_watch_back_off(struct twheel_watch *watch)
 {
 	const unsigned int count = min(twheel_watch_busy_count(watch) + 1,
 				       QUICK_RETRIES + DOUBLINGS);

@@ -47,7 +47,7 @@ int twheel_watch_worker_flush(struct twheel_watch_worker *worker);
 void twheel_watch_enqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch);
 bool twheel_watch_unqueue(struct twheel_watch_worker *worker, struct twheel_watch *watch);
 void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_watch *watch);
-u64 twheel_watch_retry_at(struct twheel_watch *watch);
+u64 twheel_watch_back_off(struct twheel_watch *watch);
 void twheel_watch_show_counts(struct seq_file *m, const struct twheel_watch_kind *kind);
 
 #endif /* _TWHEEL_TCP_WATCH_WORKER_H */

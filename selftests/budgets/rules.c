@@ -373,7 +373,7 @@ TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
 TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "twheel_rules_listening",
+		.step		= "twheel_rules_listener_added",
 		.end		= "mutex_unlock",
 		.end_from	= "process_changes",
 		.all_tasks	= true,
