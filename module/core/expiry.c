@@ -60,7 +60,7 @@
 
 static unsigned int budget = 4096;
 module_param(budget, uint, 0444);
-MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
+MODULE_PARM_DESC(budget, "entries processed in one softirq, at least 1, rounded up to a whole chunk of 6 (default 4096)");
 
 /*
  * Nanoseconds after which expiry rests, whatever is left of the budget: callbacks may have to wait
@@ -76,7 +76,7 @@ MODULE_PARM_DESC(budget, "entries worked off in one softirq, at least 1, rounded
 
 static bool periodic;
 module_param(periodic, bool, 0444);
-MODULE_PARM_DESC(periodic, "call up the wheel at every tick once it is in use, to be compared with (default no)");
+MODULE_PARM_DESC(periodic, "fire at every tick once the wheel is in use, for comparison (default no)");
 
 /**
  * twheel_expiry_init - check the parameters
@@ -347,6 +347,7 @@ static unsigned int enqueue_remote(struct twheel_base *base, unsigned int max_en
 	unsigned long flags;
 	unsigned int n;
 
+	/* Pairs with the WRITE_ONCE()s of CPUs that queue timers. */
 	if (likely(!READ_ONCE(base->remote_pending)))
 		return 0;
 	raw_spin_lock_irqsave(&base->wheel.lock, flags);

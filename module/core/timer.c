@@ -101,6 +101,7 @@ static bool queue_if_running(struct twheel_base *other, struct twheel_timer *tim
 	queued = twheel_base_running(other, timer);
 	if (queued) {
 		twheel_queue_remote(&other->wheel, &timer->node);
+		/* Pairs with the READ_ONCE()s in expiry.c. */
 		WRITE_ONCE(other->remote_pending, true);
 		/* The lock keeps it on the list. */
 		trace_arm(other, timer, 0, rearm, true);
@@ -592,6 +593,7 @@ static __always_inline bool try_defer(struct twheel_timer *timer, u64 expires)
 	twheel_base_assert_context();
 	preempt_disable();
 	base = __this_cpu_read(twheel_bases);
+	/* Counted by the hrtimer's function, before it reads any deadline. */
 	ticks = READ_ONCE(base->counts.ticks);
 	if (likely(twheel_base_owns(base, timer) && twheel_may_defer(&timer->node, expires))) {
 		WRITE_ONCE(timer->node.deadline, expires);

@@ -363,6 +363,7 @@ noinline bool twheel_reclaim(struct twheel *wheel)
 	raw_spin_lock_irqsave(&wheel->lock, flags);
 	page = wheel->emptied;
 	if (page) {
+		/* Pairs with the READ_ONCE()s of @emptied without the lock. */
 		WRITE_ONCE(wheel->emptied, page->next_emptied);
 		emptied = page->emptied;
 		page->emptied = 0;
@@ -411,7 +412,10 @@ static __always_inline void slot_extend(struct twheel *wheel, struct twheel_slot
 	slot->tail = chunk->cell;
 }
 
-/* Links a node into a spill list. The lock is held. */
+/*
+ * Links a node into a spill list. The lock is held. The head of a list, and the location of a node
+ * on it, are also read without the lock.
+ */
 static void spill_add(struct twheel_node **list, struct twheel_node *node)
 {
 	struct twheel_node *next = *list;
@@ -424,7 +428,7 @@ static void spill_add(struct twheel_node **list, struct twheel_node *node)
 	smp_store_release(&node->location, (unsigned long)list | TWHEEL_SPILLED);
 }
 
-/* Takes a node off its spill list. The lock is held. */
+/* Takes a node off its spill list. The lock is held, as for spill_add(). */
 static void spill_del(struct twheel_node *node)
 {
 	struct twheel_node **pprev = (struct twheel_node **)(node->location & ~TWHEEL_SPILLED);
@@ -806,12 +810,14 @@ struct twheel_node *twheel_unspill(struct twheel *wheel, struct twheel_node **li
 	struct twheel_node *node;
 	unsigned long flags;
 
+	/* Pairs with the WRITE_ONCE()s of spill_add(), spill_del() and move_spill_list(). */
 	if (likely(!READ_ONCE(*list)))
 		return NULL;
 	raw_spin_lock_irqsave(&wheel->lock, flags);
 	node = *list;
 	if (node) {
 		spill_del(node);
+		/* Pairs with the loads of @location by other CPUs. */
 		WRITE_ONCE(node->location, TWHEEL_HELD);
 	}
 	raw_spin_unlock_irqrestore(&wheel->lock, flags);
@@ -862,6 +868,7 @@ static void report_emptied(struct twheel *wheel, struct twheel_chunk *chunk)
 
 	if (!page->emptied) {
 		page->next_emptied = wheel->emptied;
+		/* As in twheel_reclaim(). */
 		WRITE_ONCE(wheel->emptied, page);
 	}
 	page->emptied |= twheel_chunk_bit(chunk);

@@ -31,7 +31,7 @@
 
 /*
  * Timers are allocated in blocks. The upper half of a handle is the timer's generation; the lower
- * INDEX_BITS are its number: that of its block, and below it its index within the block.
+ * TWHEEL_INDEX_BITS are its number: that of its block, and below it its index within the block.
  */
 #define TWHEEL_BLOCK_ORDER	3
 #define TWHEEL_BLOCK_BYTES	(PAGE_SIZE << TWHEEL_BLOCK_ORDER)

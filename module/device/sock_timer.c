@@ -82,7 +82,7 @@ static void queue_for_worker(struct twheel_utimer *ut)
 /*
  * Takes a timer in state %TWHEEL_WITH_WORKER back from the worker, to cancel it. Its watch may have
  * been unqueued already, if another timer has replaced it. Returns true if the timer can be freed;
- * false if the worker is just looking at it, and will free it.
+ * false if the worker is processing it, and will free it.
  */
 static bool unqueue_from_worker(struct twheel_utimer *ut)
 {
@@ -249,9 +249,9 @@ static int enable_watches(struct twheel_context *ctx)
 }
 
 /*
- * Gives a timer its watch. If it replaces another timer, that one may lose its own watch: it must
- * still be cancelled then, in whatever state it is, and is not with the worker any more unless the
- * worker is just looking at it.
+ * Gives a timer its watch. If it replaces another timer of the same socket, that one loses its own:
+ * it is off the worker's list then, unless the worker is already processing it, and the caller must
+ * still cancel it.
  */
 static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
 		       struct twheel_utimer *ut, struct sock *sk)

@@ -59,7 +59,10 @@ static int check_result_writable(struct twheel_op __user *op)
 	return get_user(result, &op->result) ?: put_user(result, &op->result);
 }
 
-/* The same for any size. An operation whose unknown tail is not zero gets its result here. */
+/*
+ * As fetch_min_size(), for operations of any size. One whose unknown tail is not zero gets its
+ * result here.
+ */
 static unsigned int fetch_any_size(struct twheel_op *ops, void __user *from, unsigned int nr,
 				   unsigned int size)
 {

@@ -26,7 +26,7 @@
 #endif
 
 #ifndef CONFIG_64BIT
-#error "twheel needs a 64-bit kernel: times and places are read and written without a lock"
+#error "twheel needs a 64-bit kernel: times and locations are read and written without a lock"
 #endif
 
 /* 6.18 renamed it. */

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel: rules for idle connections of programs that know nothing of them
- *
- * Each network namespace has a list of rules, read under RCU. Watches refer to their rule by a
- * number that is unique among all namespaces: there is no room for more.
+ * twheel: adding, changing and removing rules, and setting up for rules in all namespaces
  *
  * A rule is removed in this order: it is taken off its list; after a grace period it can no longer
  * be found there; its watches, which find it by its number until then, are released (track.c); only
  * readers under RCU are left, so after another grace period it is freed. The task that takes it off
  * the list, with the mutex held, does the rest; or, if that task is killed, a work item of its
- * namespace does.
- *
- *	rules_lock			process		all lists, @last_id, @nr, @user
- *	twheel_conn_locks		process, softirq
- *	twheel_rules.share_lock		softirq
- *
- * rules_lock is not held across anything that takes long.
+ * namespace does. See rules.c for how a rule is found.
  */
 #include <linux/bitmap.h>
 #include <linux/cgroup.h>
@@ -48,7 +39,11 @@
 /* Maximum number of rules in a namespace. */
 #define RULES_MAX	256
 
-/* See the top of this file. */
+/*
+ * Guards, for all namespaces, the list of rules, their @limits and @late_from, and @last_id, @nr,
+ * @leftover and @user of struct twheel_rules. Taken in process context. twheel_idle_rule.lock nests
+ * inside it, and no other lock of twheel; it is not held across anything that takes long.
+ */
 static DEFINE_MUTEX(rules_lock);
 
 /*

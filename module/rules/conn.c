@@ -2,7 +2,7 @@
 /*
  * twheel: a connection that a rule applies to, and its watch
  *
- * The lock of a socket, one of an array, serializes the calls for the timer of the socket's watch,
+ * The lock of a socket, one of an array, serialises the calls for the timer of the socket's watch,
  * and guards the watch's @rule, @flags and membership in the table. It is taken in process and
  * softirq context; twheel_watch_worker.lock, twheel_idle_rule.lock, twheel_rules.share_lock and the
  * wheel's locks are taken inside of it. While it is held, the worker does not make a watch enter or

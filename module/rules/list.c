@@ -46,10 +46,6 @@ static void describe_addresses(const struct sock *sk, struct twheel_connection *
 	copy_address(connection->remote_address, &remote);
 }
 
-/*
- * Listing
- */
-
 /* Describes a connection. Returns whether the rule with this id applies to it. */
 static bool describe_connection(struct sock *sk, u32 id, struct twheel_connection *connection)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: describes connections, and lists those that a rule applies to
+ * twheel: lists the connections that a rule applies to
  */
 #ifndef _TWHEEL_RULES_LIST_H
 #define _TWHEEL_RULES_LIST_H
@@ -8,7 +8,6 @@
 #include <linux/types.h>
 
 struct net;
-struct sock;
 struct twheel_connections;
 
 long twheel_connections_list(struct net *net, struct twheel_connections *list);

@@ -54,7 +54,7 @@ static bool matches_process(const struct twheel_idle_rule *rule, const struct so
 static bool rule_matches(const struct twheel_idle_rule *rule, const struct sock *sk,
 			 const struct pid *initiator, bool is_new)
 {
-	/* Likewise. */
+	/* The kernel may release a port meanwhile; then it is 0. */
 	if (rule->criteria & TWHEEL_RULE_LOCAL_PORT &&
 	    READ_ONCE(inet_sk(sk)->inet_num) != rule->local_port)
 		return false;

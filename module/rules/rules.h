@@ -29,7 +29,6 @@
 #define TWHEEL_PORTS		65536
 
 struct cgroup;
-struct file;
 struct pid;
 
 /**

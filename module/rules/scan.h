@@ -10,8 +10,6 @@
 #include <linux/workqueue.h>
 
 struct net;
-struct pid;
-struct sock;
 
 int twheel_scan_init(void);
 void twheel_scan_exit(void);

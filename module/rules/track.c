@@ -38,8 +38,12 @@
 #include "track.h"
 #include "twheel.h"
 
-/* Guards @nr_users. Taken in process context, outside of all other locks. */
+/*
+ * Guards @nr_users, and is held while @twheel_conn_kind is added and removed. Taken in process
+ * context, outside of all other locks.
+ */
 static DEFINE_MUTEX(kind_lock);
+/* Rules, and calls that add one. */
 static unsigned int nr_users;
 
 /*
@@ -224,7 +228,7 @@ static noinline void queue_orphan(struct twheel_watch *watch)
 	spin_unlock_bh(lock);
 }
 
-/* Does so for a batch of watches. Returns whether there are more. */
+/* Queues those of a batch of watches that are orphans. Returns whether there are more. */
 static bool queue_some_orphans(struct rhashtable_iter *iter)
 {
 	struct twheel_watch *watch = NULL;

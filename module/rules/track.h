@@ -11,7 +11,6 @@ struct net;
 struct pid;
 struct sock;
 struct twheel_idle_rule;
-struct twheel_conn;
 
 void twheel_track_init(void);
 int twheel_track_get(void);

@@ -32,7 +32,7 @@ static const struct rhashtable_params watch_rht_params = {
 };
 
 /**
- * twheel_watch_table_init - initialize a kind's table
+ * twheel_watch_table_init - initialise a kind's table
  * @kind:	the kind
  *
  * Context: process; may sleep.

@@ -204,7 +204,7 @@ static void process_watches(struct work_struct *work)
 }
 
 /**
- * twheel_watch_worker_init - initialize a worker
+ * twheel_watch_worker_init - initialise a worker
  * @worker:	the worker, which has no watches
  * @kind:	the kind of its watches
  * @queue:	the workqueue of the user whose worker it is
