@@ -64,14 +64,15 @@ static inline __u64 kernel_bytes(void)
 
 /*
  * Makes the kernel sum up the group's per-CPU counters: it does so when they have changed by 64
- * pages for each CPU, or when it is awake anyway. A child maps and unmaps some pages.
+ * pages for each CPU, or when it is awake anyway. A child gets and returns pages, a few at a time,
+ * as the group may be short of memory.
  */
 static inline void flush_group_stats(int group)
 {
-	const long page = sysconf(_SC_PAGESIZE), pages = 200 * sysconf(_SC_NPROCESSORS_ONLN);
-	char *memory;
-	int i;
+	const long page = sysconf(_SC_PAGESIZE), few = 8 * page;
+	long pages = 200 * sysconf(_SC_NPROCESSORS_ONLN), at;
 	pid_t child = fork();
+	char *memory;
 
 	if (child) {
 		waitpid(child, NULL, 0);
@@ -79,13 +80,14 @@ static inline void flush_group_stats(int group)
 	}
 	if (write(group, "0", 1) != 1)
 		_exit(1);
-	for (i = 0; i < pages; i++) {
-		memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
-		if (memory == MAP_FAILED)
+	memory = mmap(NULL, few, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		_exit(1);
+	for (; pages > 0; pages -= few / page) {
+		for (at = 0; at < few; at += page)
+			*(volatile char *)(memory + at) = 1;
+		if (madvise(memory, few, MADV_DONTNEED))
 			_exit(1);
-		*(volatile char *)memory = 1;
-		munmap(memory, page);
 	}
 	_exit(0);
 }
