@@ -327,6 +327,7 @@ if [ "${1-}" = parallel ]; then
 	real_time 6.12 15
 	any_machine uml "$uml_panic"
 	real_time uml 5
+	expect "uml that does not start" 122 --kernel uml --mem 100P -- true
 	charged
 	[ "$(grep -c '^#@ again' "$tmp/output")" = 1 ] &&
 		grep -q '^#@ again own/late 1 ' "$tmp/output" &&
@@ -381,5 +382,4 @@ expect "QEMU that travels in time" 122 --time-travel -- true
 expect "kernel that does not exist" 122 --kernel ./nowhere -- true
 expect "files that do not exist" 122 --add ./nowhere -- true
 expect "QEMU that does not start" 122 --mem 1 --smp none -- true
-expect "uml that does not start" 122 --kernel uml --mem 100P -- true
 finish
