@@ -57,17 +57,17 @@ static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
 static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 {
 	struct twheel *wheel = &dead->wheel;
-	struct twheel_chunk *chunk = twheel_chunk_get(wheel);
+	struct twheel_chunk *chunk = twheel_chunk_first(wheel);
 	struct twheel_node *node;
 	unsigned int i;
 
 	if (chunk) {
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-			node = twheel_cell_empty(&chunk->cell[i]);
+			node = twheel_cell_take(&chunk->cell[i]);
 			if (node)
 				migrate_timer(dead, live, node);
 		}
-		twheel_chunk_put(wheel, chunk);
+		twheel_chunk_retire(wheel, chunk);
 		return true;
 	}
 	node = twheel_unspill(wheel, &wheel->expiring_spill) ?: twheel_unqueue_remote(wheel);

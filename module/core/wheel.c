@@ -881,7 +881,7 @@ static int dequeue_from_cell(struct twheel *wheel, struct twheel_node **cell,
 	struct twheel_chunk *chunk = chunk_of(cell);
 
 	/*
-	 * Pairs with the xchg() in twheel_cell_empty(); and with the smp_mb() in
+	 * Pairs with the xchg() in twheel_cell_take(); and with the smp_mb() in
 	 * twheel_flush_dequeued(): either the owner sees this store, or chunk_empty() sees what
 	 * the owner has cleared.
 	 */

@@ -32,62 +32,65 @@ static __always_inline void twheel_chunk_prefetch(const struct twheel_chunk *chu
 	ahead = (const struct twheel_chunk *)link;
 	prefetchw((void *)ahead->link);
 #pragma GCC unroll 6
-	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++)
+	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
+		/* Pairs with the cmpxchg() in dequeue_from_cell(). Only a hint. */
 		prefetchw(READ_ONCE(ahead->cell[i]));
+	}
 }
 
 /**
- * twheel_chunk_get - get the next chunk to expire, if any
+ * twheel_chunk_first - the next chunk to expire, if any
  * @wheel:	the wheel; by its owner
  *
  * It remains the first chunk of the expiring slot, which nothing drops, until it is passed
- * to twheel_chunk_put().
+ * to twheel_chunk_retire().
  *
  * Return: the chunk; NULL if there is none: see twheel_advance().
  */
-static inline struct twheel_chunk *twheel_chunk_get(struct twheel *wheel)
+static inline struct twheel_chunk *twheel_chunk_first(struct twheel *wheel)
 {
 	unsigned long link = wheel->expiring.head;
 
 	return twheel_link_is_chunk(link) ? (struct twheel_chunk *)link : NULL;
 }
 
-/* As twheel_chunk_put(), but without counting. Returns the link to the next chunk. */
+/* As twheel_chunk_retire(), but without counting. Returns the link to the next chunk. */
 static __always_inline unsigned long twheel_chunk_done(struct twheel *wheel,
 						       struct twheel_chunk *chunk)
 {
 	unsigned long link;
 
 	twheel_chunk_free(wheel, chunk);
+	/* A free chunk keeps its link until it is used again, which only the owner does. */
 	link = chunk->link;
 	wheel->expiring.head = link;
 	return link;
 }
 
 /**
- * twheel_chunk_put - free a chunk whose nodes have all been handled
+ * twheel_chunk_retire - free a chunk whose nodes have all been handled
  * @wheel:	the wheel; by its owner
- * @chunk:	from twheel_chunk_get(); all its cells are NULL
+ * @chunk:	from twheel_chunk_first(); all its cells are NULL
  */
-static inline void twheel_chunk_put(struct twheel *wheel, struct twheel_chunk *chunk)
+static inline void twheel_chunk_retire(struct twheel *wheel, struct twheel_chunk *chunk)
 {
 	twheel_chunk_done(wheel, chunk);
 	wheel->stats.free++;
 }
 
 /**
- * twheel_cell_empty - empty a cell that another CPU may be about to empty
- * @cell:	the cell, in a chunk from twheel_chunk_get()
+ * twheel_cell_take - take the node out of a cell that another CPU may be about to empty
+ * @cell:	the cell, in a chunk from twheel_chunk_first()
  *
  * Return: the node that was in it, which now belongs to the caller; or NULL.
  */
-static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node **cell)
+static __always_inline struct twheel_node *twheel_cell_take(struct twheel_node **cell)
 {
 #ifdef CONFIG_SMP
 	/* Pairs with the cmpxchg() in dequeue_from_cell(). */
 	return xchg(cell, NULL);
 #else
-	/* xchg() is a locked instruction even on UP. */
+	/* On x86, xchg() is a locked instruction even on UP. */
 	struct twheel_node *node = *cell;
 
 	*cell = NULL;
@@ -95,7 +98,7 @@ static __always_inline struct twheel_node *twheel_cell_empty(struct twheel_node 
 #endif
 }
 
-/* Expires the first chunk. For the rest see __twheel_expire(). */
+/* Expires the nodes of the first chunk. For the other parameters see __twheel_expire(). */
 static __always_inline void
 twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 		    void (*expire)(void *arg, struct twheel_node *node, u64 late), void *arg,
@@ -107,7 +110,7 @@ twheel_chunk_expire(struct twheel *wheel, struct twheel_chunk *chunk, u64 due,
 
 #pragma GCC unroll 6
 	for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
-		node = twheel_cell_empty(&chunk->cell[i]);
+		node = twheel_cell_take(&chunk->cell[i]);
 		if (unlikely(!node))
 			continue;
 		/* Plain: a task of this CPU may be about to store it, but is not running now. */
@@ -138,10 +141,12 @@ static __always_inline unsigned int twheel_chunk_take_early(struct twheel *wheel
 		node = chunk->cell[i];
 		if (unlikely(!node))
 			continue;
-		if (unlikely(READ_ONCE(node->deadline) <= due)) {
+		/* Plain, as in twheel_chunk_expire(). */
+		if (unlikely(node->deadline <= due)) {
 			*more = true;
 			continue;
 		}
+		/* Pairs with the READ_ONCE() in cells_empty(). */
 		WRITE_ONCE(chunk->cell[i], NULL);
 		wheel->requeue[nr++] = node;
 	}

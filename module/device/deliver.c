@@ -180,7 +180,7 @@ static void expire_postponed_work(struct work_struct *work)
 	now = ktime_get_ns();
 	for (i = 0; i < POSTPONED_BATCH && !ctx->closing && !list_empty(&ctx->postponed); i++) {
 		ut = list_first_entry(&ctx->postponed, struct twheel_utimer, node.link);
-		twheel_postponed_remove(ut);
+		twheel_utimer_unpostpone(ut);
 		handle_due_timer(ctx, ut, now);
 	}
 	/* Timers postponed from now on find the list empty, or the work queued. */

@@ -83,7 +83,7 @@ static void set_deadline(struct twheel_context *ctx, struct twheel_extended_time
 /**
  * twheel_extended_init - initialise a timer from an add
  * @ctx:	the context
- * @et:		the timer, which is not armed
+ * @et:		the timer. If it is armed, it stays so: the caller arms it for the new limits
  * @op:		the add, which has been checked
  * @now:	nanoseconds of CLOCK_MONOTONIC
  *

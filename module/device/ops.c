@@ -56,7 +56,7 @@ static int replace_keyed(struct twheel_context *ctx, struct twheel_utimer *old,
 	int verdict = TWHEEL_WAS_ABSENT;
 	struct twheel_utimer *ut;
 
-	/* There is one more only while the old one is being delivered, or is with the worker. */
+	/* The old one still counts until its delivery, or the worker, is done with it. */
 	if (twheel_state_of(old) >= TWHEEL_IN_DELIVERY && twheel_timers_at_limit(ctx))
 		return -ENOSPC;
 	ut = twheel_utimer_alloc(ctx, twheel_op_kind(op));
@@ -107,7 +107,7 @@ static int add_keyed(struct twheel_context *ctx, struct twheel_op *op, u64 now)
 	return TWHEEL_WAS_ABSENT;
 }
 
-/* With another limit, the deadline may be left out, and so may its clock. */
+/* With an idle timeout or a lifetime, the deadline may be left out, and so may its clock. */
 static void set_defaults(struct twheel_op *op)
 {
 	if (!op->idle && !op->lifetime)
@@ -192,8 +192,8 @@ static __always_inline int do_cancel(struct twheel_context *ctx, const struct tw
 }
 
 /* Defers a re-arm until the event of the timer has been delivered. */
-static int defer_rearm(struct twheel_context *ctx, struct twheel_extended_timer *et,
-		       const struct twheel_op *op, u64 now)
+static int rearm_after_delivery(struct twheel_context *ctx, struct twheel_extended_timer *et,
+				const struct twheel_op *op, u64 now)
 {
 	int ret = twheel_extended_rearm(ctx, et, op, now);
 
@@ -204,13 +204,14 @@ static int defer_rearm(struct twheel_context *ctx, struct twheel_extended_timer 
 	return TWHEEL_WAS_DELIVERED;
 }
 
-/* Arms a timer for the first of its limits. If the timer is with the worker, that will arm it. */
+/* Arms a timer for the first of its limits; if it is with the worker, the worker will. */
 static void rearm_extended(struct twheel_context *ctx, struct twheel_utimer *ut, u64 now)
 {
 	u64 expires = twheel_extended_expiry(ctx, twheel_extended(ut), now);
 
 	if (twheel_state_of(ut) == TWHEEL_WITH_WORKER)
-		ut->node.deadline = expires;
+		/* Pairs with the READ_ONCE() in process_watch(). */
+		WRITE_ONCE(ut->node.deadline, expires);
 	else
 		twheel_utimer_arm(ut, expires);
 }
@@ -227,7 +228,7 @@ static noinline int rearm_slow(struct twheel_context *ctx, const struct twheel_o
 	if (IS_ERR(ut))
 		return PTR_ERR(ut);
 	if (twheel_state_of(ut) == TWHEEL_IN_DELIVERY)
-		return defer_rearm(ctx, twheel_extended(ut), op, now);
+		return rearm_after_delivery(ctx, twheel_extended(ut), op, now);
 	/* It does not watch a connection any more. */
 	if (twheel_kind_of(ut) == TWHEEL_WITH_WATCH && !twheel_sock_timer_of(ut)->watch.sk)
 		return -ENOTCONN;
@@ -328,7 +329,8 @@ static __always_inline unsigned int run_batch(struct twheel_context *ctx, struct
 /**
  * twheel_ops_run - run an array of operations
  * @ctx:	the context
- * @ops:	the operations, with a result of 0. Results are filled in, and the handles of adds
+ * @ops:	the operations, with a result of 0; or, for one that could not be read, an invalid
+ *		opcode and an errno. Results are filled in, and the handles of adds
  * @nr:		number of operations; a few only, as the context is locked meanwhile
  * @stop:	stop after the first one that fails
  * @min_size:	all are known to be zero beyond their first 40 bytes

@@ -5,9 +5,9 @@
  * The state of a timer changes only under the context's lock. Once armed, it stays so until one of
  * these gets the lock:
  *
- *  - its callback, which queues the event, or hands the timer to the worker of watched connections:
- *    see sock_timer.c;
- *  - a cancel or a re-arm.
+ *  - its callback, which queues the event, re-arms the timer for its next limit, postpones it, or
+ *    hands it to the worker of watched connections: see sock_timer.c;
+ *  - a cancel or a re-arm, the end of its connection, a jump of its clock, or the last close().
  *
  * When a cancel or a re-arm comes first, the core may have dequeued the timer already: its callback
  * is then on its way, finds the timer free or armed again, and does nothing:
@@ -17,8 +17,8 @@
  *					lock; pending -> armed again; unlock
  *	lock; back on the wheel: return
  *
- * The timer cannot have left the wheel again by then: the core keeps a timer whose callback is
- * running on the same CPU, and that CPU is busy with the callback.
+ * It cannot have left the wheel again by then: a timer that is armed while its callback runs goes
+ * on the wheel of the CPU that runs it, which is busy with the callback.
  */
 #include <linux/ktime.h>
 #include <linux/time.h>
@@ -32,12 +32,13 @@
 #include "utimer.h"
 
 /**
- * twheel_postponed_remove - take a timer off the list of postponed ones
- * @ut:		a timer that is postponed. The caller must give it another state
+ * twheel_utimer_unpostpone - take a timer off the list of postponed ones
+ * @ut:		a timer that is postponed; from now on free, until the caller arms, queues or
+ *		frees it
  *
  * Context: with the context's lock held.
  */
-void twheel_postponed_remove(struct twheel_utimer *ut)
+void twheel_utimer_unpostpone(struct twheel_utimer *ut)
 {
 	list_del(&ut->node.link);
 	/* Overlaid by the link: the core must see that the timer is not armed. */
@@ -59,7 +60,7 @@ void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires)
 		return;
 	}
 	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
-		twheel_postponed_remove(ut);
+		twheel_utimer_unpostpone(ut);
 	twheel_utimer_start(ut, expires);
 }
 
@@ -73,7 +74,7 @@ void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires)
 void twheel_utimer_disarm(struct twheel_utimer *ut)
 {
 	if (twheel_state_of(ut) == TWHEEL_POSTPONED)
-		twheel_postponed_remove(ut);
+		twheel_utimer_unpostpone(ut);
 	else
 		twheel_cancel_bhoff(&ut->timer);
 }
@@ -106,7 +107,7 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 {
 	switch (twheel_state_of(ut)) {
 	case TWHEEL_POSTPONED:
-		twheel_postponed_remove(ut);
+		twheel_utimer_unpostpone(ut);
 		twheel_utimer_free(ctx, ut, false);
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_DELIVERY:
@@ -120,7 +121,7 @@ static int cancel_unarmed(struct twheel_context *ctx, struct twheel_utimer *ut)
 		return TWHEEL_WAS_PENDING;
 	case TWHEEL_IN_ACTION:
 		defer_cancel(ctx, ut);
-		/* It was about to be queued. */
+		/* Its event was about to be queued. */
 		ctx->stats.expiries++;
 		ctx->stats.taken_back++;
 		return TWHEEL_WAS_EXPIRED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: one timer of a context, from an operation to its expiry
+ * twheel: one timer of a context: arming, disarming, initialising and cancelling it
  */
 #ifndef _TWHEEL_DEVICE_UTIMER_H
 #define _TWHEEL_DEVICE_UTIMER_H
@@ -30,7 +30,7 @@ static __always_inline int twheel_utimer_cancel_pending(struct twheel_context *c
 	return TWHEEL_WAS_PENDING;
 }
 
-void twheel_postponed_remove(struct twheel_utimer *ut);
+void twheel_utimer_unpostpone(struct twheel_utimer *ut);
 void twheel_utimer_arm(struct twheel_utimer *ut, u64 expires);
 void twheel_utimer_disarm(struct twheel_utimer *ut);
 int twheel_utimer_revoke_event(struct twheel_context *ctx, struct twheel_utimer *ut);

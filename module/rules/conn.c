@@ -85,7 +85,7 @@ void twheel_connection_addresses(const struct sock *sk, void *local, void *remot
  * twheel_conn_queue - queue a watch for the worker
  * @conn:	the watch
  *
- * Context: process and softirq; with the socket's lock held, under rcu_read_lock().
+ * Context: process and softirq; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
 void twheel_conn_queue(struct twheel_conn *conn)
 {
@@ -106,7 +106,7 @@ void twheel_conn_queue(struct twheel_conn *conn)
  * @conn:	the watch; it need not have one
  * @rule:	its rule. The connections that come next wait less
  *
- * Context: process and softirq; with the socket's lock held.
+ * Context: process and softirq; with twheel_conn_lock_of() the socket held.
  */
 void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
@@ -135,7 +135,7 @@ static void uncount_conn(struct twheel_conn *conn, struct twheel_idle_rule *rule
  * @conn:	the watch
  * @rule:	the rule, which may be freed now, after a grace period
  *
- * Context: process; with the socket's lock held, under rcu_read_lock().
+ * Context: process; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
 void twheel_conn_detach(struct twheel_conn *conn, struct twheel_idle_rule *rule)
 {
@@ -163,7 +163,7 @@ static void set_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u1
  * @rule:	the rule
  * @flags:	as for twheel_conn_change_rule()
  *
- * Context: process; with the socket's lock held, under rcu_read_lock().
+ * Context: process; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
 void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
@@ -178,7 +178,7 @@ void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule,
  * @flags:	%TWHEEL_CONN_PROVISIONAL or 0, and %TWHEEL_CONN_BY_PID. The latter is kept if both
  *		rules are for the same process
  *
- * Context: process; with the socket's lock held, under rcu_read_lock().
+ * Context: process; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
 void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags)
 {
@@ -202,7 +202,7 @@ void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *
  * The rule may be in the course of being removed. The task that removes it waits until it has no
  * users, and does not check again: so this watch remains one of its users.
  *
- * Context: process; with the socket's lock held, under rcu_read_lock().
+ * Context: process; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
 void twheel_conn_renew(struct twheel_conn *conn)
 {

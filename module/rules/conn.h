@@ -80,7 +80,7 @@ static inline struct twheel_conn *twheel_conn_of(struct twheel_watch *watch)
 	return container_of(watch, struct twheel_conn, watch);
 }
 
-/* The rule of a watch that has one. The caller holds its socket's lock and the RCU read lock. */
+/* The rule of a watch that has one. The caller holds its lock and the RCU read lock. */
 static inline struct twheel_idle_rule *twheel_conn_rule_of(const struct twheel_conn *conn)
 {
 	return twheel_rules_by_index(conn->watch.rule);

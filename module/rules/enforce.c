@@ -5,7 +5,7 @@
  * The callback of its watch's timer compares the time of the last activity with the limits, in
  * softirq context, and usually re-arms the timer for the time that is left. If its namespace's
  * share of the softirqs (share.h) is used up, the worker does that, too. Everything else is decided
- * by decide_verdict(), called by the worker. The two may race:
+ * by decide(), called by the worker. The two may race:
  *
  *	softirq				worker
  *	the timer leaves the wheel
@@ -43,13 +43,13 @@
 #define LATE_SHIFT	20
 
 /**
- * enum verdict - what happens to a watch
- * @KEEP:	it goes on
+ * enum decision - what happens to a watch
+ * @GO_ON:	it goes on
  * @DROP:	it ends
  * @CLOSE:	it ends, and so does the connection
  */
-enum verdict {
-	KEEP,
+enum decision {
+	GO_ON,
 	DROP,
 	CLOSE,
 };
@@ -123,8 +123,8 @@ static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_
 /*
  * A token bucket that holds a tenth of a second's worth. Connections that find it empty queue up:
  * each reserves a place, which is a time, and takes a token when that time has come. Returns a time
- * up to @now if the connection has got its token, and may be closed; else when to ask again, as one
- * that is @queued.
+ * up to @now if the connection has got its token, and may be closed; else the time at which to ask
+ * again, with @queued set.
  *
  * Places are given back, so that two connections may have the same one: if there is no token for
  * it, a connection goes to the end of the queue.
@@ -152,7 +152,8 @@ static u64 take_token(struct twheel_idle_rule *rule, u64 now, bool queued)
 }
 
 /*
- * Decisions. The caller holds the lock of the watch's socket and the RCU read lock.
+ * Decisions. The caller holds the connection's lock, which twheel_conn_lock_of() returns, and the
+ * RCU read lock. "The socket is locked", in contrast, means by lock_sock().
  */
 
 static void arm_conn(struct twheel_conn *conn, u64 expires)
@@ -164,7 +165,7 @@ static void set_flag(struct twheel_conn *conn, u16 flag, bool on)
 {
 	struct twheel_watch *watch = &conn->watch;
 
-	/* Pairs with the worker's READ_ONCE(), which does not hold the lock. */
+	/* Pairs with the READ_ONCE() in process_watch(), which does not hold the lock. */
 	WRITE_ONCE(watch->flags, on ? watch->flags | flag : watch->flags & ~flag);
 }
 
@@ -175,7 +176,7 @@ static const struct pid *get_initiator(const struct twheel_conn *conn,
 }
 
 /* The connection has ended, or is only about to begin. */
-static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
+static enum decision decide_closed(struct twheel_conn *conn, u64 now)
 {
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
@@ -186,10 +187,10 @@ static enum verdict decide_closed(struct twheel_conn *conn, u64 now)
 	if (!rule)
 		return DROP;
 	twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
-	/* It may fail, and the next one begin at once. Pairs as in restart_conn(). */
+	/* It may fail, and the next one begin at once. Pairs with note_end() in sk_state.c. */
 	WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
 	arm_conn(conn, now + CONNECT_NS);
-	return KEEP;
+	return GO_ON;
 }
 
 /*
@@ -210,36 +211,38 @@ static void arm_retry(struct twheel_conn *conn, u64 now)
 /*
  * Does a connection belong to the kernel itself, as those of NVMe over TCP, NFS and iSCSI do? Then
  * nobody may close it: freeing memory, or the root file system, may depend on it. Such a socket has
- * no file; or it has a file that no program has, but was created for the kernel, or notifies the
- * kernel of its end. The socket is locked.
+ * no file; or was created by the kernel, even if it has a file; or notifies the kernel of its end.
+ * The socket is locked.
  */
 static bool is_kernel_socket(const struct sock *sk)
 {
 	const struct socket *sock = sk->sk_socket;
 
+	/* Pairs with sock_alloc_file(). */
 	if (sock && !READ_ONCE(sock->file))
 		return true;
-	/* A bit that is set once, among others. */
+	/* A bit-field: this bit never changes, but its neighbours do. */
 	return data_race((bool)sk->sk_kern_sock) ||
+	       /* Pairs with whoever in the kernel replaces it, under sk_callback_lock. */
 	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change;
 }
 
 /* Attaches a connection to the rule that applies to it. */
-static enum verdict assign_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, bool busy,
-				u64 now)
+static enum decision assign_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, bool busy,
+				 u64 now)
 {
 	u64 deadline;
 
 	twheel_conn_change_rule(conn, rule, busy ? TWHEEL_CONN_PROVISIONAL : 0);
 	if (busy) {
 		arm_retry(conn, now);
-		return KEEP;
+		return GO_ON;
 	}
 	deadline = close_deadline(conn, rule, now);
 	if (deadline <= now)
 		atomic64_inc(&rule->overdue);
 	arm_conn(conn, deadline);
-	return KEEP;
+	return GO_ON;
 }
 
 /*
@@ -267,7 +270,7 @@ static void spare_active(struct twheel_conn *conn, struct twheel_idle_rule *rule
 		atomic64_inc(&rule->spared);
 	twheel_conn_return_token(conn, rule);
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_COUNTED | TWHEEL_CONN_RECHECK, false);
-	/* When it stops waiting, that counts as activity; but not for ever. */
+	/* While this is set, the last acknowledgment counts as activity: see idle_deadline(). */
 	if (!peer_wait)
 		set_flag(conn, TWHEEL_CONN_PEER_WAIT, false);
 	arm_conn(conn, deadline);
@@ -296,7 +299,7 @@ static void wait_for_activity(struct twheel_conn *conn, const struct twheel_idle
 	arm_conn(conn, idle ? now + idle / 2 : U64_MAX);
 }
 
-/* Counts a connection that is closed, and how late that is. */
+/* Counts a connection that is closed, or would be if this were no dry run, and how late that is. */
 static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
 			 u64 now)
 {
@@ -312,8 +315,8 @@ static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule
 
 /*
  * The rule's action may have changed since the connection got the rule. The worker reads the action
- * before it calls evaluate(), so it has to evaluate the watch once more. Returns whether that is
- * so.
+ * before it calls evaluate(), so it has to evaluate the watch once more: then this returns
+ * true.
  */
 static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rule *rule)
 {
@@ -322,14 +325,14 @@ static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rul
 
 	if ((flags & TWHEEL_WATCH_ACTIONS) == action)
 		return false;
-	/* Pairs with the worker's READ_ONCE(). */
+	/* Pairs with the READ_ONCE() in process_watch(). */
 	WRITE_ONCE(conn->watch.flags, (flags & ~TWHEEL_WATCH_ACTIONS) | action);
 	return true;
 }
 
 /* The deadline has passed, and the socket is locked. */
-static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
-				   u64 deadline, u64 now)
+static enum decision decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
+				    u64 deadline, u64 now)
 {
 	const bool queued = conn->watch.flags & TWHEEL_CONN_TOKEN_WAIT;
 	const bool dry_run = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
@@ -337,11 +340,11 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 
 	if (is_counted(conn, rule)) {
 		wait_for_activity(conn, rule, now);
-		return KEEP;
+		return GO_ON;
 	}
 	if (update_action(conn, rule)) {
 		arm_conn(conn, now);
-		return KEEP;
+		return GO_ON;
 	}
 	when = take_token(rule, now, queued);
 	if (when > now) {
@@ -349,7 +352,7 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 			atomic64_inc(&rule->delayed);
 		set_flag(conn, TWHEEL_CONN_TOKEN_WAIT, true);
 		arm_conn(conn, when);
-		return KEEP;
+		return GO_ON;
 	}
 	/* Its place in the queue is used up. */
 	set_flag(conn, TWHEEL_CONN_TOKEN_WAIT, false);
@@ -357,7 +360,7 @@ static enum verdict decide_expired(struct twheel_conn *conn, struct twheel_idle_
 	if (!dry_run)
 		return CLOSE;
 	wait_for_activity(conn, rule, now);
-	return KEEP;
+	return GO_ON;
 }
 
 /*
@@ -405,7 +408,7 @@ static bool handle_postponed(struct twheel_conn *conn, u64 now)
 	return false;
 }
 
-/* The socket is locked, and its connection is not older than this. */
+/* The socket is locked: whatever connection it has is the watch's, and its age counts from @now. */
 static void restart_conn(struct twheel_conn *conn, u64 now)
 {
 	/* Pairs with note_end() in sk_state.c, which runs before or after this. */
@@ -414,25 +417,25 @@ static void restart_conn(struct twheel_conn *conn, u64 now)
 }
 
 /* The rule still applies, and the socket is locked. */
-static enum verdict decide_open(struct twheel_conn *conn, struct twheel_idle_rule *rule,
-				u64 deadline, u64 now)
+static enum decision decide_open(struct twheel_conn *conn, struct twheel_idle_rule *rule,
+				 u64 deadline, u64 now)
 {
 	const u64 stalled_until = stalled_deadline(conn, rule, now);
 
 	if (deadline > now) {
 		spare_active(conn, rule, deadline, stalled_until);
-		return KEEP;
+		return GO_ON;
 	}
 	deadline = max(deadline, min(stalled_until, lifetime_end(conn, rule)));
 	if (deadline > now && !is_counted(conn, rule)) {
 		spare_waiting(conn, rule, deadline, now);
-		return KEEP;
+		return GO_ON;
 	}
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_RECHECK, false);
 	return decide_expired(conn, rule, min(deadline, now), now);
 }
 
-static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_status status)
+static enum decision decide(struct twheel_conn *conn, enum twheel_sk_status status)
 {
 	const bool busy = status == TWHEEL_SK_BUSY;
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn), *match;
@@ -449,7 +452,7 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 	if (!busy && twheel_conn_is_renewed(conn))
 		restart_conn(conn, now);
 	if (handle_postponed(conn, now))
-		return KEEP;
+		return GO_ON;
 	provisional = conn->watch.flags & TWHEEL_CONN_PROVISIONAL;
 	if (!busy && is_kernel_socket(conn->watch.sk))
 		return DROP;
@@ -460,7 +463,7 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 		 * It may be connecting, and not have its ports, or may not have been accepted yet.
 		 */
 		arm_retry(conn, now);
-		return KEEP;
+		return GO_ON;
 	}
 	deadline = close_deadline(conn, rule, now);
 	if (provisional || deadline <= now || dead || conn->watch.flags & TWHEEL_CONN_REMATCH) {
@@ -476,7 +479,7 @@ static enum verdict decide_verdict(struct twheel_conn *conn, enum twheel_sk_stat
 		return decide_open(conn, rule, deadline, now);
 	set_flag(conn, TWHEEL_CONN_RECHECK, true);
 	arm_retry(conn, now);
-	return KEEP;
+	return GO_ON;
 }
 
 /*
@@ -499,26 +502,26 @@ bool twheel_enforce_evaluate(struct twheel_watch *watch, enum twheel_sk_status s
 	struct twheel_conn *conn = twheel_conn_of(watch);
 	struct sock *sk = watch->sk;
 	spinlock_t *lock = twheel_conn_lock_of(sk);
-	enum verdict verdict;
+	enum decision decision;
 
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	twheel_watch_put_back(twheel_conn_worker_of(sk), watch);
 	if (status != TWHEEL_SK_BUSY)
 		twheel_watch_set_busy_count(watch, 0);
-	verdict = decide_verdict(conn, status);
-	if (verdict != KEEP) {
+	decision = decide(conn, status);
+	if (decision != GO_ON) {
 		twheel_watch_remove(&twheel_conn_kind, watch);
 		twheel_conn_detach(conn, twheel_conn_rule_of(conn));
 	}
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
-	if (verdict != KEEP) {
+	if (decision != GO_ON) {
 		kfree_rcu(conn, rcu);
 		/* Not the last reference: the worker holds one, too. */
 		sock_put(sk);
 	}
-	return verdict == CLOSE;
+	return decision == CLOSE;
 }
 
 /*
@@ -573,7 +576,10 @@ void twheel_enforce_expire(struct twheel_timer *timer)
 		return;
 	spin_lock(lock);
 	rcu_read_lock();
-	/* Whatever came first has ended the watch, queued it, or re-armed it. */
+	/*
+	 * Whatever came first has ended the watch, queued it, or re-armed it. @state pairs with the
+	 * WRITE_ONCE()s of the worker.
+	 */
 	if (conn->watch.rule && READ_ONCE(conn->watch.state) == TWHEEL_WATCH_IDLE &&
 	    !twheel_pending(timer) && needs_worker(conn, ktime_get_ns()))
 		twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
@@ -581,7 +587,7 @@ void twheel_enforce_expire(struct twheel_timer *timer)
 	spin_unlock(lock);
 }
 
-/* Returns the rule of a watch if it has this id, else NULL. The caller holds the socket's lock. */
+/* Returns a watch's rule if it has this id, else NULL. The caller holds the connection's lock. */
 static struct twheel_idle_rule *match_rule_id(struct twheel_watch *watch, u32 id)
 {
 	struct twheel_idle_rule *rule;

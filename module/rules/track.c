@@ -6,10 +6,10 @@
  * connection may not be complete, or because the socket has not been accepted yet, and gets its uid
  * only then. It is queued at once, and the worker decides.
  *
- * There is one place where a watch ends, or closes its connection: decide_verdict() in enforce.c,
- * called by the worker. Everything else queues the watch: the timer's callback, the end of a
- * connection, the removal of a rule, and code that learns only now which process began the
- * connection, and gives the watch a rule for that process.
+ * There is one place where a watch ends, or closes its connection: decide() in enforce.c, called by
+ * the worker. Everything else queues the watch: the timer's callback, the end of a connection, the
+ * removal of a rule, and code that learns only now which process began the connection, and gives
+ * the watch a rule for that process.
  *
  * Rules are found under RCU. A rule that is removed is first taken off the list; after a grace
  * period it can no longer be found there, and @users does not increase. Then watches that refer to

@@ -29,7 +29,8 @@
  * @flags:	%TWHEEL_WATCH_FLAGS, the owner's flags, and in the top bits how many times in a row
  *		the worker has found the socket busy. Guarded by the owner's lock
  * @state:	an enum twheel_watch_state; guarded by twheel_watch_worker.lock, except for what the
- *		owner does before the watch is in a table
+ *		owner does before the watch is in a table. The owner also reads it without that
+ *		lock, as a watch becomes or ceases to be idle only under the owner's own
  * @ended:	the life whose connection has ended, see twheel_watch_kind.life(); else 0, or
  *		another number. Written without a lock by the code that changes the socket's state,
  *		and by the owner

@@ -33,7 +33,7 @@
 
 /* Retries that are a jiffy apart when a socket is busy: it may be so for a moment only. */
 #define QUICK_RETRIES	8U
-/* How often the time to the next retry may be doubled after that. */
+/* How many times the time to the next retry may be doubled after that. */
 #define DOUBLINGS	10U
 
 struct workqueue_struct *twheel_watch_queue;
@@ -52,7 +52,10 @@ static struct twheel_watch *watch_of(struct twheel_watch_kind *kind, struct twhe
  * Sockets
  */
 
-/* lock_sock() that does not wait. Returns whether it has locked the socket. */
+/*
+ * lock_sock(), unless user context owns the socket, or it has not been accepted yet. Returns
+ * whether the socket has been locked.
+ */
 static bool trylock_sock(struct sock *sk)
 {
 	bool is_free;
@@ -70,6 +73,7 @@ static bool trylock_sock(struct sock *sk)
 /* shutdown(SHUT_RDWR) of a locked socket. */
 static void shutdown_sock(struct sock *sk)
 {
+	/* Pairs with TCP's READ_ONCE()s, as in tcp_poll(). */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SHUTDOWN_MASK);
 	sk->sk_prot->shutdown(sk, SHUTDOWN_MASK);
 	/* Wakes up tasks that wait for the socket. */
@@ -100,14 +104,15 @@ static void count_kick(struct twheel_watch_kind *kind, u64 deadline)
 }
 
 /*
- * Evaluates a watch, and carries out its action. The watch may be gone afterwards. Its contents do
- * not change while it is with the worker, except for the deadline, which only goes into the
- * statistics.
+ * Evaluates a watch, and carries out its action. The watch may be gone afterwards. Meanwhile its
+ * owner may change its flags and its deadline, or remove it. The deadline as it is read here only
+ * goes into the statistics and the trace.
  */
 static void process_watch(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			  struct sock *sk)
 {
 	const struct twheel_timer *timer = timer_of(kind, watch);
+	/* Pairs with the WRITE_ONCE()s of whoever arms the timer, and in rearm_extended(). */
 	u64 deadline = READ_ONCE(timer->node.deadline);
 	enum twheel_sk_status status;
 	/* Pairs with the WRITE_ONCE()s of the owner, which keeps the busy count there, too. */
@@ -161,7 +166,8 @@ static struct twheel_watch *take_first_watch(struct twheel_watch_worker *worker,
 	if (node) {
 		watch = watch_of(worker->kind, node);
 		dequeue_watch(worker, watch);
-		watch->state = TWHEEL_WATCH_PROCESSING;
+		/* Pairs with the READ_ONCE()s of the owner, which holds its own lock. */
+		WRITE_ONCE(watch->state, TWHEEL_WATCH_PROCESSING);
 		*sk = watch->sk;
 		sock_hold(*sk);
 		worker->taken++;
@@ -189,7 +195,7 @@ static void process_batch(struct twheel_watch_worker *worker)
 	}
 }
 
-static void process_watches(struct work_struct *work)
+static void watch_work(struct work_struct *work)
 {
 	struct twheel_watch_worker *worker = container_of(work, struct twheel_watch_worker, work);
 
@@ -200,6 +206,7 @@ static void process_watches(struct work_struct *work)
 	if (worker->nr)
 		queue_work(worker->queue, &worker->work);
 	spin_unlock_bh(&worker->lock);
+	/* No barrier: is_flushed() takes the lock, after the waiter has queued itself. */
 	wake_up_var(&worker->taken);
 }
 
@@ -221,14 +228,14 @@ void twheel_watch_worker_init(struct twheel_watch_worker *worker, struct twheel_
 	worker->nr = 0;
 	worker->taken = 0;
 	worker->processing = false;
-	INIT_WORK(&worker->work, process_watches);
+	INIT_WORK(&worker->work, watch_work);
 }
 
 /**
  * twheel_watch_worker_stop - wait until the worker is done with its current batch, and stop it
  * @worker:	the worker, for which no more watches are queued
  *
- * Afterwards the worker no longer uses any watch that the owner has taken back, or removed, before.
+ * After this, the worker uses no watch that its owner took back or removed before the call.
  *
  * Context: process; may sleep. The caller holds no lock that the owner takes in evaluate() and
  * action_done().
@@ -339,9 +346,9 @@ void twheel_watch_put_back(struct twheel_watch_worker *worker, struct twheel_wat
  * @watch:	its watch. The owner resets the busy count to 0 when another status was found, or
  *		something else has happened
  *
- * The first times that is a jiffy. Then it doubles each time, up to a second, which is less than
- * the socket has been busy for: a program may keep as many sockets busy as it likes, for as long as
- * it likes, without the retries costing anybody anything.
+ * The first times that is a jiffy. Then it doubles each time, up to a second, but is always shorter
+ * than the time that the socket has been busy for: a program may keep as many sockets busy as it
+ * likes, for as long as it likes, without the retries costing anybody anything.
  *
  * Context: in evaluate(), with the owner's lock held.
  * Return: the delay in nanoseconds.

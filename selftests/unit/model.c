@@ -358,14 +358,14 @@ void model_evict_all(struct model *m)
 
 	twheel_flush_dequeued(m->wheel);
 	do {
-		while ((chunk = twheel_chunk_get(m->wheel))) {
+		while ((chunk = twheel_chunk_first(m->wheel))) {
 			for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 				node = chunk->cell[i];
 				chunk->cell[i] = NULL;
 				if (node)
 					evict_timer(m, node);
 			}
-			twheel_chunk_put(m->wheel, chunk);
+			twheel_chunk_retire(m->wheel, chunk);
 		}
 		node = twheel_unspill(m->wheel, &m->wheel->expiring_spill);
 		if (!node)
@@ -382,6 +382,6 @@ void model_check(const struct model *m)
 	CHECK(twheel_next_expiry(m->wheel) <= model_next(m));
 	/* An empty chunk that is expiring has not been freed yet. */
 	if (!m->wheel->stats.spilled && !m->wheel->emptied && !m->armed &&
-	    !m->wheel->nr_pending_clear && !twheel_chunk_get(m->wheel))
+	    !m->wheel->nr_pending_clear && !twheel_chunk_first(m->wheel))
 		CHECK(twheel_next_expiry(m->wheel) == TWHEEL_NEVER);
 }

@@ -513,7 +513,7 @@ static void empty_meanwhile(void)
 {
 	struct twheel_node **cell = (void *)(stopped.node.location - TWHEEL_IN_CELL);
 
-	CHECK(twheel_cell_empty(cell) == &stopped.node);
+	CHECK(twheel_cell_take(cell) == &stopped.node);
 }
 
 static void detach_node(void *arg __unused, struct twheel_node *node, u64 late __unused)
@@ -561,7 +561,7 @@ static void test_stop(unsigned int loops __unused)
 	enqueue_meanwhile();
 	/* The node expires. To advance to another slot, the owner takes the lock. */
 	locks = 0;
-	while (!twheel_chunk_get(&stopped.wheel))
+	while (!twheel_chunk_first(&stopped.wheel))
 		CHECK(twheel_advance(&stopped.wheel, TICK_MAX));
 	CHECK(locks);
 	CHECK(try_stop(false, empty_meanwhile) == -EAGAIN && stopped.node.location);
