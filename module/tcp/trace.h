@@ -15,6 +15,11 @@
 #include "tcp/watch.h"
 #include "twheel.h"
 
+/* The format that tools read has their values, not their names. */
+TRACE_DEFINE_ENUM(TWHEEL_SK_OPEN);
+TRACE_DEFINE_ENUM(TWHEEL_SK_CLOSED);
+TRACE_DEFINE_ENUM(TWHEEL_SK_BUSY);
+
 /**
  * twheel_watch - the worker has evaluated a watched connection
  * @timer:	the timer: only an address

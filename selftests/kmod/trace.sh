@@ -58,6 +58,11 @@ all_events() {
 	[ $# = "$(fields | wc -l)" ] || wrong "other events: $*"
 }
 
+# Programs that read the formats know no constants of the module.
+only_numbers() {
+	! grep -H 'TWHEEL_' $TRACING/events/twheel/*/format
+}
+
 # Does everything there is to do, traced. /tmp/trace gets the events, /tmp/before and /tmp/after
 # the counts in debugfs.
 record() {
@@ -247,8 +252,9 @@ mount -t tracefs tracefs $TRACING 2> /dev/null
 # To record the names of tasks, the first event would have the scheduler's code patched while
 # other processors run it: QEMU's TCG cannot always cope with that.
 echo 0 > $TRACING/options/record-cmd
-tap_plan 12
+tap_plan 13
 tap "every event is there, with its fields" all_events
+tap "their formats have no names of constants" only_numbers
 tap "timers are used, and traced" record
 tap "every line of the trace is an event" read_trace
 tap "as many events as debugfs counts" holds counted
