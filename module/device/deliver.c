@@ -84,6 +84,7 @@ static bool resolve_undelivered(struct twheel_context *ctx, struct twheel_utimer
 		else
 			twheel_utimer_arm(ut, twheel_extended_expiry(ctx, et, ktime_get_ns()));
 		et->deferred_op = TWHEEL_DEFERRED_NONE;
+		ctx->stats.taken_back++;
 		return false;
 	}
 	return true;

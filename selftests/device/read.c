@@ -584,6 +584,42 @@ TEST_F_TIMEOUT(read, a_failing_reader_hides_no_event, 90)
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
 }
 
+/* A periodic timer is cancelled, or re-armed, while a read that fails has its event. */
+TEST_F_TIMEOUT(read, a_failing_reader_leaves_no_event_uncounted, 90)
+{
+	struct bad_reader bad = { .fd = self->fd, .buffer = map_half_bad(PROT_NONE) };
+	struct twheel_timer_add add = { .period = HOUR, .clock = CLOCK_MONOTONIC };
+	struct twheel_context_stats stats;
+	unsigned int i, in_delivery = 0;
+	pthread_t thread;
+	int ret;
+
+	ASSERT_NE(NULL, bad.buffer);
+	bad.buffer += PAGE;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_bad_reader, &bad));
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		ASSERT_EQ(true, wh_wait(self->fd));
+		if (i & 1) {
+			ret = wh_rearm(self->fd, add.handle, HOUR, 0);
+			in_delivery += ret == TWHEEL_WAS_DELIVERED;
+		}
+		ret = wh_cancel(self->fd, add.handle);
+		ASSERT_LE(0, ret);
+		in_delivery += ret == TWHEEL_WAS_DELIVERED;
+	}
+	__atomic_store_n(&bad.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, bad.wrong);
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	printf("# %u times while the event was being read\n", in_delivery);
+	EXPECT_LT(0, in_delivery);
+	EXPECT_EQ(200, stats.expiries);
+	EXPECT_EQ(200, stats.taken_back);
+	EXPECT_EQ(0, stats.delivered);
+	EXPECT_EQ(0, stats.nr_timers);
+}
+
 /* Causes very many events, and allocates memory for all of them. */
 static struct twheel_event *cause_many_events(int fd, unsigned int n)
 {
