@@ -6,14 +6,13 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
 #include "core.h"
 #include "cpu_base.h"
 #include "expiry.h"
 #include "hotplug.h"
-#include "lib/inject.h"
+#include "isolation.h"
 #include "pages.h"
 #include "stats.h"
 #include "twheel.h"
@@ -53,12 +52,10 @@ static struct twheel_base *create_base(unsigned int cpu)
 #endif
 	base->cpu = cpu;
 	base->programmed = TWHEEL_NEVER;
-	/* The CPUs that nohz_full= keeps the kernel's own timers off. */
-	base->isolated = !housekeeping_test_cpu(cpu, HK_TYPE_TIMER) ||
-			 twheel_inject_isolated(cpu);
 	INIT_CSD(&base->csd, twheel_expiry_notified, base);
 	twheel_init(&base->wheel, tick_shift, cpu, ktime_get_ns() >> tick_shift);
 	base->batch = TWHEEL_BATCH;
+	twheel_isolation_setup(base);
 	hrtimer_setup(&base->hrtimer, twheel_expiry_tick, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 	return base;
@@ -74,6 +71,7 @@ static void destroy_base(struct twheel_base *base)
 	while (atomic_read(&base->csd_in_flight))
 		usleep_range(100, 1000);
 	hrtimer_cancel(&base->hrtimer);
+	twheel_isolation_stop(base);
 	twheel_stats_snapshot(base->cpu, &snapshot);
 	WARN_ON_ONCE(snapshot.pending);
 	twheel_pages_drain(&base->wheel);

@@ -10,6 +10,7 @@
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
+#include <linux/timer.h>
 
 #include "lib/compat.h"
 #include "lib/inject.h"
@@ -27,6 +28,10 @@
 
 /* Tasks leave this many to the softirqs: see pages.c. */
 #define TWHEEL_CHUNKS_LOW_TASK	(TWHEEL_CHUNKS_LOW + TWHEEL_PAGE_CHUNKS + 1)
+
+/* Why %TWHEEL_FREE_ASK is set. */
+#define TWHEEL_ASK_PAYERS	1U	/* payers could not be charged: see pages.c */
+#define TWHEEL_ASK_ISOLATION	2U	/* the CPU may have become isolated: see isolation.c */
 
 /**
  * struct twheel_base - one CPU's wheel and what drives it
@@ -50,8 +55,13 @@
  * @expiry_lock: held while callbacks run, so that a task that waits for one lends
  *		it its priority (PREEMPT_RT only). Taken outside of @lock
  * @wheel:	the timers
- * @isolated:	the CPU is to be left alone: timers that it arms go to another CPU's wheel.
- *		Constant
+ * @ask:	why %TWHEEL_FREE_ASK is set: any of TWHEEL_ASK_*
+ * @has_lease:	the CPU may arm timers without checking whether it is isolated
+ * @lease_end:	until when, in jiffies
+ * @lease_timer: ends the lease. Started on its own CPU only
+ * @target:	where the timers of this CPU went when it was last found to be isolated; @cpu if
+ *		that has to be searched for. A hint; read and written by this CPU, and reset by
+ *		any that comes online, without a lock
  * @remote_pending: timers have been added to the wheel's remote list, and the hrtimer's function
  *		has not checked it since; it will by the next tick. Set and cleared under
  *		@wheel.lock; the CPU itself also reads and sets it without the lock
@@ -77,7 +87,11 @@ struct twheel_base {
 	spinlock_t		expiry_lock;
 #endif
 	struct twheel		wheel;
-	bool			isolated;
+	unsigned int		ask;
+	bool			has_lease;
+	unsigned long		lease_end;
+	struct timer_list	lease_timer;
+	unsigned int		target;
 	bool			remote_pending;
 	atomic_t		csd_in_flight;
 	call_single_data_t	csd;
@@ -218,9 +232,20 @@ static inline void twheel_base_wait_running(struct twheel_base *base)
 }
 #endif
 
+/* Sets, or clears, one of the reasons to consult the allocator before each new entry. */
+static inline void twheel_base_set_ask(struct twheel_base *base, unsigned int reason, bool ask)
+{
+	base->ask = ask ? base->ask | reason : base->ask & ~reason;
+	if (base->ask)
+		base->wheel.stats.free |= TWHEEL_FREE_ASK;
+	else
+		base->wheel.stats.free &= ~TWHEEL_FREE_ASK;
+}
+
 /*
- * Gives this CPU's wheel a page of chunks when few are left, or if %TWHEEL_FREE_ASK is set. Returns
- * false if timers must be enqueued on another wheel: an isolated CPU's never has any chunks.
+ * Before a timer is armed: gives this CPU's wheel a page of chunks when few are left, or if
+ * %TWHEEL_FREE_ASK is set. Returns false if the timer must be enqueued on another wheel, because
+ * this CPU is isolated.
  */
 static __always_inline bool twheel_base_refill(void)
 {
@@ -228,8 +253,20 @@ static __always_inline bool twheel_base_refill(void)
 
 	/* A hint: the task may migrate at any moment, and nothing depends on it. */
 	if (unlikely((long)data_race(base->wheel.stats.free) < (long)TWHEEL_CHUNKS_LOW_TASK))
-		return twheel_pages_refill();
+		return twheel_pages_refill(true);
 	return true;
+}
+
+/* The same for what is enqueued on this CPU's wheel even if the CPU is isolated. */
+static __always_inline void twheel_base_refill_here(void)
+{
+	struct twheel_base *base = raw_cpu_read(twheel_bases);
+
+	/* A hint, as above. */
+	if (unlikely(data_race(twheel_nr_free(&base->wheel.stats)) < TWHEEL_CHUNKS_LOW_TASK ||
+		     /* As above. */
+		     data_race(base->ask) & TWHEEL_ASK_PAYERS))
+		twheel_pages_refill(false);
 }
 
 /*

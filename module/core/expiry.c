@@ -52,6 +52,7 @@
 #include "cpu_base.h"
 #include "debug_timers.h"
 #include "expiry.h"
+#include "isolation.h"
 #include "lib/inject.h"
 #include "trace.h"
 #include "twheel.h"
@@ -333,7 +334,7 @@ static unsigned int expire_from_slot(struct twheel_base *base, unsigned int max_
 static void refill_wheel(struct twheel_base *base)
 {
 	twheel_base_unlock(base);
-	twheel_base_refill();
+	twheel_base_refill_here();
 	twheel_base_lock(base);
 }
 
@@ -442,6 +443,7 @@ enum hrtimer_restart twheel_expiry_tick(struct hrtimer *hrtimer)
 	trace_twheel_tick_entry(base);
 	base->in_expiry = true;
 	base->counts.ticks++;
+	twheel_isolation_tick(base);
 	nr_remote = enqueue_remote(base, max_remote, begin);
 	done = nr_remote + expire_due(base, max(budget - nr_remote, 1U), begin);
 	if (!base->running)

@@ -27,6 +27,7 @@
 #include "cpu_base.h"
 #include "expiry.h"
 #include "hotplug.h"
+#include "isolation.h"
 #include "lib/inject.h"
 #include "pages.h"
 #include "timer.h"
@@ -37,11 +38,11 @@
 static enum cpuhp_state dead_state, online_state;
 
 /* Enqueues a dead CPU's timer here; or, if this CPU is isolated, where its own timers go. */
-static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
+static void migrate_timer(struct twheel_base *dead, struct twheel_base *live, bool isolated,
 			  struct twheel_node *node)
 {
 	struct twheel_timer *timer = container_of(node, struct twheel_timer, node);
-	struct twheel_base *other = live->isolated ? twheel_base_target(timer) : NULL;
+	struct twheel_base *other = isolated ? twheel_choose_target(timer) : NULL;
 
 	dead->wheel.stats.dequeued++;
 	if (other) {
@@ -54,7 +55,7 @@ static void migrate_timer(struct twheel_base *dead, struct twheel_base *live,
 }
 
 /* Moves some of a dead CPU's timers here. Returns true if there may be more. */
-static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
+static bool migrate_some(struct twheel_base *dead, struct twheel_base *live, bool isolated)
 {
 	struct twheel *wheel = &dead->wheel;
 	struct twheel_chunk *chunk = twheel_chunk_first(wheel);
@@ -65,14 +66,14 @@ static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 		for (i = 0; i < TWHEEL_CHUNK_CELLS; i++) {
 			node = twheel_cell_take(&chunk->cell[i]);
 			if (node)
-				migrate_timer(dead, live, node);
+				migrate_timer(dead, live, isolated, node);
 		}
 		twheel_chunk_retire(wheel, chunk);
 		return true;
 	}
 	node = twheel_unspill(wheel, &wheel->expiring_spill) ?: twheel_unqueue_remote(wheel);
 	if (node) {
-		migrate_timer(dead, live, node);
+		migrate_timer(dead, live, isolated, node);
 		return true;
 	}
 	return twheel_advance(wheel, TWHEEL_NEVER - 1);
@@ -82,16 +83,17 @@ static bool migrate_some(struct twheel_base *dead, struct twheel_base *live)
 static void migrate_timers(struct twheel_base *dead)
 {
 	struct twheel_base *live;
+	bool isolated, more;
 	unsigned long flags;
 	unsigned int i;
-	bool more;
 
 	twheel_flush_dequeued(&dead->wheel);
 	do {
-		twheel_base_refill();
+		/* Once per batch. If this task then migrates, it makes no difference. */
+		isolated = !twheel_base_refill();
 		live = twheel_base_enter(&flags);
 		for (more = true, i = 0; more && i < TWHEEL_BATCH; i++)
-			more = migrate_some(dead, live);
+			more = migrate_some(dead, live, isolated);
 		twheel_base_leave(live, flags);
 		twheel_inject(TWHEEL_POINT_MIGRATE);
 		cond_resched();
@@ -135,6 +137,7 @@ static int cpu_prepare(unsigned int cpu)
 	struct twheel_base *base = twheel_base_of(cpu);
 
 	hrtimer_cancel(&base->hrtimer);
+	twheel_isolation_stop(base);
 	base->programmed = TWHEEL_NEVER;
 	return 0;
 }
@@ -149,6 +152,7 @@ static int cpu_came_online(unsigned int cpu)
 	if (!base->in_expiry)
 		twheel_expiry_program(base);
 	twheel_base_leave(base, flags);
+	twheel_isolation_spread();
 	return 0;
 }
 

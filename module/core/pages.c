@@ -19,10 +19,11 @@
  * those of others: what it arms goes into chunks with room or is spilled, and stays so until it
  * expires. It is not charged again for RETRY_TIME, and after that it must pay for a page before
  * it gets any chunk, however many are free. While such payers keep coming, %TWHEEL_FREE_ASK
- * makes everybody come here before arming a timer, to be identified. A payer is forgotten once it
- * has paid, or once none has come for FORGET_TIME; or when another one takes its place, as a CPU
- * remembers only a few. From then on an unknown payer may be one of those that failed: for
- * FORGET_TIME, each has to prove that it could pay, with a page that is freed at once.
+ * makes everybody come here before arming a timer, to be identified; isolation.c sets it for a
+ * reason of its own. A payer is forgotten once it has paid, or once none has come for FORGET_TIME;
+ * or when another one takes its place, as a CPU remembers only a few. From then on an unknown
+ * payer may be one of those that failed: for FORGET_TIME, each has to prove that it could pay, with
+ * a page that is freed at once.
  *
  * What is given back
  * ------------------
@@ -33,9 +34,9 @@
  * program that needs as much again within this time does not go to the page allocator each
  * time. When the kernel is short of memory, the shrinker asks for everything.
  *
- * A wheel belongs to its CPU alone. So both only make requests: a work item on that CPU takes
- * pages out of the wheel, in small batches, and they are freed after an RCU grace period (see
- * wheel.c).
+ * A wheel belongs to its CPU alone. So both, wherever they run, only make requests: a work item on
+ * that CPU takes pages out of the wheel, in small batches, and they are freed after an RCU grace
+ * period (see wheel.c).
  */
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
@@ -52,6 +53,7 @@
 #include <linux/workqueue.h>
 
 #include "cpu_base.h"
+#include "isolation.h"
 #include "lib/compat.h"
 #include "lib/inject.h"
 #include "pages.h"
@@ -119,6 +121,7 @@ static DEFINE_PER_CPU(struct failed_payers, failed_payers);
 static struct workqueue_struct *pages_queue;
 static struct shrinker *shrinker;
 
+/* Not bound to a CPU, so that the kernel keeps it off those that are isolated. */
 static void trim_wheels(struct work_struct *unused);
 static DECLARE_DELAYED_WORK(trim_work, trim_wheels);
 
@@ -130,7 +133,7 @@ static DECLARE_DELAYED_WORK(trim_work, trim_wheels);
 void twheel_pages_trim_later(void)
 {
 	if (!delayed_work_pending(&trim_work))
-		queue_delayed_work(pages_queue, &trim_work, TRIM_INTERVAL);
+		queue_delayed_work(system_dfl_wq, &trim_work, TRIM_INTERVAL);
 }
 
 /*
@@ -192,7 +195,7 @@ static struct failed_payer *pick_entry(const struct twheel_base *base, const voi
 static void keep_failed(struct twheel_base *base)
 {
 	per_cpu(failed_payers, base->cpu).forget = jiffies + FORGET_TIME;
-	base->wheel.stats.free |= TWHEEL_FREE_ASK;
+	twheel_base_set_ask(base, TWHEEL_ASK_PAYERS, true);
 }
 
 /* Forgets the failed payers when none has come for long. By the base's owner. */
@@ -200,11 +203,11 @@ static void forget_failed(struct twheel_base *base)
 {
 	struct failed_payers *failed = per_cpu_ptr(&failed_payers, base->cpu);
 
-	if (!(base->wheel.stats.free & TWHEEL_FREE_ASK) || time_before(jiffies, failed->forget))
+	if (!(base->ask & TWHEEL_ASK_PAYERS) || time_before(jiffies, failed->forget))
 		return;
 	memset(failed->entry, 0, sizeof(failed->entry));
 	failed->evicted_until = 0;
-	base->wheel.stats.free &= ~TWHEEL_FREE_ASK;
+	twheel_base_set_ask(base, TWHEEL_ASK_PAYERS, false);
 }
 
 /* Are there too few free chunks? @group is NULL if nobody pays. By the base's owner. */
@@ -281,28 +284,29 @@ static void free_chunk_page(void *page)
 
 /**
  * twheel_pages_refill - give this CPU's wheel a page of chunks, if it wants one
- *
- * The wheel of an isolated CPU gets none: so each timer that such a CPU arms takes this path, and
- * timers armed elsewhere do not pay for the check.
+ * @arming:	a timer is about to be armed: on an isolated CPU it goes to another wheel, and needs
+ *		no page of this one
  *
  * Context: process or softirq; does not sleep.
- * Return: false if the CPU is isolated.
+ * Return: false if @arming, and the timer must be enqueued on another CPU's wheel.
  */
-bool twheel_pages_refill(void)
+bool twheel_pages_refill(bool arming)
 {
 	const void *group = current_payer();
 	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_ZERO;
-	struct twheel_base *base = raw_cpu_read(twheel_bases);
+	struct twheel_base *base;
 	unsigned long flags;
 	struct page *page;
-	bool wanted, used;
+	bool wanted, elsewhere, used;
 
-	/* A hint, as in twheel_base_refill(): any wheel can take any timer. */
-	if (base->isolated)
-		return false;
 	base = twheel_base_enter(&flags);
+	/* First, because the timer may be enqueued here after all. */
 	wanted = wants_page(base, group);
+	elsewhere = arming && twheel_isolation_check(base);
 	twheel_base_leave(base, flags);
+	/* A hint, as in twheel_base_refill(): any wheel can take any timer. */
+	if (elsewhere)
+		return false;
 	if (!wanted || twheel_inject_no_page())
 		return true;
 	page = alloc_page(group ? gfp | __GFP_ACCOUNT : gfp);
@@ -340,14 +344,23 @@ struct mem_cgroup *twheel_payer_begin(struct mem_cgroup *payer)
  * @old:	what twheel_payer_begin() returned
  *
  * If the other payer was denied chunks, this must not affect what cascades later in the same
- * softirq, which would not check.
+ * softirq, which would not check. The wheel is not given a page: what was armed may have gone to
+ * another one, because this CPU is isolated.
  *
  * Context: as for twheel_payer_begin().
  */
 void twheel_payer_end(struct mem_cgroup *old)
 {
+	struct twheel_base *base = raw_cpu_read(twheel_bases);
+	unsigned long flags;
+
 	set_active_memcg(old);
-	twheel_base_refill();
+	/* Whoever is denied chunks has set this. A hint, as in twheel_base_refill(). */
+	if (likely(!(data_race(base->ask) & TWHEEL_ASK_PAYERS)))
+		return;
+	base = twheel_base_enter(&flags);
+	twheel_withhold_chunks(&base->wheel, false);
+	twheel_base_leave(base, flags);
 }
 
 static unsigned long nr_free_chunks(unsigned int cpu)
@@ -454,7 +467,7 @@ static void trim_wheels(struct work_struct *unused)
 	for_each_online_cpu(cpu)
 		again |= trim_cpu(per_cpu_ptr(&requests, cpu));
 	if (again)
-		queue_delayed_work(pages_queue, &trim_work, TRIM_INTERVAL);
+		queue_delayed_work(system_dfl_wq, &trim_work, TRIM_INTERVAL);
 }
 
 static unsigned long shrinker_count(struct shrinker *unused, struct shrink_control *control)

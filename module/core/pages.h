@@ -13,7 +13,7 @@ struct twheel;
 int twheel_pages_init(void);
 void twheel_pages_stop(void);
 void twheel_pages_exit(void);
-bool twheel_pages_refill(void);
+bool twheel_pages_refill(bool arming);
 void twheel_pages_drain(struct twheel *wheel);
 
 void twheel_pages_trim_later(void);

@@ -24,11 +24,11 @@
  *  - a CPU is dead: the CPU that cleans up after it moves its timers to its own wheel;
  *  - twheel_add_on() names a CPU: the timer goes on that CPU's remote list, and the CPU is
  *    called;
- *  - a CPU is isolated, by nohz_full=: what it arms goes on the remote list of another
- *    CPU, which is called. An isolated CPU has a wheel like any other, and a timer may be
- *    enqueued on it if a task migrates in the middle of a call. That does no harm; but
- *    except for such moments the wheel is empty, so the path to the other CPU is the
- *    one that a wheel without chunks takes: see twheel_base_refill().
+ *  - a CPU is isolated, by nohz_full= or a cpuset: what it arms goes on the remote list of
+ *    another CPU, which is called: see isolation.c. An isolated CPU has a wheel like any other,
+ *    and a timer may be on it: because it was there before the CPU became isolated, because
+ *    twheel_add_on() named the CPU, or because a task migrated in the middle of a call. The path
+ *    to the other CPU is the one that a wheel without chunks takes: see twheel_base_refill().
  *
  * All this relies on one rule for callers: calls for one timer are serialised, for example
  * by the lock of the object that it belongs to. Callers that already hold such a lock pay
@@ -37,11 +37,11 @@
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
-#include <linux/sched/isolation.h>
 
 #include "cpu_base.h"
 #include "debug_timers.h"
 #include "expiry.h"
+#include "isolation.h"
 #include "lib/inject.h"
 #include "timer.h"
 #include "trace.h"
@@ -67,6 +67,7 @@ noinline u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_t
 
 	twheel_dequeue(&base->wheel, &timer->node);
 	twheel_flush_dequeued(&base->wheel);
+	twheel_isolation_tick(base);
 	twheel_forward(&base->wheel, twheel_base_now(base));
 	time = twheel_enqueue(&base->wheel, &timer->node, expires);
 	twheel_expiry_program(base);
@@ -125,34 +126,11 @@ static noinline void arm_from_other(struct twheel_base *base, struct twheel_time
 }
 
 /**
- * twheel_base_target - choose the CPU for a timer that an isolated CPU arms
- * @timer:	the timer
- *
- * This is the CPU that it was last on; or else one that the kernel chooses for its own timers.
- *
- * Context: the caller must not migrate, and no CPU may go offline, until the timer has been
- * queued.
- * Return: the CPU's base; or NULL if it is this CPU.
- */
-struct twheel_base *twheel_base_target(const struct twheel_timer *timer)
-{
-	/* Pairs with the WRITE_ONCE()s of @owner. */
-	unsigned int cpu = READ_ONCE(timer->node.owner);
-
-	if (!cpu_online(cpu) || twheel_base_of(cpu)->isolated)
-		cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
-	/* The kernel does not know about CPUs that are isolated by a test. */
-	if (twheel_inject_isolated(cpu))
-		cpu = cpumask_first(cpu_online_mask);
-	return cpu == smp_processor_id() ? NULL : twheel_base_of(cpu);
-}
-
-/**
  * twheel_base_queue_remote - ask another CPU to enqueue a timer
- * @other:	the CPU's base, from twheel_base_target()
+ * @other:	the CPU's base, from twheel_choose_target()
  * @timer:	the timer; it has no entry, and its deadline is set
  *
- * Context: as for twheel_base_target().
+ * Context: as for twheel_choose_target().
  */
 void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *timer)
 {
@@ -175,13 +153,13 @@ static bool queue_elsewhere(struct twheel_timer *timer, bool rearm)
 {
 	struct twheel_base *other = twheel_base_owner(timer);
 
-	/* It stays where its callback runs, even if that CPU is isolated, or offline. */
+	/* It stays where its callback runs, even if that CPU is isolated, too, or offline. */
 	if (twheel_base_running(other, timer) && queue_if_running(other, timer, rearm))
 		return true;
 	twheel_inject(TWHEEL_POINT_SET_OWNER);
 	/* No CPU goes offline while this one does not schedule. */
 	preempt_disable();
-	other = twheel_base_target(timer);
+	other = twheel_choose_target(timer);
 	if (other) {
 		if (tracing_arm(rearm))
 			trace_arm(other, timer, 0, rearm, true);
@@ -215,17 +193,27 @@ static __always_inline void count_armed(struct twheel_base *base, bool rearm)
 		base->counts.adds++;
 }
 
+/* Is the timer's callback running on this CPU, which is the timer's? Then it stays here. */
+static bool must_stay(const struct twheel_base *base, const struct twheel_timer *timer)
+{
+	return twheel_base_owns(base, timer) && twheel_base_running(base, timer);
+}
+
 /* As arm_timer(), for a caller that is on an isolated CPU, or was a moment ago. */
 static noinline void arm_elsewhere(struct twheel_timer *timer, u64 expires, bool rearm)
 {
 	struct twheel_base *base;
 	unsigned long flags;
-	bool queued;
+	bool queued = false;
 
 	timer->node.deadline = expires;
-	queued = queue_elsewhere(timer, rearm);
-	/* From here on, a timer that was queued elsewhere may be gone. */
 	base = twheel_base_enter(&flags);
+	if (!must_stay(base, timer)) {
+		twheel_base_leave(base, flags);
+		queued = queue_elsewhere(timer, rearm);
+		/* From here on, a timer that was queued elsewhere may be gone. */
+		base = twheel_base_enter(&flags);
+	}
 	if (!queued)
 		arm_timer(base, timer, expires, rearm);
 	count_armed(base, rearm);
@@ -347,9 +335,10 @@ static noinline int add_error(const struct twheel_timer *timer)
  *		by then; a time after %TWHEEL_EXPIRES_MAX is taken as that
  *
  * The callback is called at @expires or up to one tick later, plus the delay of
- * the softirq; on the CPU that called this, as long as it is online; or on another one, if
- * the kernel was told to keep timers off this CPU (nohz_full=). Timers of the same tick expire in
- * any order, and so do all that are due if the softirq is delayed by more than 16 ticks.
+ * the softirq; on the CPU that called this, as long as it is online; or on another one, if this
+ * CPU is to be kept free of timers (by nohz_full=; since 6.8 by an isolated partition of a cpuset;
+ * since 6.12 by isolcpus=). Timers of the same tick expire in any order, and so do all that are due
+ * if the softirq is delayed by more than 16 ticks.
  *
  * Context: process or softirq. Serialised with other calls for @timer. With
  * PREEMPT_RT, preemptible.
@@ -426,11 +415,12 @@ static int arm_on(struct twheel_base *other, struct twheel_timer *timer, u64 exp
  * @expires:	when it is due, as for twheel_add()
  * @cpu:	the CPU
  *
- * The callback is called on @cpu as long as that is online, even if the kernel was told to keep
- * timers off it (nohz_full=). When @cpu goes offline, the timer moves to another one. A
+ * The callback is called on @cpu as long as that is online, even if it is to be kept free of
+ * timers: see twheel_add(). When @cpu goes offline, the timer moves to another one. A
  * twheel_rearm() elsewhere moves the timer to the calling CPU; and one on @cpu, if that is to
- * be kept free of timers, moves it away, unless only a later deadline has to be stored. To keep
- * the timer on @cpu, call twheel_cancel() and this instead.
+ * be kept free of timers, moves it away, unless only a later deadline has to be stored, or the
+ * timer's own callback makes the call. To keep the timer on @cpu, call twheel_cancel() and this
+ * instead.
  *
  * While a CPU goes offline, callbacks of its timers may be called on another one until the timers
  * have moved. If such a callback calls this for its own timer it gets an error, whatever the CPU;
@@ -469,8 +459,9 @@ int twheel_add_on(struct twheel_timer *timer, u64 expires, unsigned int cpu)
 	if (owner->cpu != cpu && twheel_base_running(owner, timer))
 		return -EAGAIN;
 	expires = min(expires, TWHEEL_EXPIRES_MAX);
-	/* If this CPU is isolated, its wheel has no chunks, and does without. */
-	twheel_base_refill();
+	/* Another CPU refills its own wheel. A hint: the task may migrate. */
+	if (cpu == raw_smp_processor_id())
+		twheel_base_refill_here();
 	base = twheel_base_enter(&flags);
 	if (base->cpu != cpu) {
 		ret = arm_on(twheel_base_of(cpu), timer, expires);
@@ -540,14 +531,36 @@ out_leave:
 	return ret;
 }
 
-/* As rearm_timer(), on an isolated CPU. */
+/* Is a later deadline all that has to be stored, as by try_defer()? Then the timer stays, too. */
+static bool may_stay(const struct twheel_base *base, const struct twheel_timer *timer, u64 expires)
+{
+	return twheel_base_owns(base, timer) && twheel_may_defer(&timer->node, expires);
+}
+
+/*
+ * As rearm_timer(), on an isolated CPU. A timer that is on this CPU's own wheel is dequeued as its
+ * owner does: in a softirq, waiting for the owner would be waiting for oneself.
+ */
 static noinline int rearm_elsewhere(struct twheel_timer *timer, u64 expires)
 {
+	struct twheel_base *base;
+	unsigned long flags;
 	int pending;
 
 	if (is_shut(timer))
 		return -ESHUTDOWN;
-	pending = dequeue_timer(timer);
+	base = twheel_base_enter(&flags);
+	if (must_stay(base, timer) || may_stay(base, timer, expires))
+		return rearm_slow(base, timer, expires, flags);
+	if (twheel_base_owns(base, timer)) {
+		pending = twheel_pending(timer);
+		if (pending)
+			twheel_dequeue(&base->wheel, &timer->node);
+		twheel_base_leave(base, flags);
+	} else {
+		twheel_base_leave(base, flags);
+		pending = dequeue_timer(timer);
+	}
 	if (!pending)
 		twheel_debug_activate(timer);
 	arm_elsewhere(timer, expires, pending);

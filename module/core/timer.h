@@ -17,7 +17,6 @@ int twheel_cancel_bhoff(struct twheel_timer *timer);
 
 /* For the timer core only. */
 u64 twheel_base_enqueue_first(struct twheel_base *base, struct twheel_timer *timer, u64 expires);
-struct twheel_base *twheel_base_target(const struct twheel_timer *timer);
 void twheel_base_queue_remote(struct twheel_base *other, struct twheel_timer *timer);
 int twheel_cancel_not_running(struct twheel_timer *timer);
 

@@ -12,6 +12,7 @@
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/mm.h>
+#include <linux/sched/isolation.h>
 #include <linux/timer.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -84,6 +85,36 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
+}
+#endif
+
+/*
+ * Is a CPU in an isolated partition of a cpuset, or isolated by isolcpus=, which these functions
+ * do not distinguish? Since 6.8 modules can find out. Since 7.0 both are a kind of housekeeping,
+ * with a mask that is replaced under RCU.
+ */
+#if !defined(CONFIG_CPUSETS) || LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define TWHEEL_CPUSET_PARTITIONS	false
+static inline bool twheel_cpuset_isolated(unsigned int cpu)
+{
+	return false;
+}
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define TWHEEL_CPUSET_PARTITIONS	true
+static inline bool twheel_cpuset_isolated(unsigned int cpu)
+{
+	return cpuset_cpu_is_isolated(cpu);
+}
+#else
+#define TWHEEL_CPUSET_PARTITIONS	true
+static inline bool twheel_cpuset_isolated(unsigned int cpu)
+{
+	bool isolated;
+
+	rcu_read_lock();
+	isolated = !housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
+	rcu_read_unlock();
+	return isolated;
 }
 #endif
 

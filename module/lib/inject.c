@@ -91,8 +91,8 @@ module_param(inject_no_page, bool, 0444);
 MODULE_PARM_DESC(inject_no_page, "there is no memory for chunks");
 
 static uint inject_isolated;
-module_param(inject_isolated, uint, 0444);
-MODULE_PARM_DESC(inject_isolated, "bit mask of CPUs that are taken to be isolated; not all");
+module_param(inject_isolated, uint, 0644);
+MODULE_PARM_DESC(inject_isolated, "bit mask of CPUs that are taken to be isolated");
 
 /**
  * twheel_inject_isolated - check whether to treat a CPU as isolated
@@ -103,7 +103,8 @@ MODULE_PARM_DESC(inject_isolated, "bit mask of CPUs that are taken to be isolate
  */
 bool twheel_inject_isolated(unsigned int cpu)
 {
-	return cpu < 32 && inject_isolated & 1U << cpu;
+	/* Pairs with the store to the parameter. */
+	return cpu < 32 && READ_ONCE(inject_isolated) & 1U << cpu;
 }
 
 /**

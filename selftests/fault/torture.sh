@@ -4,7 +4,8 @@
 # twheel_torture.ko with delays at all injection points, at each of them alone, with yields
 # instead of delays, with none, and with no memory for chunks. CPUs go offline and online
 # meanwhile, if they can.
-# TORTURE_SECONDS is the duration of the first run; each of the others takes a thirtieth of it.
+# TORTURE_SECONDS is the duration of the first run, and of that in which isolated CPUs change; each
+# of the others takes a thirtieth of it.
 
 cd "$(dirname "$0")" || exit
 . ../lib/tap.sh
@@ -116,6 +117,29 @@ torture_isolated() {
 	}' "$DEBUGFS/twheel/cpus"
 }
 
+# Which CPUs are isolated changes all the time, and at times all of them are, or none.
+change_isolated() {
+	while :; do
+		for mask in $((0xfffa)) 0 $((0x5555)) $((0xffff)) 2 $((0xfffe)); do
+			echo "$mask" > /sys/module/twheel/parameters/inject_isolated
+			sleep 0.03
+		done
+	done
+}
+
+torture_isolation() {
+	load_injectable || return
+	change_isolated &
+	changes=$!
+	torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
+	passed_changes=$?
+	kill $changes
+	wait $changes 2> /dev/null
+	awk 'NR > 1 { print "# CPU " $1 ": " $3 " armed, " $7 " expired there" }' \
+		"$DEBUGFS/twheel/cpus"
+	return $passed_changes
+}
+
 # A timer expires while it is being stopped: TWHEEL_POINT_CANCEL gives it up to a millisecond for
 # that.
 torture_stops() {
@@ -123,7 +147,7 @@ torture_stops() {
 		torture "$SECONDS_SHORT" $((1 << 5)) 0 duels=1
 }
 
-tap_plan $((POINTS_HERE + 9))
+tap_plan $((POINTS_HERE + 10))
 tap "the module has injection points" load_injectable
 tap "delays at all points" torture "$SECONDS_LONG" $(((1 << POINTS) - 1)) 0
 tap "every point delays" all_hit
@@ -134,6 +158,7 @@ tap "two timers for all threads" torture "$SECONDS_SHORT" 0 0 nr_shared=2
 tap "stopped while they expire" torture_stops
 tap "no memory for chunks" torture_spilled
 tap "isolated CPUs" torture_isolated
+tap "CPUs that become isolated and cease to be" torture_isolation
 unload
 echo "# $all_operations operations tortured"
 tap_end

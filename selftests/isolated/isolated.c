@@ -3,19 +3,12 @@
  * A program on a CPU that the kernel was told to keep timers off: its timers work as they do
  * everywhere, but cause no work on that CPU.
  */
-#include "twheel_test.h"
-
-#define N 4000
+#include "timers.h"
 
 FIXTURE(isolated)
 {
-	int fd;
+	struct timers timers;
 	int cpu;
-	struct record {
-		__u64	handle;
-		__u64	deadline;
-		bool	pending;
-	} records[N];
 };
 
 static int set_online(int cpu, int online)
@@ -28,9 +21,9 @@ static int set_online(int cpu, int online)
 
 FIXTURE_SETUP(isolated)
 {
-	self->fd = wh_open(O_NONBLOCK);
-	ASSERT_GE(self->fd, 0);
-	memset(self->records, 0, sizeof(self->records));
+	self->timers.fd = wh_open(O_NONBLOCK);
+	ASSERT_GE(self->timers.fd, 0);
+	memset(self->timers.records, 0, sizeof(self->timers.records));
 	random_seed();
 	self->cpu = file_number("/sys/devices/system/cpu/nohz_full");
 	ASSERT_LT(1, self->cpu) TH_LOG("this guest takes nohz_full=2");
@@ -47,74 +40,7 @@ FIXTURE_TEARDOWN(isolated)
 	EXPECT_EQ(0, cpu_number(self->cpu, "chunks"));
 	EXPECT_EQ(0, cpu_number(self->cpu, "spilled"));
 	EXPECT_EQ(0, set_online(1, 1));
-	EXPECT_EQ(0, close(self->fd));
-}
-
-static void add_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
-		      unsigned int i, __u64 distance)
-{
-	struct record *record = &self->records[i];
-
-	record->deadline = now_ns() + distance;
-	record->pending = true;
-	ASSERT_EQ(0, wh_add(self->fd, record->deadline, ABS, i, &record->handle));
-}
-
-/* Re-arms it. It may have expired a moment ago, with its event not read yet. */
-static void rearm_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
-			unsigned int i, __u64 distance)
-{
-	struct record *record = &self->records[i];
-	__u64 before = record->deadline;
-	int ret;
-
-	record->deadline = now_ns() + distance;
-	ret = wh_rearm(self->fd, record->handle, record->deadline, ABS);
-	if (ret != TWHEEL_WAS_EXPIRED || now_ns() < before)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, ret);
-}
-
-static void cancel_timer(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self,
-			 unsigned int i)
-{
-	struct record *record = &self->records[i];
-	int ret = wh_cancel(self->fd, record->handle);
-
-	if (ret != TWHEEL_WAS_EXPIRED || now_ns() < record->deadline)
-		ASSERT_EQ(TWHEEL_WAS_PENDING, ret);
-	record->pending = false;
-	ASSERT_EQ(-ENOENT, wh_cancel(self->fd, record->handle));
-}
-
-/* Reads the pending events. */
-static void drain_events(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
-{
-	struct twheel_event events[64];
-	struct record *record;
-	int i, n;
-
-	while ((n = wh_read(self->fd, events, 64)) > 0) {
-		for (i = 0; i < n; i++) {
-			EXPECT_EVENT_OK(&events[i]);
-			ASSERT_GT(N, events[i].user_data);
-			record = &self->records[events[i].user_data];
-			ASSERT_EQ(true, record->pending);
-			ASSERT_EQ(record->handle, events[i].handle);
-			ASSERT_EQ(record->deadline, events[i].deadline);
-			record->pending = false;
-		}
-	}
-	ASSERT_EQ(-EAGAIN, n);
-}
-
-/* Everything armed must expire. */
-static void drain_all(struct __test_metadata *_metadata, FIXTURE_DATA(isolated) * self)
-{
-	while (wh_nr_timers(self->fd)) {
-		ASSERT_EQ(true, wh_wait(self->fd)) TH_LOG("%llu never fired",
-							  wh_nr_timers(self->fd));
-		drain_events(_metadata, self);
-	}
+	EXPECT_EQ(0, close(self->timers.fd));
 }
 
 TEST_F_TIMEOUT(isolated, armed_and_expired, 60)
@@ -124,12 +50,12 @@ TEST_F_TIMEOUT(isolated, armed_and_expired, 60)
 
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < N; i++)
-			add_timer(_metadata, self, i, random_below(200 * MSEC));
-		drain_all(_metadata, self);
+			add_timer(_metadata, &self->timers, i, random_below(200 * MSEC));
+		drain_all(_metadata, &self->timers);
 	}
 	for (i = 0; i < 200; i++) {
-		add_timer(_metadata, self, 0, 0);
-		drain_all(_metadata, self);
+		add_timer(_metadata, &self->timers, 0, 0);
+		drain_all(_metadata, &self->timers);
 	}
 	EXPECT_EQ(3 * N + 200, cpu_number(self->cpu, "adds") - adds);
 }
@@ -139,24 +65,46 @@ TEST_F_TIMEOUT(isolated, moved_and_cancelled, 60)
 	unsigned int i, round;
 
 	for (i = 0; i < N; i++)
-		add_timer(_metadata, self, i, HOUR);
+		add_timer(_metadata, &self->timers, i, HOUR);
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->records[i].handle));
+		ASSERT_EQ(true, is_pending(&self->timers, i));
 	/* To later, to earlier, and back, some of them while still on the remote list. */
 	for (i = 0; i < N; i++)
-		rearm_timer(_metadata, self, i, 2 * HOUR);
+		rearm_timer(_metadata, &self->timers, i, 2 * HOUR);
 	for (i = 0; i < N; i++)
 		for (round = 0; round < i % 4; round++)
-			rearm_timer(_metadata, self, i, (round & 1 ? 30 : 1) * HOUR);
+			rearm_timer(_metadata, &self->timers, i, (round & 1 ? 30 : 1) * HOUR);
 	for (i = 0; i < N; i++) {
 		if (i % 2)
-			cancel_timer(_metadata, self, i);
+			cancel_timer(_metadata, &self->timers, i);
 		else
-			rearm_timer(_metadata, self, i, random_below(100 * MSEC));
+			rearm_timer(_metadata, &self->timers, i, random_below(100 * MSEC));
 	}
-	EXPECT_GE(N / 2, wh_nr_timers(self->fd));
-	drain_all(_metadata, self);
-	EXPECT_EQ(0, wh_nr_events(self->fd));
+	EXPECT_GE(N / 2, wh_nr_timers(self->timers.fd));
+	drain_all(_metadata, &self->timers);
+	EXPECT_EQ(0, wh_nr_events(self->timers.fd));
+}
+
+/* When an event is read, the timer is armed again, on behalf of whoever opened the context. */
+TEST_F_TIMEOUT(isolated, armed_again_by_reading, 60)
+{
+	struct twheel_timer_add add = {
+		.time		= now_ns() + 10 * MSEC,
+		.flags		= ABS,
+		.clock		= CLOCK_MONOTONIC,
+		.period		= 10 * MSEC,
+	};
+	struct twheel_event event;
+	unsigned int i;
+
+	ASSERT_EQ(0, wh_add_timer(self->timers.fd, &add));
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(true, wh_wait(self->timers.fd));
+		ASSERT_EQ(1, wh_read(self->timers.fd, &event, 1));
+		EXPECT_EQ(add.handle, event.handle);
+		EXPECT_EQ(0, cpu_number(self->cpu, "chunks"));
+	}
+	EXPECT_LE(0, wh_cancel(self->timers.fd, add.handle));
 }
 
 /* At random, and such that many operations race with expiry. */
@@ -166,25 +114,26 @@ TEST_F_TIMEOUT(isolated, all_at_random, 60)
 
 	for (n = 0; n < 60000; n++) {
 		i = random_below(64);
-		drain_events(_metadata, self);
-		if (!self->records[i].pending)
-			add_timer(_metadata, self, i, random_below(3 * MSEC));
+		drain_events(_metadata, &self->timers);
+		if (!self->timers.records[i].pending)
+			add_timer(_metadata, &self->timers, i, random_below(3 * MSEC));
 		else if (random_below(2))
-			rearm_timer(_metadata, self, i, random_below(3 * MSEC));
+			rearm_timer(_metadata, &self->timers, i, random_below(3 * MSEC));
 		else
-			cancel_timer(_metadata, self, i);
+			cancel_timer(_metadata, &self->timers, i);
 	}
 	for (i = 0; i < N; i++)
-		pending += self->records[i].pending;
+		pending += self->timers.records[i].pending;
 	EXPECT_GE(64, pending);
-	drain_all(_metadata, self);
+	drain_all(_metadata, &self->timers);
 	for (i = 0; i < N; i++)
-		EXPECT_EQ(false, self->records[i].pending);
+		EXPECT_EQ(false, self->timers.records[i].pending);
 }
 
+/* What the housekeeping CPUs did: the isolated one does nothing. */
 static __u64 house_ticks(void)
 {
-	return cpu_number(0, "ticks") + cpu_number(1, "ticks");
+	return total("ticks");
 }
 
 /* However often it makes calls, the CPU that has the timers is woken at most once per tick. */
@@ -194,14 +143,14 @@ TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 	struct twheel_info info;
 	unsigned int i, n;
 
-	ASSERT_EQ(0, wh_info(self->fd, &info));
-	add_timer(_metadata, self, 0, HOUR);
+	ASSERT_EQ(0, wh_info(self->timers.fd, &info));
+	add_timer(_metadata, &self->timers, 0, HOUR);
 	sleep_ns(10 * MSEC);
 	begin = now_ns();
 	ticks = house_ticks();
 	for (n = 0; n < 20; n++) {
 		for (i = 0; i < N / 4; i++)
-			rearm_timer(_metadata, self, 0, HOUR - n * SEC - i * MSEC);
+			rearm_timer(_metadata, &self->timers, 0, HOUR - n * SEC - i * MSEC);
 	}
 	elapsed = now_ns() - begin;
 	sleep_ns(10 * MSEC);
@@ -210,7 +159,7 @@ TEST_F_TIMEOUT(isolated, called_once_a_tick, 60)
 	       ticks);
 	EXPECT_LT(0, ticks);
 	EXPECT_GE(elapsed / info.tick_ns + 10, ticks);
-	cancel_timer(_metadata, self, 0);
+	cancel_timer(_metadata, &self->timers, 0);
 }
 
 /* A timer stays where it was unless that CPU goes: then it moves, together with queued re-arms. */
@@ -223,24 +172,24 @@ TEST_F_TIMEOUT(isolated, sent_to_a_cpu_that_goes, 120)
 	for (round = 0; round < 8; round++) {
 		ASSERT_EQ(0, pin(1));
 		for (i = 0; i < N; i++)
-			add_timer(_metadata, self, i, HOUR);
+			add_timer(_metadata, &self->timers, i, HOUR);
 		ASSERT_EQ(0, pin(self->cpu));
 		for (i = 0; i < N; i++)
-			rearm_timer(_metadata, self, i, HOUR / 2);
+			rearm_timer(_metadata, &self->timers, i, HOUR / 2);
 		EXPECT_EQ(N, cpu_number(1, "pending"));
 		for (i = 0; i < N; i++)
-			rearm_timer(_metadata, self, i, random_below(400 * MSEC));
+			rearm_timer(_metadata, &self->timers, i, random_below(400 * MSEC));
 		ASSERT_EQ(0, set_online(1, 0));
 		EXPECT_EQ(0, cpu_number(1, "pending"));
 		if (round & 1)
-			drain_all(_metadata, self);
+			drain_all(_metadata, &self->timers);
 		/* And timers that were last on an offline CPU. */
 		for (i = 0; i < N; i++) {
-			if (self->records[i].pending && i & 1)
-				rearm_timer(_metadata, self, i, random_below(50 * MSEC));
+			if (self->timers.records[i].pending && i & 1)
+				rearm_timer(_metadata, &self->timers, i, random_below(50 * MSEC));
 		}
 		ASSERT_EQ(0, set_online(1, 1));
-		drain_all(_metadata, self);
+		drain_all(_metadata, &self->timers);
 	}
 }
 
@@ -267,19 +216,19 @@ TEST_F_TIMEOUT(isolated, sent_while_it_goes, 120)
 	punctual_off();
 	ASSERT_EQ(0, pin(1));
 	for (i = 0; i < N; i++)
-		add_timer(_metadata, self, i, HOUR);
+		add_timer(_metadata, &self->timers, i, HOUR);
 	ASSERT_EQ(0, pin(self->cpu));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, flip_cpu, self));
 	while (pthread_tryjoin_np(thread, &wrong)) {
 		for (i = round++ % 4; i < N; i += 4)
-			rearm_timer(_metadata, self, i, HOUR + random_below(HOUR));
+			rearm_timer(_metadata, &self->timers, i, HOUR + random_below(HOUR));
 	}
 	EXPECT_EQ(NULL, wrong);
 	for (i = 0; i < N; i++)
-		ASSERT_EQ(TWHEEL_STATE_PENDING, wh_state(self->fd, self->records[i].handle));
+		ASSERT_EQ(true, is_pending(&self->timers, i));
 	for (i = 0; i < N; i++)
-		rearm_timer(_metadata, self, i, random_below(100 * MSEC));
-	drain_all(_metadata, self);
+		rearm_timer(_metadata, &self->timers, i, random_below(100 * MSEC));
+	drain_all(_metadata, &self->timers);
 }
 
 TEST_HARNESS_MAIN
