@@ -36,7 +36,10 @@
  *
  * A wheel belongs to its CPU alone. So both, wherever they run, only make requests: a work item on
  * that CPU takes pages out of the wheel, in small batches, and they are freed after an RCU grace
- * period (see wheel.c).
+ * period (see wheel.c). Chunks that are free in pages of which others are in use, or that are kept,
+ * look as if they could be given back. So that a CPU which is idle is not woken up for them time
+ * and again, its work item notes when there was nothing left to be given back; until something
+ * happens on the wheel, it is not requested again.
  */
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
@@ -80,6 +83,9 @@
  * @cpu:	the CPU
  * @keep:	how many free chunks it may keep. Written by the requester, read by @work
  * @reserve:	how many more, if nobody is charged for them. As @keep
+ * @trimmed:	what nr_changes() was when there was nothing left that trim_wheels() asks for;
+ *		%NEVER_TRIMMED at first. Written by @work, read by the requester
+ * @shrunk:	the same for what the shrinker asks for, which includes the former. As @trimmed
  * @last_free:	how many chunks were free when trim_wheels() last ran; used by it only
  * @last_chunks: how many there were. As @last_free
  */
@@ -88,11 +94,15 @@ struct page_request {
 	unsigned int		cpu;
 	unsigned long		keep;
 	unsigned long		reserve;
+	u64			trimmed;
+	u64			shrunk;
 	unsigned long		last_free;
 	unsigned long		last_chunks;
 };
 
 static DEFINE_PER_CPU(struct page_request, requests);
+
+#define NEVER_TRIMMED	(~0ULL)
 
 /**
  * struct failed_payer - a payer that could not be charged for a page of chunks
@@ -382,9 +392,33 @@ static bool has_emptied(unsigned int cpu)
 	return READ_ONCE(twheel_base_of(cpu)->wheel.emptied);
 }
 
-/* Roughly how many pages a CPU can give back. */
-static unsigned long nr_spare_pages(unsigned int cpu)
+/*
+ * Grows with whatever may make a page of a CPU free, except for what has_emptied() reports: a page
+ * that is added may never be used. What expires during a tick is not counted on its own.
+ */
+static u64 nr_changes(unsigned int cpu)
 {
+	const struct twheel_base *base = twheel_base_of(cpu);
+
+	/* Its owner keeps counting, as in nr_free_chunks(). */
+	return data_race(base->counts.ticks + base->counts.rearms + base->wheel.stats.enqueued +
+			 base->wheel.stats.dequeued + base->wheel.pages_added);
+}
+
+/* Has nothing happened on a CPU since @changes? */
+static bool is_unchanged(unsigned int cpu, u64 changes)
+{
+	return changes == nr_changes(cpu) && !has_emptied(cpu);
+}
+
+/* Roughly how many pages a CPU can give back. */
+static unsigned long nr_spare_pages(const struct page_request *request)
+{
+	unsigned int cpu = request->cpu;
+
+	/* Pairs with the WRITE_ONCE() in note_done(). */
+	if (is_unchanged(cpu, READ_ONCE(request->shrunk)))
+		return 0;
 	return nr_free_chunks(cpu) / TWHEEL_PAGE_CHUNKS + has_emptied(cpu);
 }
 
@@ -410,6 +444,18 @@ static void defer_free_pages(struct twheel_page *pages)
 		call_rcu(&pages->rcu, free_page_list_rcu);
 }
 
+/* All pages have been checked. If anything has happened meanwhile, @changes is out of date. */
+static void note_done(struct page_request *request, const struct twheel_return *ret, u64 changes)
+{
+	/* Something was spared only because it had become free so recently. */
+	if (ret->keep)
+		return;
+	/* Pair with the READ_ONCE()s in trim_cpu() and nr_spare_pages(). */
+	WRITE_ONCE(request->trimmed, changes);
+	if (!ret->reserve)
+		WRITE_ONCE(request->shrunk, changes);
+}
+
 /* Runs on the requested CPU, unless that has gone offline: then its wheel has no pages. */
 static void handle_request(struct work_struct *work)
 {
@@ -420,18 +466,26 @@ static void handle_request(struct work_struct *work)
 		.reserve	= READ_ONCE(request->reserve),
 		.nr_to_scan	= nr_chunks(request->cpu) / TWHEEL_PAGE_CHUNKS,
 	};
+	const u64 changes = nr_changes(request->cpu);
 	struct twheel_base *base;
 	unsigned long flags;
-	bool more = true;
+	bool more = false, here, unsure = false;
 
-	while (more) {
+	do {
 		ret.pages = NULL;
 		base = twheel_base_enter(&flags);
-		more = base->cpu == request->cpu && twheel_release_pages(&base->wheel, &ret);
+		here = base->cpu == request->cpu;
+		/* PREEMPT_RT: a callback may be blocked. What the tick will free is not counted. */
+		unsure |= base->in_expiry;
+		/* Another CPU has emptied pages that may have been checked already. */
+		unsure |= more && has_emptied(request->cpu);
+		more = here && twheel_release_pages(&base->wheel, &ret);
 		twheel_base_leave(base, flags);
 		defer_free_pages(ret.pages);
 		cond_resched();
-	}
+	} while (more);
+	if (here && !unsure)
+		note_done(request, &ret, changes);
 }
 
 /* Requests what is free beyond so many chunks. Returns false if already requested. */
@@ -454,7 +508,10 @@ static bool trim_cpu(struct page_request *request)
 	request->last_free = free;
 	request->last_chunks = chunks;
 	/* The chunks of the last removals may not be free yet. */
-	if (spare + TWHEEL_PENDING_CLEAR >= TWHEEL_PAGE_CHUNKS || has_emptied(request->cpu))
+	if (spare + TWHEEL_PENDING_CLEAR < TWHEEL_PAGE_CHUNKS && !has_emptied(request->cpu))
+		return changed || chunks >= RESERVE + TWHEEL_PAGE_CHUNKS;
+	/* Pairs with the WRITE_ONCE() in note_done(). */
+	if (changed || !is_unchanged(request->cpu, READ_ONCE(request->trimmed)))
 		request_pages(request, free - spare, RESERVE);
 	return changed || chunks >= RESERVE + TWHEEL_PAGE_CHUNKS;
 }
@@ -476,7 +533,7 @@ static unsigned long shrinker_count(struct shrinker *unused, struct shrink_contr
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		pages += nr_spare_pages(cpu);
+		pages += nr_spare_pages(per_cpu_ptr(&requests, cpu));
 	return pages ?: SHRINK_EMPTY;
 }
 
@@ -484,11 +541,13 @@ static unsigned long shrinker_count(struct shrinker *unused, struct shrink_contr
 static unsigned long shrinker_scan(struct shrinker *unused, struct shrink_control *control)
 {
 	unsigned long spare, pages = 0;
+	struct page_request *request;
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu) {
-		spare = nr_spare_pages(cpu);
-		if (spare && request_pages(per_cpu_ptr(&requests, cpu), 0, 0))
+		request = per_cpu_ptr(&requests, cpu);
+		spare = nr_spare_pages(request);
+		if (spare && request_pages(request, 0, 0))
 			pages += spare;
 	}
 	return pages ?: SHRINK_STOP;
@@ -528,6 +587,8 @@ int twheel_pages_init(void)
 
 		INIT_WORK(&request->work, handle_request);
 		request->cpu = cpu;
+		request->trimmed = NEVER_TRIMMED;
+		request->shrunk = NEVER_TRIMMED;
 	}
 	pages_queue = alloc_workqueue("twheel_pages", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
 	if (!pages_queue)

@@ -280,6 +280,7 @@ void twheel_add_page(struct twheel *wheel, void *memory, bool charged)
 	page->charged = charged;
 	page->free = TWHEEL_PAGE_FREE;
 	queue_page(wheel, page);
+	wheel->pages_added++;
 	wheel->stats.chunks += TWHEEL_PAGE_CHUNKS;
 	wheel->stats.free += TWHEEL_PAGE_CHUNKS;
 }

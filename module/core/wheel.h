@@ -200,6 +200,7 @@ struct twheel_stats {
  * @max_pending_clear: the length at which the cells are cleared: %TWHEEL_PENDING_CLEAR, or 1
  *		while slots are expiring
  * @pending_clear: cells whose nodes have been removed but that have yet to be cleared
+ * @pages_added: how many pages the wheel has been given, ever
  * @lock:	guards the spill lists, @remote_list, @emptied and the pages linked from it, and
  *		@remote_dequeued against other CPUs, and stops these from taking nodes
  *		while some cascade. Taken with interrupts off, from any context but NMI, by
@@ -233,6 +234,7 @@ struct twheel {
 	unsigned int		nr_pending_clear;
 	unsigned int		max_pending_clear;
 	struct twheel_node	**pending_clear[TWHEEL_PENDING_CLEAR];
+	unsigned long		pages_added;
 
 	raw_spinlock_t		lock ____cacheline_aligned;
 	struct twheel_node	*remote_list;

@@ -284,4 +284,45 @@ TEST_F_TIMEOUT(budgets, of_nested_epolls, TIMEOUT)
 	EXPECT_GE(MANY / 100 * NESTED, steps.all);
 }
 
+/*
+ * A wheel on which nothing happens, and which has free chunks but no page to give back, has been
+ * trimmed after three intervals of 4 s, or somewhat more, and its CPU is left alone.
+ */
+TEST_F_TIMEOUT(budgets, of_a_wheel_that_is_idle, TIMEOUT)
+{
+	static __u64 handles[4 * N];
+	int list[8], i, round, nr = cpus(list, ARRAY_SIZE(list));
+	unsigned int works[2];
+
+	ASSERT_LT(1, nr);
+	ASSERT_EQ(0, pin(list[1]));
+	for (i = 0; i < 4 * N; i++)
+		ASSERT_EQ(0, wh_add(self->fd, HOUR + i, 0, i, &handles[i]));
+	for (i = 0; i < 4 * N; i++)
+		if (i % 64)
+			ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
+	ASSERT_EQ(0, pin(list[0]));
+	sleep_ns(17 * SEC);
+	for (round = 0; round < 2; round++) {
+		ASSERT_EQ(true, trace_works("1"));
+		for (i = 0; i < 10; i++) {
+			/* The shrinker is called as well. */
+			ASSERT_EQ(0, file_write("/proc/sys/vm/drop_caches", 2));
+			sleep_ns(900 * MSEC);
+		}
+		ASSERT_EQ(true, trace_works("0"));
+		/* At first, the shrinker may ask each CPU for what was kept, and once more. */
+		works[round] = count_works("handle_request").all;
+	}
+	EXPECT_GE(2 * nr, works[0]);
+	/* The trace has gone on where it was. */
+	EXPECT_EQ(works[0], works[1]);
+	/* What becomes free now is given back. */
+	for (i = 0; i < 4 * N; i += 64)
+		ASSERT_EQ(TWHEEL_WAS_PENDING, wh_cancel(self->fd, handles[i]));
+	ASSERT_EQ(0, file_write("/proc/sys/vm/drop_caches", 2));
+	sleep_ns(100 * MSEC);
+	EXPECT_GE(63, cpu_number(list[1], "chunks"));
+}
+
 TEST_HARNESS_MAIN

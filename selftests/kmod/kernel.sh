@@ -62,6 +62,32 @@ back() {
 		[ "$(hotplug early)" = 0 ] && [ "$(hotplug pending)" = 0 ]
 }
 
+# The shrinker asks CPU 1 for pages until it has none, for three seconds at most.
+gives_all_back() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		echo 2 > /proc/sys/vm/drop_caches
+		sleep 0.3
+		chunks=$(chunks)
+		[ "$chunks" != 0 ] || return 0
+	done
+	wrong "$chunks chunks are left"
+}
+
+# The column of chunks of CPU 1.
+chunks() {
+	awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "chunks") column = i }
+	     NR > 1 && $1 == 1 { print $column }' "$DEBUGFS/twheel/cpus"
+}
+
+# A CPU gives back all pages, is given some that it then does not use, and gives them back, too.
+never_used() {
+	echo "arm 1 1000 100" > "$TEST/hotplug" && fired && echo cancel > "$TEST/hotplug" &&
+		gives_all_back && echo "rearm-shut 1" > "$TEST/hotplug" || return
+	chunks=$(chunks)
+	echo "# $chunks chunks"
+	[ "$chunks" -gt 0 ] && gives_all_back
+}
+
 # A suspend from which the CPU does not come back.
 suspend_without_cpu() {
 	echo processors > $PM_TEST && echo 1 > /sys/module/suspend/parameters/pm_test_delay &&
@@ -132,13 +158,14 @@ if [ "$tap_failed" != 0 ]; then
 	exit 1
 fi
 cat "$TEST/results" > /tmp/results
-echo "1..$((9 + $(grep -c 'ok [0-9]' /tmp/results)))"
+echo "1..$((10 + $(grep -c 'ok [0-9]' /tmp/results)))"
 pass_on_results
 tap "twheel.ko stays while another module uses it" unload_refused
 tap "a CPU goes away with timers armed" gone 3000 800
 tap "a CPU goes away while they fire" gone 3000 60
 tap "a CPU goes away with timers of one moment" gone 3000 1
 tap "a CPU that has come back" back
+tap "pages that are never used" never_used
 if [ -w $PM_TEST ]; then
 	tap "a CPU that does not come back after a suspend" stays_away
 else

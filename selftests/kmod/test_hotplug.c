@@ -112,10 +112,22 @@ static int hotplug_bring_back(void)
 	return ret;
 }
 
+/* The wheel is given pages before it turns out that the timer may not be armed. */
+static void hotplug_rearm_shut(void *arg)
+{
+	static struct probe probe;
+	unsigned int i, *failures = arg;
+
+	probe_init(&probe);
+	twheel_shutdown(&probe.timer);
+	for (i = 0; i < 10; i++)
+		*failures += probe_rearm(&probe, 0) != -ESHUTDOWN;
+}
+
 static int hotplug_command(const char *command)
 {
 	struct arming arming = { };
-	unsigned int cpu, n;
+	unsigned int cpu, n, failures = 0;
 
 	if (sysfs_streq(command, "cancel"))
 		return hotplug_cancel();
@@ -125,6 +137,10 @@ static int hotplug_command(const char *command)
 		return hotplug_refuse(false);
 	if (sysfs_streq(command, "bring"))
 		return hotplug_bring_back();
+	if (sscanf(command, "rearm-shut %u", &cpu) == 1 && cpu < nr_cpu_ids && cpu_online(cpu)) {
+		on_cpu(cpu, hotplug_rearm_shut, &failures);
+		return failures ? -EIO : 0;
+	}
 	if (sscanf(command, "arm %u %u %u", &cpu, &n, &arming.spread_ms) != 3 ||
 	    cpu >= nr_cpu_ids || !cpu_online(cpu) || !n || n > MOST || !arming.spread_ms)
 		return -EINVAL;
@@ -140,7 +156,7 @@ static int hotplug_command(const char *command)
 /*
  * "arm CPU N MS" arms N timers on a CPU: every tenth for an hour from now, the others within MS
  * milliseconds. "cancel" cancels those that are left. From "refuse" to "allow", no CPU comes back
- * after a suspend; "bring" brings it back.
+ * after a suspend; "bring" brings it back. "rearm-shut CPU" re-arms one there that is shut down.
  */
 static ssize_t hotplug_write(struct file *file, const char __user *from, size_t size,
 			     loff_t *pos)
