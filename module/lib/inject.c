@@ -10,7 +10,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/prandom.h>
-#include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 
 #include "inject.h"
@@ -42,6 +42,25 @@ struct plan {
 static struct plan plans[TWHEEL_NR_POINTS];
 
 /*
+ * What each CPU draws from, with SplitMix64 (Steele, Lea and Flood, 2014). get_random_u32() may
+ * sleep on PREEMPT_RT; a draw that is interrupted by another may only be the same twice.
+ */
+static DEFINE_PER_CPU(u64, draws);
+
+static u32 draw_below(u32 ceil)
+{
+	u64 *state = raw_cpu_ptr(&draws);
+	/* Pairs with the WRITE_ONCE()s here and in set_seed(). */
+	u64 draw = READ_ONCE(*state) + 0x9e3779b97f4a7c15ULL;
+
+	/* Pairs with the READ_ONCE() above. */
+	WRITE_ONCE(*state, draw);
+	draw = (draw ^ draw >> 30) * 0xbf58476d1ce4e5b9ULL;
+	draw = (draw ^ draw >> 27) * 0x94d049bb133111ebULL;
+	return (u32)(draw >> 32) % ceil;
+}
+
+/*
  * Many races need a few long delays in the right places; others need many short ones. So each point
  * gets a rate and a length of its own, each of any magnitude, and half of the points get none.
  */
@@ -49,6 +68,7 @@ static int set_seed(const char *value, const struct kernel_param *kp)
 {
 	struct rnd_state state;
 	u32 points = 0;
+	unsigned int cpu;
 	u64 seed;
 	int i, ret = kstrtou64(value, 0, &seed);
 
@@ -60,6 +80,9 @@ static int set_seed(const char *value, const struct kernel_param *kp)
 		plans[i].us = 1U << prandom_u32_state(&state) % 10;
 		points |= (prandom_u32_state(&state) & 1) << i;
 	}
+	for_each_possible_cpu(cpu)
+		/* Pairs with the READ_ONCE() in draw_below(). */
+		WRITE_ONCE(*per_cpu_ptr(&draws, cpu), prandom_u32_state(&state));
 	WRITE_ONCE(inject_points, points);
 	return 0;
 }
@@ -174,7 +197,7 @@ static bool should_delay(enum twheel_point point)
 	if (!(READ_ONCE(inject_points) & 1U << point))
 		return false;
 	if (atomic_read(&hits[point]) &&
-	    (get_random_u32_below(plans[point].one_in ?: 4) || !reserve_delay(max_delay_us(point))))
+	    (draw_below(plans[point].one_in ?: 4) || !reserve_delay(max_delay_us(point))))
 		return false;
 	atomic_inc(&hits[point]);
 	return true;
@@ -202,8 +225,8 @@ void twheel_inject(enum twheel_point point)
 {
 	if (!should_delay(point))
 		return;
-	if (READ_ONCE(inject_yield) && preemptible())
+	if (READ_ONCE(inject_yield) && preemptible() && !rcu_preempt_depth())
 		schedule();
 	else
-		udelay(get_random_u32_below(max_delay_us(point) + 1));
+		udelay(draw_below(max_delay_us(point) + 1));
 }
