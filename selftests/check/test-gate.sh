@@ -67,7 +67,7 @@ make_tree() {
 	# Those that the check itself names, and one of each directory.
 	programs=$(grep -oE '\b(device|tcp|rules|fault|fuzz)/[a-z_]+(\.sh)?\b' "$TOP/selftests/check/run" | sort -u)
 	programs+=' budgets/calls cli/twctl.sh long/timers periodic-tick/ticks isolated/cpu apps/nginx.sh'
-	programs+=' python/python.sh'
+	programs+=' isolated/partition python/python.sh'
 	{
 		echo '.PHONY: tools tests'
 		echo 'tools:'
@@ -231,7 +231,7 @@ make_check() {
 		< /dev/null
 	grep -q '^ok  *debug  *device/keys ' "$tmp/output" && grep -q '^ok  *debug  *device/ring ' "$tmp/output"
 	ok "each is looked at"
-	sed -i 's| isolated/cpu||' "$tree/Makefile"
+	sed -i 's| isolated/[a-z]*||g' "$tree/Makefile"
 	gate "a directory has no tests" 1 "$bad" "$check" all < /dev/null
 
 	gate "a search on one kernel: all is well" 0 "$all_well" \
