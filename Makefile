@@ -62,6 +62,11 @@ bench: ## the same in full: up to 8M timers, memory and lateness (minutes)
 	@tools/run-comparison exact --timers 10k,100k,1M,8M --memory 1M --lateness 10k \
 		--scheme wheel,timer_list,limit,hrtimer:1M,heap:1M
 
+arena: ## compare all schemes that programs use, not only the kernel's own (minutes)
+	@tools/deps --install build kernel vm
+	@+$(MAKE) -s tools
+	@tools/run-comparison arena --timers 10k,100k,1M --memory 1M --scheme all
+
 bench-api: ## compare what timers cost a program: this device, timerfd and others
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools
@@ -172,6 +177,6 @@ help: ## list the targets
 		printf '  %-18s %s\n' "$$target" "$$what"; \
 	done
 
-.PHONY: all modules tools man tests run bench bench-api bench-connections bench-native bench-user \
-	check test check-rest check-all check-parallel explore torture fuzz fuzz-device \
+.PHONY: all modules tools man tests run bench arena bench-api bench-connections bench-native \
+	bench-user check test check-rest check-all check-parallel explore torture fuzz fuzz-device \
 	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

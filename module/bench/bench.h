@@ -24,6 +24,7 @@
 #include <uapi/linux/twheel_bench.h>
 
 #include "heap.h"
+#include "nodes.h"
 #include "twheel.h"
 
 /**
@@ -31,6 +32,12 @@
  * @wheel:	the timer of the scheme "wheel"
  * @list:	the timer of the scheme "timer_list"
  * @heap:	the timer of the scheme "heap"
+ * @lazy:	the timer of the scheme "heap_lazy"
+ * @rbtree:	the timer of the scheme "rbtree"
+ * @hashed:	the timer of the schemes "netty", "gozero" and "php"
+ * @keyed:	the timer of the schemes "keyed" and "idle_ring"
+ * @kafka:	the timer of the scheme "kafka"
+ * @scan:	the timer of the scheme "scan"
  * @word:	what the scheme "limit" changes
  * @deadline:	when the timer is due, in nanoseconds; self-check only
  * @state:	the state of the timer in the model of the self-check
@@ -43,6 +50,12 @@ struct bench_obj {
 		struct twheel_timer	wheel;
 		struct timer_list	list;
 		struct bench_heap_node	heap;
+		struct bench_lazy_node	lazy;
+		struct bench_rbtree_node rbtree;
+		struct bench_hashed_node hashed;
+		struct bench_keyed_node	keyed;
+		struct bench_kafka_node	kafka;
+		struct bench_scan_node	scan;
 		u64			word;
 	};
 	u64				deadline;
@@ -124,6 +137,15 @@ extern const struct bench_scheme bench_scheme_wheel;
 extern const struct bench_scheme bench_scheme_timer_list;
 extern const struct bench_scheme bench_scheme_hrtimer;
 extern const struct bench_scheme bench_scheme_heap;
+extern const struct bench_scheme bench_scheme_heap_lazy;
+extern const struct bench_scheme bench_scheme_rbtree;
+extern const struct bench_scheme bench_scheme_netty;
+extern const struct bench_scheme bench_scheme_gozero;
+extern const struct bench_scheme bench_scheme_php;
+extern const struct bench_scheme bench_scheme_keyed;
+extern const struct bench_scheme bench_scheme_kafka;
+extern const struct bench_scheme bench_scheme_idle_ring;
+extern const struct bench_scheme bench_scheme_scan;
 extern const struct bench_scheme bench_scheme_limit;
 
 /**
@@ -165,21 +187,11 @@ static unsigned long name##_batch(const struct bench_pass *pass,	\
 }
 
 /**
- * DEFINE_BENCH_TIMERS - define the scheme and the batch operations of a kind of timers
+ * DEFINE_BENCH_SCHEME - define a scheme that has these batch operations
  * @_name:	name of the scheme
  * @...:	further members of struct bench_scheme, as initialisers
- *
- * The inline functions init_one() to stop_one() are the operations @init to @stop on each
- * object, as for bench_each().
  */
-#define DEFINE_BENCH_TIMERS(_name, ...)					\
-DEFINE_BENCH_BATCH(init)						\
-DEFINE_BENCH_BATCH(add)							\
-DEFINE_BENCH_BATCH(rearm)						\
-DEFINE_BENCH_BATCH(cancel)						\
-DEFINE_BENCH_BATCH(pending)						\
-DEFINE_BENCH_BATCH(stop)						\
-									\
+#define DEFINE_BENCH_SCHEME(_name, ...)					\
 const struct bench_scheme bench_scheme_##_name = {			\
 	.name		= #_name,					\
 	.workloads	= BENCH_TIMER_WORKLOADS,			\
@@ -237,6 +249,7 @@ static __always_inline void bench_fired(struct bench_obj *obj)
  * struct bench_work - the objects of a run and its arrays
  * @nr:		number of objects
  * @random:	whether they are visited in random order
+ * @speed:	how many times as fast as usual the schemes tick that have ticks of their own
  * @rnd:	source of all random numbers
  * @pass:	arguments of the next operation
  * @deadline:	deadline of each object, in nanoseconds
@@ -248,6 +261,7 @@ static __always_inline void bench_fired(struct bench_obj *obj)
 struct bench_work {
 	unsigned long		nr;
 	bool			random;
+	u32			speed;
 	struct rnd_state	rnd;
 	struct bench_pass	pass;
 	u64			*deadline;
@@ -272,7 +286,7 @@ u64 bench_clock_ps(void);
 int bench_batches(const struct bench_work *work, bench_batch *op, unsigned long *found);
 void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work);
 int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
-		unsigned long nr, bool random, u64 seed);
+		unsigned long nr, bool random, u64 seed, u32 speed);
 void bench_end(const struct bench_scheme *scheme, struct bench_work *work);
 u64 bench_free_bytes(void);
 

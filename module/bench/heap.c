@@ -9,14 +9,10 @@
  * first entry, is left alone when that is removed, and expires the due timers in
  * softirq context, in batches, with no lock held in the callbacks.
  */
-#include <linux/ktime.h>
 #include <linux/mm.h>
 
+#include "alarm.h"
 #include "bench.h"
-#include "lib/compat.h"
-
-/* Maximum number of timers expired in one softirq, the same as the wheel's default. */
-#define BUDGET	4096
 
 static void set_entry(struct bench_heap *heap, unsigned long index,
 		      struct bench_heap_entry entry)
@@ -78,59 +74,27 @@ static void remove_node(struct bench_heap *heap, struct bench_heap_node *node)
 		sift_entry(heap, index, heap->entry[heap->nr]);
 }
 
-/* Makes the hrtimer expire for the first entry. */
-static void program_hrtimer(struct bench_heap *heap)
+static u64 first_deadline(const struct bench_heap *heap)
 {
-	u64 first = heap->entry[0].deadline;
-
-	lockdep_assert_held(&heap->lock);
-	if (first >= heap->programmed || heap->expiring)
-		return;
-	heap->programmed = first;
-	hrtimer_start_range_ns(&heap->hrtimer, ns_to_ktime(first), heap->slack,
-			       HRTIMER_MODE_ABS_PINNED_SOFT);
-}
-
-/* The same, from the hrtimer's own function, which returns the result. */
-static enum hrtimer_restart reprogram_hrtimer(struct bench_heap *heap, u64 now)
-{
-	u64 first;
-
-	lockdep_assert_held(&heap->lock);
-	heap->programmed = KTIME_MAX;
-	if (!heap->nr)
-		return HRTIMER_NORESTART;
-	first = heap->entry[0].deadline;
-	heap->programmed = first;
-	if (first <= now)
-		/* More than one batch: expire the rest at once, but in a softirq of its own. */
-		hrtimer_set_expires(&heap->hrtimer, ktime_get());
-	else
-		hrtimer_set_expires_range_ns(&heap->hrtimer, ns_to_ktime(first), heap->slack);
-	return HRTIMER_RESTART;
+	return heap->nr ? heap->entry[0].deadline : KTIME_MAX;
 }
 
 static enum hrtimer_restart expire_timers(struct hrtimer *hrtimer)
 {
-	struct bench_heap *heap = container_of(hrtimer, struct bench_heap, hrtimer);
-	unsigned int left = BUDGET;
+	struct bench_heap *heap = container_of(hrtimer, struct bench_heap, alarm.hrtimer);
+	unsigned int left = BENCH_BUDGET;
 	u64 now = ktime_get_ns();
-	enum hrtimer_restart restart;
 	struct bench_heap_node *node;
 
-	spin_lock(&heap->lock);
-	heap->expiring = true;
+	bench_alarm_begin(&heap->alarm);
 	while (heap->nr && heap->entry[0].deadline <= now && left--) {
 		node = heap->entry[0].node;
 		remove_node(heap, node);
-		spin_unlock(&heap->lock);
+		spin_unlock(&heap->alarm.lock);
 		node->function(node);
-		spin_lock(&heap->lock);
+		spin_lock(&heap->alarm.lock);
 	}
-	heap->expiring = false;
-	restart = reprogram_hrtimer(heap, now);
-	spin_unlock(&heap->lock);
-	return restart;
+	return bench_alarm_end(&heap->alarm, first_deadline(heap), now);
 }
 
 /**
@@ -148,11 +112,8 @@ int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack)
 	heap->entry = bench_alloc(max, sizeof(*heap->entry));
 	if (!heap->entry)
 		return -ENOMEM;
-	spin_lock_init(&heap->lock);
 	heap->max = max;
-	heap->slack = slack;
-	heap->programmed = KTIME_MAX;
-	hrtimer_setup(&heap->hrtimer, expire_timers, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+	bench_alarm_init(&heap->alarm, slack, expire_timers);
 	return 0;
 }
 
@@ -164,7 +125,7 @@ int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack)
  */
 void bench_heap_destroy(struct bench_heap *heap)
 {
-	hrtimer_cancel(&heap->hrtimer);
+	bench_alarm_stop(&heap->alarm);
 	kvfree(heap->entry);
 }
 
@@ -182,14 +143,14 @@ int bench_heap_arm(struct bench_heap *heap, struct bench_heap_node *node, u64 de
 	struct bench_heap_entry entry = { .deadline = deadline, .node = node };
 	int pending;
 
-	spin_lock_bh(&heap->lock);
+	spin_lock_bh(&heap->alarm.lock);
 	pending = bench_heap_pending(node);
 	if (pending)
 		sift_entry(heap, node->index, entry);
 	else if (!WARN_ON_ONCE(heap->nr == heap->max))
 		sift_up(heap, heap->nr++, entry);
-	program_hrtimer(heap);
-	spin_unlock_bh(&heap->lock);
+	bench_alarm_program(&heap->alarm, first_deadline(heap));
+	spin_unlock_bh(&heap->alarm.lock);
 	return pending;
 }
 
@@ -205,10 +166,10 @@ int bench_heap_cancel(struct bench_heap *heap, struct bench_heap_node *node)
 {
 	int pending;
 
-	spin_lock_bh(&heap->lock);
+	spin_lock_bh(&heap->alarm.lock);
 	pending = bench_heap_pending(node);
 	if (pending)
 		remove_node(heap, node);
-	spin_unlock_bh(&heap->lock);
+	spin_unlock_bh(&heap->alarm.lock);
 	return pending;
 }

@@ -5,9 +5,9 @@
 #ifndef _TWHEEL_BENCH_HEAP_H
 #define _TWHEEL_BENCH_HEAP_H
 
-#include <linux/hrtimer.h>
-#include <linux/spinlock.h>
 #include <linux/types.h>
+
+#include "alarm.h"
 
 /* Index of a timer that is not in the heap. */
 #define BENCH_HEAP_NOWHERE	(~0UL)
@@ -35,27 +35,17 @@ struct bench_heap_entry {
 };
 
 /**
- * struct bench_heap - a heap, and the hrtimer that expires its timers
- * @lock:	protects everything below
+ * struct bench_heap - a heap, and what expires its timers
+ * @alarm:	waits for the first entry; its lock guards everything below
  * @entry:	the heap: no entry is due before its parent, at half its index
  * @nr:		number of entries
  * @max:	number of entries allocated
- * @slack:	by how many nanoseconds a timer may be late, so that timers that are
- *		due at about the same time share an interrupt
- * @programmed:	when the hrtimer expires, in nanoseconds; %KTIME_MAX: never
- * @expiring:	the hrtimer's function is running, and will program the hrtimer
- * @hrtimer:	expires when the first entry is due, or earlier
  */
 struct bench_heap {
-	/* Protects everything below. Taken in process and in softirq context. */
-	spinlock_t		lock;
+	struct bench_alarm	alarm;
 	struct bench_heap_entry	*entry;
 	unsigned long		nr;
 	unsigned long		max;
-	u64			slack;
-	u64			programmed;
-	bool			expiring;
-	struct hrtimer		hrtimer;
 };
 
 int bench_heap_init(struct bench_heap *heap, unsigned long max, u64 slack);

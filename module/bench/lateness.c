@@ -92,7 +92,7 @@ int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_latene
 	struct bench_work work;
 	int ret;
 
-	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed);
+	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed, 1);
 	if (ret)
 		return ret;
 	current_req = req;

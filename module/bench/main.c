@@ -26,6 +26,15 @@ static const struct bench_scheme *const schemes[] = {
 	&bench_scheme_timer_list,
 	&bench_scheme_hrtimer,
 	&bench_scheme_heap,
+	&bench_scheme_heap_lazy,
+	&bench_scheme_rbtree,
+	&bench_scheme_netty,
+	&bench_scheme_gozero,
+	&bench_scheme_php,
+	&bench_scheme_keyed,
+	&bench_scheme_kafka,
+	&bench_scheme_idle_ring,
+	&bench_scheme_scan,
 	&bench_scheme_limit,
 };
 

@@ -83,7 +83,7 @@ int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *
 	struct bench_work work;
 	int ret;
 
-	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed);
+	ret = bench_begin(scheme, &work, req->nr_timers, true, req->seed, 1);
 	if (ret)
 		return ret;
 	ret = arm_all(scheme, &work, bench_work_timeouts, scheme->add, &req->added);

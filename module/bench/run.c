@@ -183,12 +183,13 @@ void bench_stop(const struct bench_scheme *scheme, const struct bench_work *work
  * @nr:		number of objects
  * @random:	whether to visit them in random order
  * @seed:	seed of the random numbers
+ * @speed:	how many times as fast as usual the schemes tick that have ticks of their own
  *
  * Context: process.
  * Return: 0, -ENOMEM or -EINTR. If it is not 0, there is nothing to end.
  */
 int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
-		unsigned long nr, bool random, u64 seed)
+		unsigned long nr, bool random, u64 seed, u32 speed)
 {
 	int ret;
 
@@ -196,6 +197,7 @@ int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
 	ret = bench_work_init(work, nr, random, seed);
 	if (ret)
 		return ret;
+	work->speed = speed;
 	work->free_before = bench_free_bytes();
 	if (scheme->setup)
 		ret = scheme->setup(work);
@@ -539,7 +541,7 @@ int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req)
 	int ret;
 
 	ret = bench_begin(scheme, &run.work, req->nr_timers,
-			  req->order == TWHEEL_BENCH_RANDOM, req->seed);
+			  req->order == TWHEEL_BENCH_RANDOM, req->seed, 1);
 	if (ret)
 		return ret;
 	/* No deadlines have been set yet. */

@@ -38,6 +38,12 @@
 #define GRACE		(20 * NSEC_PER_MSEC)
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 
+/*
+ * Schemes with ticks of their own tick so many times as fast, so that what has to wait for several
+ * turns of a wheel does so in a round.
+ */
+#define SPEED		1000
+
 /* struct bench_obj::state: the timer is armed; the timer is left alone in this round. */
 #define ARMED		BIT(0)
 #define HANDS_OFF	BIT(1)
@@ -309,7 +315,7 @@ int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check
 	struct bench_check check = { .scheme = scheme, .req = req };
 	int ret;
 
-	ret = bench_begin(scheme, &check.work, req->nr_timers, false, req->seed);
+	ret = bench_begin(scheme, &check.work, req->nr_timers, false, req->seed, SPEED);
 	if (ret)
 		return ret;
 	check.one.objs = check.work.pass.objs;

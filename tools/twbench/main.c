@@ -12,10 +12,13 @@
 #include "api.h"
 #include "connections.h"
 
+/* What is compared unless told otherwise: the kernel's own timers, and what most programs use. */
+#define MAIN_SCHEMES	"wheel,timer_list,hrtimer,heap,limit"
+
 /**
  * struct options - the command line
  * @setup:	the options that can be interpreted without the device
- * @schemes:	names of schemes, or NULL for all
+ * @schemes:	names of schemes, or NULL for the main ones
  * @csv:	file to write CSV to, or NULL
  * @list:	only list schemes, workloads and orders
  * @api:	compare the interfaces through which programs can have timers
@@ -99,7 +102,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "scheme", 's', "LIST", 0,
-	  "schemes to compare, those with a number, as heap:1M, up to so many timers [all]", 0 },
+	  "schemes to compare, those with a number, as heap:1M, up to so many timers; or all ["
+	  MAIN_SCHEMES "]", 0 },
 	{ "workload", 'w', "LIST", 0, "workloads [all]", 0 },
 	{ "order", 'o', "LIST", 0, "order of the objects: random, sequential [random]", 0 },
 	{ "memory", OPTION_MEMORY, "N", 0, "measure the memory of N pending timers, too", 0 },
@@ -190,15 +194,19 @@ static const struct argp argp = {
 
 static void choose_schemes(struct setup *setup, char *list)
 {
+	static char main_schemes[] = MAIN_SCHEMES;
 	uint32_t nr = setup->info.nr_schemes, i;
 	const char **names = allocate(nr, sizeof(*names));
+	bool all = list && !strcmp(list, "all");
 	char *word, *max;
 
 	for (i = 0; i < nr; i++) {
 		names[i] = setup->schemes[i].name;
-		setup->max_timers[i] = list ? 0 : TWHEEL_BENCH_MAX_TIMERS;
+		setup->max_timers[i] = all ? TWHEEL_BENCH_MAX_TIMERS : 0;
 	}
-	for (word = list ? strtok(list, ",") : NULL; word; word = strtok(NULL, ",")) {
+	if (!list)
+		list = main_schemes;
+	for (word = all ? NULL : strtok(list, ","); word; word = strtok(NULL, ",")) {
 		max = strchr(word, ':');
 		if (max)
 			*max++ = 0;

@@ -54,12 +54,18 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 {
 	int found = cancel_one(obj, when);
 
-	hrtimer_cancel(&heap.hrtimer);
-	heap.programmed = KTIME_MAX;
+	bench_alarm_stop(&heap.alarm);
 	return found;
 }
 
-DEFINE_BENCH_TIMERS(heap,
+DEFINE_BENCH_BATCH(init)
+DEFINE_BENCH_BATCH(add)
+DEFINE_BENCH_BATCH(rearm)
+DEFINE_BENCH_BATCH(cancel)
+DEFINE_BENCH_BATCH(pending)
+DEFINE_BENCH_BATCH(stop)
+
+DEFINE_BENCH_SCHEME(heap,
 		    .object_size = sizeof(struct bench_heap_node),
 		    .setup = setup_heap,
 		    .teardown = teardown_heap);

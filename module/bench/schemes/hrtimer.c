@@ -87,7 +87,14 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return hrtimer_cancel(timer_of(obj));
 }
 
-DEFINE_BENCH_TIMERS(hrtimer,
+DEFINE_BENCH_BATCH(init)
+DEFINE_BENCH_BATCH(add)
+DEFINE_BENCH_BATCH(rearm)
+DEFINE_BENCH_BATCH(cancel)
+DEFINE_BENCH_BATCH(pending)
+DEFINE_BENCH_BATCH(stop)
+
+DEFINE_BENCH_SCHEME(hrtimer,
 		    .object_size = 0,
 		    .align = align_expiry,
 		    .setup = setup_hrtimers,

@@ -106,7 +106,14 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return timer_delete_sync(&obj->list);
 }
 
-DEFINE_BENCH_TIMERS(timer_list,
+DEFINE_BENCH_BATCH(init)
+DEFINE_BENCH_BATCH(add)
+DEFINE_BENCH_BATCH(rearm)
+DEFINE_BENCH_BATCH(cancel)
+DEFINE_BENCH_BATCH(pending)
+DEFINE_BENCH_BATCH(stop)
+
+DEFINE_BENCH_SCHEME(timer_list,
 		    .object_size = sizeof(struct timer_list),
 		    .align = align_expiry,
 		    .setup = find_origin,

@@ -40,5 +40,12 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 	return twheel_cancel_sync(&obj->wheel);
 }
 
-DEFINE_BENCH_TIMERS(wheel,
+DEFINE_BENCH_BATCH(init)
+DEFINE_BENCH_BATCH(add)
+DEFINE_BENCH_BATCH(rearm)
+DEFINE_BENCH_BATCH(cancel)
+DEFINE_BENCH_BATCH(pending)
+DEFINE_BENCH_BATCH(stop)
+
+DEFINE_BENCH_SCHEME(wheel,
 		    .object_size = sizeof(struct twheel_timer));
