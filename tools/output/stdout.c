@@ -10,6 +10,9 @@
 
 #include "stdout.h"
 
+/* The exit status if output was lost. */
+int close_stdout_status = EXIT_FAILURE;
+
 /**
  * close_stdout - flush standard output, and fail if anything could not be written
  *
@@ -25,5 +28,5 @@ void close_stdout(void)
 		warnx("standard output: not all of it could be written");
 	else
 		return;
-	_exit(EXIT_FAILURE);
+	_exit(close_stdout_status);
 }

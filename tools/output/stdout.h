@@ -5,6 +5,8 @@
 #ifndef STDOUT_H
 #define STDOUT_H
 
+extern int close_stdout_status;
+
 void close_stdout(void);
 
 #endif /* STDOUT_H */
