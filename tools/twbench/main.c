@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "api.h"
+#include "compare.h"
 #include "connections.h"
 
 /* What is compared unless told otherwise: the kernel's own timers, and what most programs use. */
@@ -174,6 +175,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			opts->api = true;
 		else if (!strcmp(arg, "connections"))
 			opts->connections = true;
+		else if (!strcmp(arg, "compare"))
+			errx(EXIT_USAGE, "compare has to come before any options");
 		else
 			return ARGP_ERR_UNKNOWN;
 		break;
@@ -187,9 +190,9 @@ static const struct argp argp = {
 	.options	= options,
 	.parser		= parse_option,
 	.children	= common_options,
-	.args_doc	= "[api | connections]",
+	.args_doc	= "[api | connections]\ncompare BEFORE.json AFTER.json",
 	.doc		=
-		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers. Or, with connections, what idle timeouts cost an echo server: with 10k connections.",
+		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers. Or, with connections, what idle timeouts cost an echo server: with 10k connections. Or, with compare, what has changed from one run to another.",
 };
 
 static void choose_schemes(struct setup *setup, char *list)
@@ -344,6 +347,8 @@ int main(int argc, char **argv)
 	struct options opts = { .setup = &setup, .plan = { .heartbeat = 5, .timeout = 30 } };
 	struct utsname uts;
 
+	if (argc > 1 && !strcmp(argv[1], "compare"))
+		return compare(argc - 1, argv + 1);
 	parse_command_line(&argp, "twbench", argc, argv, &opts);
 	set_default_sizes(&opts);
 	describe_cpu(&setup.common);
