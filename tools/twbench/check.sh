@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests "twbench compare" with runs that never were, and whose answers are known. Nothing here
-# needs a module. Prints TAP.
+# Tests "twbench compare" with runs that never were, and whose answers are known; and that the last
+# runs are kept. Nothing here needs a module. Prints TAP.
 # usage: check.sh TWBENCH
 set -u
 
@@ -370,7 +370,30 @@ man_page() {
 	[ "${PIPESTATUS[0]}" = 0 ]
 }
 
-tap_plan 22
+# keep NUMBER: a run is kept as this one.
+keep() {
+	echo "run $1" > bench/exact.json
+	"$TOP/tools/keep-run" bench/exact.json > out || return
+	[ "$(cat "bench/exact.$1.json")" = "run $1" ] || wrong "run $1: $(ls bench)"
+}
+
+keeps_runs() {
+	local i command='^ +build/tools/twbench compare'
+
+	mkdir bench
+	touch bench/{exact.csv,exact.x.json,exact.1.csv,other.7.json}
+	keep 1 && ! grep -q compare out || return
+	for ((i = 2; i <= 12; i++)); do
+		keep $i && says "$command bench/exact\.$((i - 1))\.json bench/exact\.$i\.json$" || return
+	done
+	[ "$(cd bench && echo exact.*.json)" = "$(
+		echo exact.{10,11,12,3,4,5,6,7,8,9,x}.json)" ] || wrong "$(ls bench)" || return
+	[ "$(cd bench && echo exact.csv exact.1.csv other.*)" = "exact.csv exact.1.csv other.7.json" ] ||
+		wrong "$(ls bench)" || return
+	! "$TOP/tools/keep-run" bench/nowhere.json 2> err
+}
+
+tap_plan 23
 tap "equal runs" equal
 tap "5 % slower" slower
 tap "just 5 % slower" just_slower
@@ -393,4 +416,5 @@ tap "memory" memory
 tap "the command line" command_line
 tap "a full disk" full_disk
 tap "the man page has all options" man_page
+tap "the last ten runs are kept" keeps_runs
 tap_end
