@@ -47,7 +47,7 @@ EOF
 make_tree() {
 	local file programs
 
-	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm},tools/{lib,bench-user,twctl}}
+	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm},tools/{lib,bench-user,twbench,twctl}}
 	for file in .ci/run tools/paths.sh selftests/vm/patched-too-late \
 		selftests/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
@@ -61,7 +61,7 @@ make_tree() {
 	for file in fetch-kernel build-kernel fetch-software copy-python; do
 		cp "$tree/does" "$tree/selftests/vm/$file"
 	done
-	for file in selftests/unit tools/bench-user tools/twctl; do
+	for file in selftests/unit tools/bench-user tools/tw{bench,ctl}; do
 		printf 'check stress:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
 	done
 	# Those that the check itself names, and one of each directory.
