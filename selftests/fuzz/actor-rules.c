@@ -226,11 +226,10 @@ static bool live_open(struct live *live, __u16 *port)
 /* Is it open? If not, was there no data for a while because we were not scheduled? */
 static bool live_say(struct live *live)
 {
-	bool good = say(live->end[0], live->end[1]);
-	/* Not after the call: we may be preempted at any time. */
+	/* Before the calls: we may be preempted at any time, and idle long enough in between. */
 	__u64 begin = now_ns(), jiffies_begin = jiffies_ns(), now, jiffies;
+	bool good = say(live->end[0], live->end[1]) && say(live->end[1], live->end[0]);
 
-	good = good && say(live->end[1], live->end[0]);
 	now = now_ns();
 	jiffies = jiffies_ns();
 	if (!good && now - live->last[0] < LIVE_IDLE / 2 && jiffies - live->last[1] < LIVE_IDLE / 2)
