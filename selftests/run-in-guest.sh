@@ -117,10 +117,10 @@ end_all_but() {
 	done
 }
 
-# A program that fails may leave CPUs offline for others.
+# A program that fails may leave CPUs offline for others. Not all kernels can take any offline.
 all_cpus_on() {
 	for online in /sys/devices/system/cpu/cpu*/online; do
-		[ "$(cat "$online")" = 1 ] || echo 1 > "$online"
+		[ ! -e "$online" ] || [ "$(cat "$online")" = 1 ] || echo 1 > "$online"
 	done
 }
 
