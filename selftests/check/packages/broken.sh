@@ -43,13 +43,18 @@ older() {
 
 # with_hrtimers ROOT RELEASE: only that option was the reason.
 with_hrtimers() {
-	local file
+	local headers=$1/usr/src/linux-headers-$2 file status
 
 	for file in .config include/config/auto.conf; do
-		file=$1/usr/src/linux-headers-$2/$file
-		[ ! -e "$file" ] || echo CONFIG_HIGH_RES_TIMERS=y >> "$file"
+		[ ! -e "$headers/$file" ] || echo CONFIG_HIGH_RES_TIMERS=y >> "$headers/$file"
 	done
 	in_root "$1" dkms build -m twheel -v "$version" -k "$2"
+	status=$?
+	# Later tests have it without them again.
+	for file in .config include/config/auto.conf; do
+		[ ! -e "$headers/$file" ] || sed -i '/^CONFIG_HIGH_RES_TIMERS=/d' "$headers/$file"
+	done
+	return $status
 }
 
 broken() {

@@ -37,17 +37,51 @@ guest='
 	$root /srv/tests/timer
 	! grep "^twheel " /proc/modules'
 
-# fires ROOT RELEASE: a timer expires, with the modules installed there for this kernel.
-fires() {
+# As on a machine that systemd has booted; what it boots is the test, and it ends with its status.
+# shellcheck disable=SC2016
+booted='
+	set -e
+	unit=/srv/root/etc/systemd/system/test.service
+	printf "%s\n" "[Unit]" SuccessAction=exit FailureAction=exit "[Service]" Type=oneshot \
+		ExecStart=/srv/tests/services StandardOutput=file:/srv/said StandardError=inherit \
+		> $unit
+	set +e
+	unshare --mount --pid --fork sh -ec "
+		mount -o bind /srv/root /srv/root
+		cd /srv/root
+		mount -t proc proc proc
+		mount -t tmpfs tmpfs run
+		mount -o rbind /dev dev
+		mount -o rbind /sys sys
+		mount -o move . /
+		exec chroot . env -i container=guest PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+			/lib/systemd/systemd --unit=test.service"
+	status=$?
+	cat /srv/root/srv/said
+	exit $status'
+
+# in_guest ROOT RELEASE COMMAND: runs it where what is installed in the root is in /srv/root.
+in_guest() {
 	local dir=$tmp/guest
 
 	rm -rf "$dir"
 	collect "$1" "$2" "$dir" || return
 	# The size of what is unpacked once more, and only half of the memory is for files.
 	"$TOP/selftests/vm/run" --kernel "$1/srv/vmlinuz-$2" --modules "$dir/modules" \
-		--mem 3G --add "$dir/files" -- "$guest" > "$dir/said"
+		--mem 3G --add "$dir/files" -- "$3" > "$tmp/said"
 	local status=$?
-	cat "$dir/said"
-	[ $status = 0 ] && [ "$(sed -n 1,2p "$dir/said")" = "$2"$'\n'"$version" ] &&
-		grep -q '^a timer expired, ' "$dir/said"
+	cat "$tmp/said"
+	return $status
+}
+
+# fires ROOT RELEASE: a timer expires, with the modules installed there for this kernel.
+fires() {
+	in_guest "$1" "$2" "$guest" &&
+		[ "$(sed -n 1,2p "$tmp/said")" = "$2"$'\n'"$version" ] &&
+		grep -q '^a timer expired, ' "$tmp/said"
+}
+
+# serves ROOT RELEASE: systemd starts, reloads and stops the services there.
+serves() {
+	in_guest "$1" "$2" "$booted" && grep -qx 'the services work' "$tmp/said"
 }

@@ -78,7 +78,7 @@ enabled_units() {
 # A purge must undo that.
 enable_units() {
 	[ -z "$(enabled_units "$1")" ] &&
-		in_root "$1" deb-systemd-helper enable twheel-idle.service twheel-metrics.timer &&
+		in_root "$1" systemctl enable twheel-idle.service twheel-metrics.timer &&
 		[ "$(enabled_units "$1" | wc -l)" = 2 ]
 }
 
@@ -112,9 +112,11 @@ put() {
 	in_root "$1" sh -c 'apt-get -q -y --no-install-recommends install /srv/packages/*.deb'
 }
 
-# take ROOT HOW: removes or purges them, and what was installed for them.
+# take ROOT HOW: removes or purges them, and what was installed for them, even if others recommend
+# it.
 take() {
-	apt_get "$1" "$2" --auto-remove "${packages[@]}"
+	apt_get "$1" "$2" --auto-remove -o APT::AutoRemove::RecommendsImportant=false \
+		-o APT::AutoRemove::SuggestsImportant=false "${packages[@]}"
 }
 
 # installed ROOT FROM VERSION
@@ -159,13 +161,16 @@ install_all() {
 	step "a module is built against those of each kernel" builds_module "$1"
 }
 
-# use ROOT: each kernel with its installed modules.
+# use ROOT: each kernel with its installed modules; systemd is the same with each.
 use() {
 	local release
 
 	while read -r release <&3; do
 		step "in a guest of $release the packages' own test has a timer expire" fires "$1" "$release"
 	done 3< "$1/srv/releases"
+	release=$(tail -n 1 "$1/srv/releases")
+	step "in a guest of $release systemd loads rules, reloads and removes them" \
+		serves "$1" "$release"
 }
 
 # archive ROOT: makes an archive for its apt, of the packages in /srv/packages.

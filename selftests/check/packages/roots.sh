@@ -87,6 +87,8 @@ without_hrtimers() {
 		[ ! -e "$to/$file" ] || sed -i '/^CONFIG_HIGH_RES_TIMERS=/d' "$to/$file"
 	done
 	sed -i "s/\"$2\"/\"$name\"/" "$to/include/generated/utsrelease.h"
+	# It names its own directory.
+	sed -i "s|/linux-headers-$2\$|/linux-headers-$name|" "$to/Makefile"
 	mkdir -p "$1/lib/modules/$name"
 	ln -s "/usr/src/linux-headers-$name" "$1/lib/modules/$name/build"
 	echo "$name"
