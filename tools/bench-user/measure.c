@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench-user: the workloads, and the rounds
+ * bench-user: the rounds
  */
 #include <err.h>
-#include <time.h>
 
 #include "bench.h"
-
-#define TIMEOUT_MIN	TIME_OF_MS(60000)
-#define TIMEOUT_SPREAD	TIME_OF_MS(60000)
-#define LATER		TIME_OF_MS(30000)
-
-/**
- * struct work - the work for a scheme; with the same seed it is the same for all
- * @size:	number of objects
- * @objects:	the objects
- * @order:	the numbers of all objects, in random order
- * @steps:	the operations to do
- * @time:	by object, the time that its timer is armed for
- * @random:	state of the random number generator
- */
-struct work {
-	size_t		size;
-	struct object	*objects;
-	uint32_t	*order;
-	struct step	*steps;
-	uint32_t	*time;
-	uint64_t	random;
-};
 
 const struct scheme *const schemes[] = {
 	&scheme_wheel,
@@ -46,69 +23,6 @@ const char *const workload_names[NR_WORKLOADS] = {
 	[CANCEL]		= "cancel",
 	[EXPIRE]		= "expire",
 };
-
-/* Returns a random number below @limit, by splitmix64. */
-static uint32_t random_below(struct work *work, uint32_t limit)
-{
-	uint64_t x = work->random += 0x9e3779b97f4a7c15ULL;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return (x >> 32) * limit >> 32;
-}
-
-static void shuffle(struct work *work)
-{
-	uint32_t *order = work->order, other, object;
-	size_t i;
-
-	for (i = work->size - 1; i; i--) {
-		other = random_below(work, i + 1);
-		object = order[i];
-		order[i] = order[other];
-		order[other] = object;
-	}
-}
-
-static uint32_t new_time(struct work *work, enum workload workload, uint32_t last)
-{
-	switch (workload) {
-	case REARM_LATER:
-		return last + LATER;
-	case REARM_EARLIER:
-		return last / 2;
-	case CANCEL:
-		return last;
-	default:
-		return TIMEOUT_MIN + random_below(work, TIMEOUT_SPREAD);
-	}
-}
-
-/* Makes the steps of a workload. Returns the last time in them. */
-static uint32_t make_steps(struct work *work, enum workload workload)
-{
-	uint32_t object, last = 0;
-	size_t i;
-
-	shuffle(work);
-	for (i = 0; i < work->size; i++) {
-		object = workload == ADD_SEQUENTIAL ? i : work->order[i];
-		work->time[object] = new_time(work, workload, work->time[object]);
-		work->steps[i] = (struct step) { object, work->time[object] };
-		if (last < work->time[object])
-			last = work->time[object];
-	}
-	return last;
-}
-
-/* Returns CPU time, in ns: other programs use the machine, too. */
-static double clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1e9 + now.tv_nsec;
-}
 
 /*
  * The limit line: reads, changes and writes each object, in random order. No scheme that has to
@@ -220,7 +134,7 @@ static void begin_run(const struct scheme *scheme, struct work *work, bool expir
 		work->objects[i] = (struct object) { 0 };
 		scheme->init(&work->objects[i]);
 	}
-	scheme->begin(expire);
+	scheme->begin(expire ? scheme->shorter : 1);
 }
 
 static void cancel_all(const struct scheme *scheme, struct work *work)

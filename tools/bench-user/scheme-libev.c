@@ -6,6 +6,7 @@
 #include <ev.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 
@@ -13,7 +14,7 @@
  * The loop's clock cannot be set, so expiry is measured with all times divided by this factor:
  * the order is the same, and all timers are due when the loop is run, once.
  */
-#define SHORTER		100000
+#define SHORTER		100000U
 
 /* Blocks of at least this size are in large pages, as for the wheel. */
 #define LARGE		(1L << 21)
@@ -27,6 +28,7 @@ struct header {
 
 static struct ev_loop *loop;
 static size_t allocated;
+static struct timespec origin;
 static double unit;
 
 static struct header *block_alloc(long size)
@@ -97,12 +99,12 @@ static void libev_init(struct object *object)
 	ev_timer_init((ev_timer *)object->timer, count_expiry, 0., 0.);
 }
 
-static void libev_begin(bool expire)
+static void libev_begin(unsigned int shorter)
 {
+	/* Read first, so that no timer looks early that is not. */
+	clock_gettime(CLOCK_MONOTONIC, &origin);
 	ev_now_update(loop);
-	unit = (1 << TIME_SHIFT) / 1e9;
-	if (expire)
-		unit /= SHORTER;
+	unit = (1 << TIME_SHIFT) / 1e9 / shorter;
 }
 
 static void libev_add(struct object *objects, const struct step *steps, size_t nr)
@@ -145,6 +147,15 @@ static void libev_expire(uint32_t last)
 	ev_run(loop, EVRUN_NOWAIT);
 }
 
+static uint64_t libev_turn(void)
+{
+	struct timespec now;
+
+	ev_run(loop, EVRUN_ONCE);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - origin.tv_sec) * 1000000000LL + now.tv_nsec - origin.tv_nsec;
+}
+
 static bool libev_pending(const struct object *object)
 {
 	return ev_is_active((const ev_timer *)object->timer);
@@ -158,6 +169,7 @@ static size_t libev_memory(void)
 const struct scheme scheme_libev = {
 	.name		= "libev",
 	.timer_bytes	= sizeof(ev_timer),
+	.shorter	= SHORTER,
 	.create		= libev_create,
 	.destroy	= libev_destroy,
 	.init		= libev_init,
@@ -166,6 +178,7 @@ const struct scheme scheme_libev = {
 	.rearm		= libev_rearm,
 	.cancel		= libev_cancel,
 	.expire		= libev_expire,
+	.turn		= libev_turn,
 	.pending	= libev_pending,
 	.memory		= libev_memory,
 };

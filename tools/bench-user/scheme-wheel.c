@@ -191,9 +191,9 @@ static void wheel_init(struct object *object)
 	*(struct timer *)object->timer = (struct timer) { .function = count_expiry };
 }
 
-static void wheel_begin(bool expire)
+static void wheel_begin(unsigned int shorter)
 {
-	(void)expire;
+	(void)shorter;
 	origin = now;
 }
 
@@ -232,6 +232,13 @@ static void wheel_expire(uint32_t last)
 	}
 }
 
+static uint64_t wheel_turn(void)
+{
+	now += 1ULL << TICK_SHIFT;
+	run_tick(this_base, now);
+	return now - origin;
+}
+
 static bool wheel_pending(const struct object *object)
 {
 	return ((const struct timer *)object->timer)->node.location;
@@ -245,6 +252,7 @@ static size_t wheel_memory(void)
 const struct scheme scheme_wheel = {
 	.name		= "wheel",
 	.timer_bytes	= sizeof(struct timer),
+	.shorter	= 1,
 	.create		= wheel_create,
 	.destroy	= wheel_destroy,
 	.init		= wheel_init,
@@ -253,6 +261,7 @@ const struct scheme scheme_wheel = {
 	.rearm		= wheel_rearm,
 	.cancel		= wheel_cancel,
 	.expire		= wheel_expire,
+	.turn		= wheel_turn,
 	.pending	= wheel_pending,
 	.memory		= wheel_memory,
 };
