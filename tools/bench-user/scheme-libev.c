@@ -119,7 +119,7 @@ static void libev_add(struct object *objects, const struct step *steps, size_t n
 	}
 }
 
-/* As libev's manual recommends for inactivity timeouts. */
+/* As libev's manual recommends for inactivity timeouts, but such a timer expires once. */
 static void libev_rearm(struct object *objects, const struct step *steps, size_t nr)
 {
 	ev_timer *timer;
@@ -129,6 +129,7 @@ static void libev_rearm(struct object *objects, const struct step *steps, size_t
 		timer = timer_of(objects, &steps[i]);
 		timer->repeat = steps[i].time * unit;
 		ev_timer_again(loop, timer);
+		timer->repeat = 0.;
 	}
 }
 
