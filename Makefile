@@ -127,6 +127,12 @@ bench-user: ## measure wheel.c natively, beside libev and a limit line
 	@mkdir -p build/bench
 	@build/tools/bench-user-libev --json build/bench/user.json
 
+bench-programs: ## compare the wheel with timers of libraries and languages, N= of them (10k,100k,1M)
+	@tools/deps --install build
+	@tools/deps --install bench-programs || echo "What is missing is skipped." >&2
+	@mkdir -p build/bench
+	@tools/bench-programs/run --timers "$(or $(N),10k,100k,1M)" --json build/bench/programs.json
+
 shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build tests kernel vm
 	@+$(MAKE) -s tools tests
@@ -178,5 +184,6 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench arena bench-api bench-connections bench-native \
-	bench-user check test check-rest check-all check-parallel explore torture fuzz fuzz-device \
+	bench-user bench-programs check test check-rest check-all check-parallel explore torture \
+	fuzz fuzz-device \
 	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help

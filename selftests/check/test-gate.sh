@@ -47,7 +47,8 @@ EOF
 make_tree() {
 	local file programs
 
-	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm},tools/{lib,bench-user,twbench,twctl}}
+	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm}}
+	mkdir -p "$tree"/tools/{lib,bench-user,bench-programs,twbench,twctl}
 	for file in .ci/run tools/paths.sh selftests/vm/patched-too-late \
 		selftests/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
@@ -61,7 +62,7 @@ make_tree() {
 	for file in fetch-kernel build-kernel fetch-software copy-python; do
 		cp "$tree/does" "$tree/selftests/vm/$file"
 	done
-	for file in selftests/unit tools/bench-user tools/tw{bench,ctl}; do
+	for file in selftests/unit tools/bench-{user,programs} tools/tw{bench,ctl}; do
 		printf 'check stress:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
 	done
 	# Those that the check itself names, and one of each directory.
@@ -468,7 +469,7 @@ flags() {
 	# What the examples are linked with.
 	mkdir -p "$tmp/out/lib"
 	: > "$tmp/out/lib/libtwheel.a"
-	for dir in lib twbench twctl bench-user examples; do
+	for dir in lib twbench twctl bench-user bench-programs examples; do
 		with_flags "tools/$dir" O="$tmp/out"
 	done
 	with_flags selftests/unit O="$tmp/out"
