@@ -16,7 +16,9 @@
 const char *argp_program_version = "bench-programs " TWHEEL_VERSION;
 
 static const char *const orders[] = { "random", "sequential" };
-static const char *const operations[] = { "add", "rearm_later", "rearm_earlier", "cancel", "expire" };
+static const char *const operations[] = {
+	"add", "rearm_later", "rearm_earlier", "cancel", "expire",
+};
 
 static void print_times(const struct figures *figures, const char *peer, size_t size,
 			const char *order)
@@ -81,12 +83,14 @@ static void print_tables(const struct figures *figures, size_t size, const char 
 {
 	size_t i;
 
-	printf("\nn = %zu, %s order, CPU time in ns per operation: median (min-max)\n", size, order);
+	printf("\nn = %zu, %s order, CPU time in ns per operation: median (min-max)\n", size,
+	       order);
 	print_heading(NULL, 21);
 	for (i = 0; i < figures->nr_peers; i++)
 		if (find_figure(figures, figures->peers[i], size, order, "add"))
 			print_times(figures, figures->peers[i], size, order);
-	printf("\nn = %zu, %s order, as a multiple of the wheel's; and bytes per timer\n", size, order);
+	printf("\nn = %zu, %s order, as a multiple of the wheel's; and bytes per timer\n", size,
+	       order);
 	print_heading("bytes", 15);
 	for (i = 0; i < figures->nr_peers; i++)
 		if (find_figure(figures, figures->peers[i], size, order, "add"))
@@ -101,7 +105,8 @@ static void print_heartbeats(const struct figures *figures)
 	if (!has_operation(figures, "heartbeat"))
 		return;
 	printf("\nconnections with a heartbeat each in PHP: ns per heartbeat, bytes per connection\n");
-	printf("%-16s%12s%20s%10s%10s%10s\n", "scheme", "connections", "ns", "min", "max", "bytes");
+	printf("%-16s%12s%20s%10s%10s%10s\n", "scheme", "connections", "ns", "min", "max",
+	       "bytes");
 	for (i = 0; i < figures->nr; i++) {
 		figure = &figures->figure[i];
 		if (strcmp(figure->operation, "heartbeat"))
@@ -130,7 +135,8 @@ static void print_checks(const struct figures *figures)
 	if (!has_operation(figures, "fired"))
 		return;
 	printf("\nwhen timers fire: each has fired once, and none that was cancelled\n");
-	printf("%-16s%8s%8s%20s%20s\n", "peer", "fired", "early", "earliest, us", "median late, us");
+	printf("%-16s%8s%8s%20s%20s\n", "peer", "fired", "early", "earliest, us",
+	       "median late, us");
 	for (i = 0; i < figures->nr; i++) {
 		fired = &figures->figure[i];
 		if (strcmp(fired->operation, "fired"))

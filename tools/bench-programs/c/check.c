@@ -2,9 +2,9 @@
 /*
  * bench-programs: does each timer fire once, and when?
  *
- * Unlike in the measurements, time passes while timers expire, as in an event loop, so that one that
- * fires early is seen. Of each 42 timers, 14 are re-armed to a later time and 14 to an earlier one;
- * then every seventh is cancelled.
+ * Unlike in the measurements, time passes while timers expire, as in an event loop, so that one
+ * that fires early is seen. Of each 42 timers, 14 are re-armed to a later time and 14 to an earlier
+ * one; then every seventh is cancelled.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static size_t select_steps(struct work *work, size_t of, size_t rest)
 	return nr;
 }
 
-/* Re-arms some timers. make_steps() changes the times of all, so those of the others are restored. */
+/* Re-arms some timers. make_steps() changes the times of all: those of others are restored. */
 static void rearm_some(struct work *work, uint32_t *time, enum workload workload, size_t rest)
 {
 	size_t i, nr;
@@ -140,7 +140,7 @@ static int compare_times(const void *a, const void *b)
  */
 void check(size_t wanted, uint64_t seed)
 {
-	unsigned int shorter = SCHEME.shorter == 1 ? 1 : SHORTER_CHECK;
+	unsigned int shorter = SCHEME.shorter < SHORTER_CHECK ? SCHEME.shorter : SHORTER_CHECK;
 	struct work *work = new_work(program_limit(wanted), seed);
 	struct outcome outcome = {
 		.late = allocate(work->size, sizeof(*outcome.late)),

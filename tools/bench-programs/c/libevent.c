@@ -2,9 +2,9 @@
 /*
  * bench-programs: timers of libevent, a binary heap of pointers
  *
- * The events are embedded and assigned once. There are no locks, as libevent's threads are not used.
- * Common timeouts, which are lists, would be faster, and want few different lengths; here, each
- * timer has its own.
+ * The events are embedded and assigned once. There are no locks, as libevent's threads are not
+ * used. Common timeouts, which are lists, would be faster, and want few different lengths; here,
+ * each timer has its own.
  */
 #include <err.h>
 #include <event2/event.h>

@@ -7,6 +7,9 @@
  */
 #include "program.h"
 
+/* The last bit says that a timer would be armed; so that each operation has to read, too. */
+#define ARMED	1ULL
+
 static struct object *armed;
 static const struct step *armed_steps;
 static size_t nr_armed;
@@ -35,7 +38,7 @@ static void limit_arm(struct object *objects, const struct step *steps, size_t n
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		objects[steps[i].object].value += steps[i].time;
+		objects[steps[i].object].value = (objects[steps[i].object].value + 2) | ARMED;
 	armed = objects;
 	armed_steps = steps;
 }
@@ -45,7 +48,7 @@ static void limit_cancel(struct object *objects, const struct step *steps, size_
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		objects[steps[i].object].value &= 0;
+		objects[steps[i].object].value &= ~ARMED;
 }
 
 static void limit_expire(uint32_t last)
@@ -54,14 +57,14 @@ static void limit_expire(uint32_t last)
 
 	(void)last;
 	for (i = 0; i < nr_armed; i++) {
-		armed[armed_steps[i].object].value &= 0;
+		armed[armed_steps[i].object].value &= ~ARMED;
 		armed[armed_steps[i].object].fired++;
 	}
 }
 
 static bool limit_pending(const struct object *object)
 {
-	return object->value;
+	return object->value & ARMED;
 }
 
 static size_t limit_memory(void)

@@ -22,8 +22,9 @@ const (
 	name = "go"
 
 	// The times of timers that are to expire are divided by these, when measured or checked.
+	// In a check, they have to be long compared to what it takes to arm all timers.
 	shorterExpire = 100000
-	shorterCheck  = 200
+	shorterCheck  = 40
 
 	clockProcessCPU = 2
 	tries           = 5

@@ -8,8 +8,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * DelayQueue, a binary heap without back-pointers: its remove() searches the whole heap, so nothing
- * is ever removed. A timer that is re-armed to a later time only notes that time, and goes back when
- * its entry comes due; to an earlier time, it gets another entry. Entries of timers that were
+ * is ever removed. A timer that is re-armed to a later time only notes that time, and goes back
+ * when its entry comes due; to an earlier time, it gets another entry. Entries of timers that were
  * cancelled stay until they are due.
  */
 final class DelayQueuePeer extends Peer {

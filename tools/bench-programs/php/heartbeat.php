@@ -60,8 +60,13 @@ function makeSchedule(int $size): array
 }
 
 /** Runs one second, and returns how many heartbeats there were. */
-function runSecond(Scheme $scheme, array $connections, array $schedule, int $second, bool $silence): int
-{
+function runSecond(
+    Scheme $scheme,
+    array $connections,
+    array $schedule,
+    int $second,
+    bool $silence
+): int {
     $heartbeats = 0;
     for ($turn = 0; $turn < TURNS; $turn++) {
         $now = $second + $turn / TURNS;
