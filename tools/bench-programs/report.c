@@ -104,7 +104,7 @@ static void print_heartbeats(const struct figures *figures)
 
 	if (!has_operation(figures, "heartbeat"))
 		return;
-	printf("\nconnections with a heartbeat each in PHP: ns per heartbeat, bytes per connection\n");
+	printf("\nheartbeats in PHP: ns per heartbeat, bytes per connection\n");
 	printf("%-16s%12s%20s%10s%10s%10s\n", "scheme", "connections", "ns", "min", "max",
 	       "bytes");
 	for (i = 0; i < figures->nr; i++) {
