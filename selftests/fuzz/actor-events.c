@@ -123,3 +123,140 @@ void ring_actor(struct choices *choices)
 		wait_events(context, choices);
 	} while (take_events(context, &tail));
 }
+
+/* ---- contexts that get their ring while a read() delivers */
+
+/* Many batches of a read(). */
+#define HANDED_OVER	512
+
+/* How long all events may take to arrive. */
+#define HANDOVER_NS	(60 * SEC)
+
+/**
+ * struct handover - a context whose events are read first, and then taken from its ring
+ * @fd:		its file
+ * @most:	the number of events that will come
+ * @nr:		the number of those that have arrived
+ * @seen:	for each sequence number, whether it has arrived
+ */
+struct handover {
+	int		fd;
+	unsigned int	most;
+	unsigned int	nr;
+	bool		seen[HANDED_OVER];
+};
+
+static void see_event(struct handover *handover, const struct twheel_event *event, const char *how)
+{
+	if (event->seq >= handover->most)
+		fuzz_fail("of %u events, number %llu comes from %s", handover->most, event->seq,
+			  how);
+	if (handover->seen[event->seq])
+		fuzz_fail("of %u events, after %u, number %llu comes twice, now from %s",
+			  handover->most, handover->nr, event->seq, how);
+	handover->seen[event->seq] = true;
+	handover->nr++;
+}
+
+static void *read_until_ring(void *data)
+{
+	struct handover *handover = data;
+	struct twheel_event events[HANDED_OVER / 4];
+	ssize_t ret, i;
+
+	for (;;) {
+		ret = read(handover->fd, events, sizeof(events));
+		if (ret < 0 && errno == EBUSY)
+			return NULL;
+		if (ret < 0)
+			fuzz_fail("read: errno %d", errno);
+		for (i = 0; i < ret / (ssize_t)SIZE; i++)
+			see_event(handover, &events[i], "a read()");
+	}
+}
+
+/* Takes the events that were not read. */
+static void take_rest(struct handover *handover, struct twheel_ring *ring)
+{
+	struct pollfd pollfd = { .fd = handover->fd, .events = POLLIN };
+	__u64 end = now_ns() + HANDOVER_NS;
+
+	while (handover->nr < handover->most) {
+		if (now_ns() > end)
+			fuzz_fail("of %u events, only %u came", handover->most, handover->nr);
+		poll(&pollfd, 1, 100);
+		while (ring->tail != __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE)) {
+			see_event(handover, &ring->events[ring->tail & ring->mask], "the ring");
+			__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+		}
+	}
+}
+
+/* Adds timers that are all due at the same time, soon. Returns how many there is memory for. */
+static unsigned int add_for_handover(int fd, struct choices *choices)
+{
+	struct twheel_op ops[HANDED_OVER];
+	__u64 due = now_ns() + choose(choices, 4 * MSEC);
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < HANDED_OVER; i++)
+		ops[i] = (struct twheel_op) {
+			.opcode	= TWHEEL_OP_ADD,
+			.clock	= CLOCK_MONOTONIC,
+			.flags	= TWHEEL_TIME_ABS,
+			.time	= due,
+		};
+	if (call_submit(fd, ops, HANDED_OVER, sizeof(ops[0]), 0) != HANDED_OVER)
+		fuzz_fail("array of %u: not all are done", HANDED_OVER);
+	for (i = 0; i < HANDED_OVER; i++) {
+		if (ops[i].result && ops[i].result != -ENOMEM && ops[i].result != -ENOSPC)
+			fuzz_fail("add: %d", ops[i].result);
+		nr += !ops[i].result;
+	}
+	return nr;
+}
+
+static void hand_over(struct choices *choices)
+{
+	struct handover handover = { .fd = wh_open(0) };
+	struct pollfd pollfd = { .fd = handover.fd, .events = POLLIN };
+	struct twheel_setup setup;
+	struct twheel_ring *ring;
+	pthread_t reader;
+	int ret;
+
+	if (handover.fd < 0)
+		fuzz_fail("open: %d", handover.fd);
+	handover.most = add_for_handover(handover.fd, choices);
+	if (pthread_create(&reader, NULL, read_until_ring, &handover))
+		fuzz_fail("no thread: errno %d", errno);
+	/* When the reader has begun, or will soon. */
+	poll(&pollfd, 1, 4);
+	if (one_of(choices, 2))
+		sleep_ns(choose(choices, MSEC));
+	do
+		ret = wh_setup(handover.fd, RING_ENTRIES, 0, &setup);
+	while (ret == -ENOMEM);
+	if (ret)
+		fuzz_fail("setup of a ring: %d", ret);
+	ring = wh_map(handover.fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	if (!ring)
+		fuzz_fail("mmap of a ring: errno %d", errno);
+	pthread_join(reader, NULL);
+	trace("ring after %llu events", handover.nr, 0, 0, 0, 0);
+	take_rest(&handover, ring);
+	munmap(ring, setup.ring_bytes);
+	close(handover.fd);
+}
+
+/*
+ * Creates rings while others read, as the actor above does, but very many: with each, a sequence
+ * number could be used twice.
+ */
+void handover_actor(struct choices *choices)
+{
+	while (!arena_over()) {
+		hand_over(choices);
+		sleep_ns(choose(choices, 10 * MSEC));
+	}
+}

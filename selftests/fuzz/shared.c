@@ -20,6 +20,7 @@ static const struct {
 	{ "reader", reader_actor },
 	{ "bad-reader", bad_reader_actor },
 	{ "ring", ring_actor },
+	{ "handover", handover_actor },
 	{ "timers", timers_actor },
 	{ "timers", timers_actor },
 	{ "watch", watch_actor },

@@ -133,6 +133,7 @@ void make_touch(struct context *context);
 void reader_actor(struct choices *choices);
 void bad_reader_actor(struct choices *choices);
 void ring_actor(struct choices *choices);
+void handover_actor(struct choices *choices);
 
 /* actor-sockets.c */
 void sockets_open(void);
