@@ -29,12 +29,17 @@ load_fuzzed() {
 	fi
 }
 
-# Its own TAP would be taken for ours.
+# Its own TAP would be taken for ours. Each line is passed on at once: should the fuzzer hang, its
+# seed and what it has found must be known.
 fuzz() {
+	mkfifo /tmp/fuzz.pipe
+	awk '/^#/ { print; fflush() }' < /tmp/fuzz.pipe &
+	reader=$!
 	# shellcheck disable=SC2086 # words
-	./fuzz-device $LONG ${FUZZ_SEED:+-s "$FUZZ_SEED"} ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.log
+	./fuzz-device $LONG ${FUZZ_SEED:+-s "$FUZZ_SEED"} ${FUZZ_KEEP:+-k "$FUZZ_KEEP"} > /tmp/fuzz.pipe
 	status=$?
-	sed -n '/^#/p' /tmp/fuzz.log
+	wait $reader
+	rm /tmp/fuzz.pipe
 	return $status
 }
 
