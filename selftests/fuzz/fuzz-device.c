@@ -12,6 +12,9 @@
 
 struct fuzz *fuzz;
 
+/* Calls made while nobody else was there. */
+static __u64 budget_calls;
+
 /**
  * struct options - what was asked for
  * @seconds:	how long to run
@@ -150,6 +153,9 @@ static bool run_actors(const struct options *options)
 
 	if (!run_budgets(options))
 		return false;
+	budget_calls = fuzz->calls;
+	/* The budgets take long on a slow machine: the others have all the time asked for. */
+	fuzz->end = fuzz->programs ? -1ULL : now_ns() + options->seconds * SEC;
 	groups_open();
 	for (i = 0; i <= SOLOS; i++)
 		if (alone ? !i : is_asked(options, i < SOLOS ? "solo" : "shared"))
@@ -171,11 +177,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..1\n# seed %llu\n", fuzz->seed);
 	fflush(stdout);
-	fuzz->end = fuzz->programs ? -1ULL : now_ns() + options.seconds * SEC;
 	corpus_load(options.corpus);
 	good = run_actors(&options);
 	printf("# %llu places and kinds of answers\n", fuzz->covered);
-	printf("# %llu calls fuzzed\n", fuzz->calls);
+	printf("# %llu rounds\n", fuzz->rounds);
+	printf("# %llu calls fuzzed\n", fuzz->calls - budget_calls);
 	printf("%s 1 nothing was found\n", good ? "ok" : "not ok");
 	return good ? 0 : 1;
 }

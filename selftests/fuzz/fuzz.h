@@ -24,6 +24,7 @@
  * @programs:	how many a solo actor runs, including those in the corpus; 0 if unlimited
  * @failed:	an actor has found something
  * @calls:	number of calls made
+ * @rounds:	number of rounds that the shared actors have completed
  * @clock_sets:	how often the clock has been set; odd while it is being set
  * @covered:	places of the kernel, and kinds of answers, that were seen
  * @without:	names of actors that are left out, separated by commas
@@ -35,6 +36,7 @@ struct fuzz {
 	__u64	programs;
 	int	failed;
 	__u64	calls;
+	__u64	rounds;
 	__u32	clock_sets;
 	__u64	covered;
 	char	without[128];

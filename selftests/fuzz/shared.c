@@ -139,6 +139,7 @@ static void run_round(__u64 seed)
 	if (child)
 		end_nursery(child);
 	close_arena();
+	add_count(&fuzz->rounds, 1);
 }
 
 /* Runs rounds until the end. */
