@@ -202,12 +202,20 @@ static __u64 jiffies_ns(void)
 	return times(NULL) * (SEC / sysconf(_SC_CLK_TCK));
 }
 
+static void live_note(struct live *live)
+{
+	live->last[0] = now_ns();
+	live->last[1] = jiffies_ns();
+}
+
 static bool live_open(struct live *live, __u16 *port)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	socklen_t length = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	/* Before the calls: we may be preempted at any time, and idle long enough in between. */
+	live_note(live);
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	if (fd < 0 || bind(fd, (void *)&in, length) || listen(fd, 8) ||
 	    getsockname(fd, (void *)&in, &length))
@@ -218,26 +226,35 @@ static bool live_open(struct live *live, __u16 *port)
 	live->end[1] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	close(fd);
 	*port = ntohs(in.sin_port);
-	live->last[0] = now_ns();
-	live->last[1] = jiffies_ns();
 	return live->end[1] >= 0;
 }
 
-/* Is it open? If not, was there no data for a while because we were not scheduled? */
+/* A connection is closed: was there data all the time, on both clocks? */
+static void live_judge(const struct live *live, int error)
+{
+	__u64 silent = now_ns() - live->last[0], ticked = jiffies_ns() - live->last[1];
+	struct tcp_info info = { };
+	socklen_t length = sizeof(info);
+
+	if (silent >= LIVE_IDLE / 2 || ticked >= LIVE_IDLE / 2)
+		return;
+	getsockopt(live->end[1], IPPROTO_TCP, TCP_INFO, &info, &length);
+	fuzz_fail("rule of %llu ms: closed %llu (%llu) ms after data, at %u, %u ms: error %d",
+		  LIVE_IDLE / MSEC, silent / MSEC, ticked / MSEC, info.tcpi_last_data_sent,
+		  info.tcpi_last_data_recv, error);
+}
+
+/* Sends a byte each way. Returns whether the connection is open. */
 static bool live_say(struct live *live)
 {
-	/* Before the calls: we may be preempted at any time, and idle long enough in between. */
-	__u64 begin = now_ns(), jiffies_begin = jiffies_ns(), now, jiffies;
-	bool good = say(live->end[0], live->end[1]) && say(live->end[1], live->end[0]);
+	struct live before = *live;
 
-	now = now_ns();
-	jiffies = jiffies_ns();
-	if (!good && now - live->last[0] < LIVE_IDLE / 2 && jiffies - live->last[1] < LIVE_IDLE / 2)
-		fuzz_fail("a connection with data each %llu ms was closed by a rule of %llu ms",
-			  (now - live->last[0]) / MSEC, LIVE_IDLE / MSEC);
-	live->last[0] = begin;
-	live->last[1] = jiffies_begin;
-	return good;
+	live_note(live);
+	errno = 0;
+	if (say(live->end[0], live->end[1]) && say(live->end[1], live->end[0]))
+		return true;
+	live_judge(&before, errno);
+	return false;
 }
 
 /* Keeps a connection that is never idle, under a rule: it must survive. */
