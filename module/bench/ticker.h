@@ -61,9 +61,28 @@ static inline u64 bench_ticker_due(const struct bench_ticker *ticker, u64 ns)
 {
 	u64 next = ticker->tick + 1;
 
+	lockdep_assert_held(&ticker->lock);
 	if (ns <= ticker->origin)
 		return next;
 	return max(div64_u64(ns - ticker->origin + ticker->period - 1, ticker->period), next);
+}
+
+/**
+ * bench_ticker_align - when a timer would expire if it were armed now
+ * @ticker:	the ticker
+ * @ns:		the timer's deadline, in nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: process.
+ * Return: the time of the first tick that is not before @ns.
+ */
+static inline u64 bench_ticker_align(struct bench_ticker *ticker, u64 ns)
+{
+	u64 due;
+
+	spin_lock_bh(&ticker->lock);
+	due = bench_ticker_due(ticker, ns);
+	spin_unlock_bh(&ticker->lock);
+	return bench_ticker_time(ticker, due);
 }
 
 /* The last tick that has come, whether it has been handled or not. */

@@ -45,7 +45,7 @@ static void teardown_wheel(void)
 /* All timers that are due within a tick of the wheel expire together. */
 static u64 align_expiry(u64 ns)
 {
-	return bench_ticker_time(&wheel.ticker, bench_ticker_due(&wheel.ticker, ns));
+	return bench_ticker_align(&wheel.ticker, ns);
 }
 
 static __always_inline int init_one(struct bench_obj *obj, u64 when)

@@ -112,7 +112,7 @@ static void teardown_scan(void)
 /* A scan calls all that is due when it begins. */
 static u64 align_expiry(u64 ns)
 {
-	return bench_ticker_time(&scan.ticker, bench_ticker_due(&scan.ticker, ns));
+	return bench_ticker_align(&scan.ticker, ns);
 }
 
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
