@@ -119,14 +119,11 @@ static enum hrtimer_restart expire_timers(struct hrtimer *hrtimer)
 	return bench_alarm_end(&heap.alarm, first_deadline(), now);
 }
 
-/* Makes room for another entry. Only the run itself adds any. Returns false if there is none. */
-static bool make_room(void)
+/* Adds a page of entries. Only the run itself does. Returns false if there can be no more. */
+static bool add_page(void)
 {
 	struct entry *page;
 
-	/* Softirqs only take entries away. */
-	if (likely(READ_ONCE(heap.nr) < heap.nr_pages * PAGE_ENTRIES))
-		return true;
 	if (heap.nr_pages == heap.max_pages)
 		return false;
 	page = (struct entry *)__get_free_page(GFP_KERNEL_ACCOUNT);
@@ -142,10 +139,14 @@ static int arm(struct bench_lazy_node *node, u64 deadline)
 {
 	int pending;
 
-	/* Without room, the timer is not armed, which is noticed. */
-	if (!make_room())
-		return 0;
 	spin_lock_bh(&heap.alarm.lock);
+	while (unlikely(heap.nr == heap.nr_pages * PAGE_ENTRIES)) {
+		spin_unlock_bh(&heap.alarm.lock);
+		/* Without room, the timer is not armed, which is noticed. */
+		if (!add_page())
+			return 0;
+		spin_lock_bh(&heap.alarm.lock);
+	}
 	pending = set_deadline(node, deadline);
 	push((struct entry) { .deadline = deadline, .node = node });
 	bench_alarm_program(&heap.alarm, first_deadline());
