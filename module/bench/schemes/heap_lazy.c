@@ -18,8 +18,8 @@
 
 #define PAGE_ENTRIES	(PAGE_SIZE / sizeof(struct entry))
 
-/* How many entries there may be for each timer: more than any run makes. */
-#define MAX_ENTRIES	256
+/* For how many entries of each timer there is room at first: more than bursts make. */
+#define FIRST_ENTRIES	256
 
 /* A timer that is not armed has this deadline. */
 #define NEVER		KTIME_MAX
@@ -31,7 +31,7 @@ struct entry {
 
 static struct {
 	struct bench_alarm	alarm;
-	/* Guarded by the alarm's lock; pages are only added by the run itself. */
+	/* Guarded by the alarm's lock; only the run itself adds pages. */
 	struct entry		**page;
 	unsigned long		nr_pages;
 	unsigned long		max_pages;
@@ -119,14 +119,32 @@ static enum hrtimer_restart expire_timers(struct hrtimer *hrtimer)
 	return bench_alarm_end(&heap.alarm, first_deadline(), now);
 }
 
-/* Adds a page of entries. Only the run itself does. Returns false if there can be no more. */
+/* Makes room for more pages. */
+static bool grow_pages(void)
+{
+	struct entry **old = heap.page, **page = bench_alloc(2 * heap.max_pages, sizeof(*page));
+
+	if (!page)
+		return false;
+	spin_lock_bh(&heap.alarm.lock);
+	memcpy(page, old, heap.nr_pages * sizeof(*page));
+	heap.page = page;
+	spin_unlock_bh(&heap.alarm.lock);
+	heap.max_pages *= 2;
+	kvfree(old);
+	return true;
+}
+
+/* Adds a page of entries. Returns false if there is no memory. */
 static bool add_page(void)
 {
 	struct entry *page;
 
-	if (heap.nr_pages == heap.max_pages)
+	if (heap.nr_pages == heap.max_pages && !grow_pages())
 		return false;
-	page = (struct entry *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	/* Nobody is to be killed for a trace that moves a timer a million times. */
+	page = (struct entry *)__get_free_page(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+					       __GFP_NOWARN);
 	if (!page)
 		return false;
 	spin_lock_bh(&heap.alarm.lock);
@@ -167,7 +185,7 @@ static int cancel(struct bench_lazy_node *node)
 static int setup_heap(const struct bench_work *work)
 {
 	memset(&heap, 0, sizeof(heap));
-	heap.max_pages = DIV_ROUND_UP(work->nr * MAX_ENTRIES, PAGE_ENTRIES);
+	heap.max_pages = DIV_ROUND_UP(work->nr * FIRST_ENTRIES, PAGE_ENTRIES);
 	heap.page = bench_alloc(heap.max_pages, sizeof(*heap.page));
 	if (!heap.page)
 		return -ENOMEM;
