@@ -102,7 +102,7 @@ typedef unsigned long bench_batch(const struct bench_pass *pass,
  *		Returns 0
  * @init:	initialises timers. Returns 0
  * @add:	arms timers that are not armed
- * @rearm:	arms timers, armed or not
+ * @rearm:	arms timers, armed or not; most schemes do not care, and have @add do both
  * @cancel:	disarms timers
  * @pending:	returns how many timers are armed
  * @stop:	like @cancel, and waits for callbacks
@@ -189,7 +189,7 @@ static unsigned long name##_batch(const struct bench_pass *pass,	\
 /**
  * DEFINE_BENCH_SCHEME - define a scheme that has these batch operations
  * @_name:	name of the scheme
- * @...:	further members of struct bench_scheme, as initialisers
+ * @...:	further members of struct bench_scheme, as initialisers; @rearm among them
  */
 #define DEFINE_BENCH_SCHEME(_name, ...)					\
 const struct bench_scheme bench_scheme_##_name = {			\
@@ -197,7 +197,6 @@ const struct bench_scheme bench_scheme_##_name = {			\
 	.workloads	= BENCH_TIMER_WORKLOADS,			\
 	.init		= init_batch,					\
 	.add		= add_batch,					\
-	.rearm		= rearm_batch,					\
 	.cancel		= cancel_batch,					\
 	.pending	= pending_batch,				\
 	.stop		= stop_batch,					\

@@ -60,11 +60,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return bench_hashed_arm(&wheel, &obj->hashed, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return bench_hashed_arm(&wheel, &obj->hashed, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return bench_hashed_cancel(&wheel, &obj->hashed);
@@ -85,7 +80,6 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
@@ -93,6 +87,7 @@ DEFINE_BENCH_BATCH(stop)
 #define HASHED_SCHEME(_name, _setup)					\
 	DEFINE_BENCH_SCHEME(_name,					\
 			    .object_size = sizeof(struct bench_hashed_node), \
+			    .rearm = add_batch,				\
 			    .align = align_expiry,			\
 			    .setup = _setup,				\
 			    .teardown = teardown_wheel)

@@ -34,11 +34,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return bench_heap_arm(&heap, &obj->heap, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return bench_heap_arm(&heap, &obj->heap, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return bench_heap_cancel(&heap, &obj->heap);
@@ -60,12 +55,12 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(heap,
 		    .object_size = sizeof(struct bench_heap_node),
+		    .rearm = add_batch,
 		    .setup = setup_heap,
 		    .teardown = teardown_heap);

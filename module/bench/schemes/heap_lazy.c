@@ -213,11 +213,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return arm(&obj->lazy, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return arm(&obj->lazy, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return cancel(&obj->lazy);
@@ -241,12 +236,12 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(heap_lazy,
 		    .object_size = sizeof(struct bench_lazy_node),
+		    .rearm = add_batch,
 		    .setup = setup_heap,
 		    .teardown = teardown_heap);

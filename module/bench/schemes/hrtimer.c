@@ -96,6 +96,7 @@ DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(hrtimer,
 		    .object_size = 0,
+		    .rearm = rearm_batch,
 		    .align = align_expiry,
 		    .setup = setup_hrtimers,
 		    .teardown = teardown_hrtimers);

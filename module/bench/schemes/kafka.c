@@ -276,11 +276,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return arm(&obj->kafka, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return arm(&obj->kafka, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return cancel(&obj->kafka);
@@ -301,13 +296,13 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(kafka,
 		    .object_size = sizeof(struct bench_kafka_node),
+		    .rearm = add_batch,
 		    .align = align_expiry,
 		    .setup = setup_kafka,
 		    .teardown = teardown_kafka);

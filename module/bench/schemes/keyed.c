@@ -152,11 +152,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return arm(obj, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return arm(obj, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return cancel(obj);
@@ -177,7 +172,6 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
@@ -185,6 +179,7 @@ DEFINE_BENCH_BATCH(stop)
 #define KEYED_SCHEME(_name, _setup)					\
 	DEFINE_BENCH_SCHEME(_name,					\
 			    .object_size = sizeof(struct bench_keyed_node), \
+			    .rearm = add_batch,				\
 			    .align = align_expiry,			\
 			    .setup = _setup,				\
 			    .teardown = teardown_map)

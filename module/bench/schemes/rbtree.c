@@ -114,11 +114,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return arm(&obj->rbtree, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return arm(&obj->rbtree, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return cancel(&obj->rbtree);
@@ -139,12 +134,12 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(rbtree,
 		    .object_size = sizeof(struct bench_rbtree_node),
+		    .rearm = add_batch,
 		    .setup = setup_tree,
 		    .teardown = teardown_tree);

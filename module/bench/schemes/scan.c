@@ -127,11 +127,6 @@ static __always_inline int add_one(struct bench_obj *obj, u64 when)
 	return set_deadline(&obj->scan, when);
 }
 
-static __always_inline int rearm_one(struct bench_obj *obj, u64 when)
-{
-	return set_deadline(&obj->scan, when);
-}
-
 static __always_inline int cancel_one(struct bench_obj *obj, u64 when)
 {
 	return set_deadline(&obj->scan, NEVER);
@@ -152,13 +147,13 @@ static __always_inline int stop_one(struct bench_obj *obj, u64 when)
 
 DEFINE_BENCH_BATCH(init)
 DEFINE_BENCH_BATCH(add)
-DEFINE_BENCH_BATCH(rearm)
 DEFINE_BENCH_BATCH(cancel)
 DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(scan,
 		    .object_size = sizeof(struct bench_scan_node),
+		    .rearm = add_batch,
 		    .align = align_expiry,
 		    .setup = setup_scan,
 		    .teardown = teardown_scan);

@@ -115,6 +115,7 @@ DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(timer_list,
 		    .object_size = sizeof(struct timer_list),
+		    .rearm = rearm_batch,
 		    .align = align_expiry,
 		    .setup = find_origin,
 		    .convert = convert_batch);

@@ -48,4 +48,5 @@ DEFINE_BENCH_BATCH(pending)
 DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(wheel,
-		    .object_size = sizeof(struct twheel_timer));
+		    .object_size = sizeof(struct twheel_timer),
+		    .rearm = rearm_batch);
