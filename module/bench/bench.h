@@ -289,11 +289,35 @@ int bench_begin(const struct bench_scheme *scheme, struct bench_work *work,
 void bench_end(const struct bench_scheme *scheme, struct bench_work *work);
 u64 bench_free_bytes(void);
 
+/**
+ * struct bench_cpu_use - CPU time of timers on one CPU, since the probes were registered
+ * @interrupt_ns: CPU time of timer interrupts, in nanoseconds
+ * @softirq_ns:	CPU time of the softirqs of hrtimers and of timer_list
+ * @interrupts:	number of these interrupts
+ * @softirqs:	number of these softirqs
+ * @longest_interrupt_ns: the longest of these interrupts since the last reset
+ * @longest_softirq_ns: the longest of these softirqs since the last reset
+ */
+struct bench_cpu_use {
+	u64			interrupt_ns;
+	u64			softirq_ns;
+	u64			interrupts;
+	u64			softirqs;
+	u64			longest_interrupt_ns;
+	u64			longest_softirq_ns;
+};
+
 int bench_run(const struct bench_scheme *scheme, struct twheel_bench_run *req);
 int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check *req);
 int bench_lateness(const struct bench_scheme *scheme, struct twheel_bench_lateness *req);
 int bench_memory(const struct bench_scheme *scheme, struct twheel_bench_memory *req);
+int bench_replay(const struct bench_scheme *scheme, struct twheel_bench_replay *req);
+int bench_sleep_until(u64 when);
+u64 bench_mix_bits(u64 x);
 int bench_cpu_read(struct twheel_bench_cpu *answer);
+void bench_cpu_use(struct bench_cpu_use *use);
+u64 bench_cpu_taken(void);
+void bench_cpu_reset_longest(void);
 void bench_cpu_exit(void);
 
 /* Number of positions between two reads of the clock and checks for signals and rescheduling. */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench: the CPU time of timer interrupts, of the hrtimer softirq, and of twheel's
+ * twheel_bench: the CPU time of timer interrupts, of the softirqs of timers, and of twheel's
  * work items
  *
  * Each is the time between two tracepoints, minus the other parts that interrupt it. The
  * probes are registered on the first request.
  */
 #include <linux/interrupt.h>
+#include <linux/irqflags.h>
 #include <linux/kallsyms.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -22,6 +24,7 @@
 enum part {
 	INTERRUPT,
 	SOFTIRQ,
+	LIST_SOFTIRQ,
 	WORKER,
 	NR_PARTS,
 };
@@ -32,6 +35,7 @@ enum part {
  * @count:	number of runs, by part
  * @begin:	start time of the current run, by part; 0 if there is none
  * @inner:	nanoseconds of all parts that can interrupt it, at its start, by part
+ * @longest:	nanoseconds of the longest run, by part
  * @worker:	the task that runs the current work item
  *
  * Changed only by probes on this CPU: a part that interrupts another one ends before that
@@ -42,6 +46,7 @@ struct cpu_time {
 	u64			count[NR_PARTS];
 	u64			begin[NR_PARTS];
 	u64			inner[NR_PARTS];
+	u64			longest[NR_PARTS];
 	struct task_struct	*worker;
 };
 
@@ -56,17 +61,20 @@ static u64 sum_inner(const struct cpu_time *time, enum part part)
 	return sum;
 }
 
+/* An interrupt between the two reads would count for both parts, or for none. */
 static void begin_part(enum part part)
 {
 	struct cpu_time *time = this_cpu_ptr(&times);
+	unsigned long flags;
 
+	local_irq_save(flags);
 	time->inner[part] = sum_inner(time, part);
 	time->begin[part] = ktime_get_mono_fast_ns();
+	local_irq_restore(flags);
 }
 
-static void end_part(enum part part)
+static void count_part(enum part part, u64 now)
 {
-	u64 now = ktime_get_mono_fast_ns();
 	struct cpu_time *time = this_cpu_ptr(&times);
 	u64 took = now - time->begin[part];
 
@@ -75,9 +83,20 @@ static void end_part(enum part part)
 		return;
 	time->begin[part] = 0;
 	took -= sum_inner(time, part) - time->inner[part];
-	/* Pair with the READ_ONCE()s in bench_cpu_read(). */
+	/* Pair with the READ_ONCE()s of those who read them. */
 	WRITE_ONCE(time->sum[part], time->sum[part] + took);
 	WRITE_ONCE(time->count[part], time->count[part] + 1);
+	if (took > time->longest[part])
+		WRITE_ONCE(time->longest[part], took);
+}
+
+static void end_part(enum part part)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	count_part(part, ktime_get_mono_fast_ns());
+	local_irq_restore(flags);
 }
 
 static void interrupt_entry(void *unused, int vector)
@@ -94,12 +113,16 @@ static void softirq_entry(void *unused, unsigned int vector)
 {
 	if (vector == HRTIMER_SOFTIRQ)
 		begin_part(SOFTIRQ);
+	else if (vector == TIMER_SOFTIRQ)
+		begin_part(LIST_SOFTIRQ);
 }
 
 static void softirq_exit(void *unused, unsigned int vector)
 {
 	if (vector == HRTIMER_SOFTIRQ)
 		end_part(SOFTIRQ);
+	else if (vector == TIMER_SOFTIRQ)
+		end_part(LIST_SOFTIRQ);
 }
 
 static bool is_twheel_work(work_func_t function)
@@ -214,6 +237,59 @@ int bench_cpu_read(struct twheel_bench_cpu *answer)
 		answer->works += READ_ONCE(time->count[WORKER]);
 	}
 	return ret;
+}
+
+/**
+ * bench_cpu_use - read what timers have taken on this CPU
+ * @use:	filled in; all 0 if bench_cpu_read() was never called
+ *
+ * Context: process; the caller stays on its CPU.
+ */
+void bench_cpu_use(struct bench_cpu_use *use)
+{
+	const struct cpu_time *time = raw_cpu_ptr(&times);
+
+	/* Pair with the WRITE_ONCE()s in end_part(). */
+	*use = (struct bench_cpu_use) {
+		.interrupt_ns	= READ_ONCE(time->sum[INTERRUPT]),
+		.softirq_ns	= READ_ONCE(time->sum[SOFTIRQ]) +
+				  READ_ONCE(time->sum[LIST_SOFTIRQ]),
+		.interrupts	= READ_ONCE(time->count[INTERRUPT]),
+		.softirqs	= READ_ONCE(time->count[SOFTIRQ]) +
+				  READ_ONCE(time->count[LIST_SOFTIRQ]),
+		.longest_interrupt_ns = READ_ONCE(time->longest[INTERRUPT]),
+		.longest_softirq_ns = max(READ_ONCE(time->longest[SOFTIRQ]),
+					  READ_ONCE(time->longest[LIST_SOFTIRQ])),
+	};
+}
+
+/**
+ * bench_cpu_taken - read for how long timers have had this CPU
+ *
+ * Context: process; the caller stays on its CPU.
+ * Return: nanoseconds of interrupts and softirqs.
+ */
+u64 bench_cpu_taken(void)
+{
+	const struct cpu_time *time = raw_cpu_ptr(&times);
+
+	/* Pair with the WRITE_ONCE()s in end_part(). */
+	return READ_ONCE(time->sum[INTERRUPT]) + READ_ONCE(time->sum[SOFTIRQ]) +
+	       READ_ONCE(time->sum[LIST_SOFTIRQ]);
+}
+
+/**
+ * bench_cpu_reset_longest - forget the longest runs of this CPU
+ *
+ * Context: process; the caller stays on its CPU.
+ */
+void bench_cpu_reset_longest(void)
+{
+	struct cpu_time *time = raw_cpu_ptr(&times);
+	enum part part;
+
+	for (part = 0; part < NR_PARTS; part++)
+		WRITE_ONCE(time->longest[part], 0);
 }
 
 /**

@@ -173,6 +173,21 @@ static long do_memory(const struct twheel_ioctl_call *call)
 	return end_run(call, bench_memory(scheme, req));
 }
 
+static long do_replay(const struct twheel_ioctl_call *call)
+{
+	struct twheel_bench_replay *req = call->arg;
+	const struct bench_scheme *scheme;
+
+	if (req->reserved || !req->nr_ops || req->nr_ops > TWHEEL_BENCH_MAX_OPS ||
+	    req->length_ns > TWHEEL_BENCH_MAX_TIMEOUT_NS)
+		return -EINVAL;
+	scheme = begin_run(req->scheme, 0, req->nr_objects, TWHEEL_BENCH_MAX_TIMERS);
+	if (IS_ERR(scheme))
+		return PTR_ERR(scheme);
+	memset_startat(req, 0, cpu);
+	return end_run(call, bench_replay(scheme, req));
+}
+
 static long do_cpu(const struct twheel_ioctl_call *call)
 {
 	return bench_cpu_read(call->arg) ?: twheel_ioctl_respond(call);
@@ -186,6 +201,7 @@ static const struct twheel_ioctl ioctls[] = {
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_LATENESS, struct twheel_bench_lateness, late, do_lateness),
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_MEMORY, struct twheel_bench_memory, most, do_memory),
 	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_CPU, struct twheel_bench_cpu, works, do_cpu),
+	TWHEEL_IOCTL(TWHEEL_BENCH_IOC_REPLAY, struct twheel_bench_replay, most_bytes, do_replay),
 };
 
 static long bench_ioctl(struct file *file, unsigned int cmd, unsigned long user)

@@ -338,8 +338,14 @@ static int run_simple(struct run *run, u32 workload, int (*prepare)(struct bench
 	return 0;
 }
 
-/* Sleeps until the given time. Returns 0 or -EINTR. */
-static int sleep_until(u64 when)
+/**
+ * bench_sleep_until - sleep until the given time
+ * @when:	the time, in nanoseconds of CLOCK_MONOTONIC
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EINTR.
+ */
+int bench_sleep_until(u64 when)
 {
 	ktime_t expires = ns_to_ktime(when);
 
@@ -387,7 +393,7 @@ static int arm_burst(struct run *run)
 
 	ret = bench_work_shuffle(work);
 	for (tries = 0; !ret && tries < LEAD_TRIES; tries++, lead *= LEAD_FACTOR) {
-		ret = sleep_until(bench_burst_start(lead));
+		ret = bench_sleep_until(bench_burst_start(lead));
 		begun = ktime_get_ns();
 		if (!ret)
 			ret = bench_work_burst(work, begun + lead, run->scheme->align);
@@ -434,7 +440,7 @@ static int expire_burst(struct run *run, u64 *woken, u64 *taken)
 	/* timer_list may be late by an eighth. */
 	limit = work->earliest + (work->earliest - ktime_get_ns()) / 8 +
 		LATE_ALL + work->nr * LATE_EACH;
-	ret = sleep_until(work->wake_at);
+	ret = bench_sleep_until(work->wake_at);
 	*woken = ktime_get_ns();
 	if (!ret)
 		ret = spin_until_fired(run, limit, taken);

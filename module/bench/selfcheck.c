@@ -73,7 +73,13 @@ struct bench_check {
 /* The check in progress. */
 static struct bench_check *current_check;
 
-static u64 mix_bits(u64 x)
+/**
+ * bench_mix_bits - mix the bits of a number, for checksums
+ * @x:		the number
+ *
+ * Return: another number, of which each bit depends on all bits of @x.
+ */
+u64 bench_mix_bits(u64 x)
 {
 	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -92,7 +98,8 @@ static void check_fired(struct bench_obj *obj)
 	if (!(obj->state & ARMED))
 		req->stray++;
 	obj->state &= ~ARMED;
-	req->checksum += mix_bits(mix_bits(obj - check->work.pass.objs) + obj->deadline - from);
+	req->checksum += bench_mix_bits(bench_mix_bits(obj - check->work.pass.objs) +
+					obj->deadline - from);
 	/* Pairs with the READ_ONCE() in wait_expected(). */
 	WRITE_ONCE(req->fired, req->fired + 1);
 }

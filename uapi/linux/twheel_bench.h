@@ -49,6 +49,8 @@
 #define TWHEEL_BENCH_MAX_TIMERS		16777216
 #define TWHEEL_BENCH_MAX_CHECK_TIMERS	65536
 #define TWHEEL_BENCH_MAX_TIMEOUT_NS	3600000000000ULL
+#define TWHEEL_BENCH_MAX_OPS		268435456
+#define TWHEEL_BENCH_MAX_DEADLINE_NS	31536000000000000ULL
 #define TWHEEL_BENCH_NAME_SIZE		16
 #define TWHEEL_BENCH_LATE_BUCKETS	40
 
@@ -101,6 +103,10 @@ enum twheel_bench_order {
  * @TWHEEL_BENCH_TOO_SLOW: timers came due during a workload that should have found
  *	them pending: too many timers for this machine. Expected is the time available,
  *	found is the time it took, in nanoseconds
+ * @TWHEEL_BENCH_FIRED_STRAY: a callback was called for a timer that was not armed, or
+ *	that had fired already; found is how often
+ * @TWHEEL_BENCH_NOT_FIRED: a timer had not fired when its object was to be armed again;
+ *	expected is its deadline, found the time, in nanoseconds
  */
 enum twheel_bench_fault {
 	TWHEEL_BENCH_OK = 0,
@@ -109,6 +115,8 @@ enum twheel_bench_fault {
 	TWHEEL_BENCH_WRONG_FIRED = 3,
 	TWHEEL_BENCH_FIRED_EARLY = 4,
 	TWHEEL_BENCH_TOO_SLOW = 5,
+	TWHEEL_BENCH_FIRED_STRAY = 6,
+	TWHEEL_BENCH_NOT_FIRED = 7,
 };
 
 /**
@@ -303,6 +311,111 @@ struct twheel_bench_cpu {
 	__aligned_u64 works;
 };
 
+/**
+ * enum twheel_bench_op_kind - what an operation of a trace does
+ * @TWHEEL_BENCH_OP_ARM: arm a timer that is not armed
+ * @TWHEEL_BENCH_OP_MOVE: give another deadline to an armed timer
+ * @TWHEEL_BENCH_OP_CANCEL: disarm an armed timer
+ * @TWHEEL_BENCH_NR_OP_KINDS: the number of kinds
+ */
+enum twheel_bench_op_kind {
+	TWHEEL_BENCH_OP_ARM = 0,
+	TWHEEL_BENCH_OP_MOVE = 1,
+	TWHEEL_BENCH_OP_CANCEL = 2,
+	TWHEEL_BENCH_NR_OP_KINDS = 3,
+};
+
+/**
+ * struct twheel_bench_op - an operation of a trace
+ * @time_ns: when it is done, in nanoseconds since the trace began
+ * @deadline_ns: the timer's deadline, likewise; not before @time_ns, and at most
+ *	%TWHEEL_BENCH_MAX_DEADLINE_NS. 0 for %TWHEEL_BENCH_OP_CANCEL
+ * @object: number of the object whose timer it is, from 0
+ * @kind: one of enum twheel_bench_op_kind
+ */
+struct twheel_bench_op {
+	__aligned_u64 time_ns;
+	__aligned_u64 deadline_ns;
+	__u32 object;
+	__u32 kind;
+};
+
+/**
+ * struct twheel_bench_replay - the argument of TWHEEL_BENCH_IOC_REPLAY
+ * @ops: in: address of an array of struct twheel_bench_op, sorted by time
+ * @nr_ops: in: 1 to %TWHEEL_BENCH_MAX_OPS
+ * @length_ns: in: when the trace ends, not before its last operation; up to
+ *	%TWHEEL_BENCH_MAX_TIMEOUT_NS
+ * @scheme: in: index of the scheme
+ * @nr_objects: in: 1 to %TWHEEL_BENCH_MAX_TIMERS
+ * @reserved: in: 0
+ * @cpu: out: the CPU that it ran on
+ * @fault: out: one of enum twheel_bench_fault. Unless it is %TWHEEL_BENCH_OK, the fields
+ *	from @elapsed_ns on are 0
+ * @fault_object: out: the object of which this is known
+ * @fault_time_ns: out: when it was noticed, in nanoseconds since the trace began
+ * @fault_expected: out: the expected value
+ * @fault_found: out: the value found
+ * @elapsed_ns: out: from the beginning of the trace until the last expiry, or its end
+ * @fired: out: expiries whose deadline is not after @length_ns
+ * @checksum: out: of (object, deadline) of these, in any order
+ * @op: out: by kind, how many operations after time 0 there were, and how long they took.
+ *	Interrupts and softirqs that came meanwhile are not included
+ * @cpu_known: out: 1 if this kernel can tell the CPU time; else the figures of CPU time are 0
+ * @interrupts: out: timer interrupts since the beginning, of this CPU
+ * @softirqs: out: softirqs of timers, likewise
+ * @most_armed: out: the largest number of timers that were armed at a time
+ * @interrupt_ns: out: CPU time of the former, in nanoseconds
+ * @softirq_ns: out: CPU time of the latter
+ * @longest_interrupt_ns: out: the longest of these interrupts
+ * @longest_softirq_ns: out: the longest of these softirqs
+ * @late_p50_ns: out: half of the expiries were not later than this, or by a 32nd less
+ * @late_p99_ns: out: the same of 99 %
+ * @late_max_ns: out: lateness of the latest expiry
+ * @most_bytes: out: the most that the scheme has taken from the page allocator, besides the
+ *	objects, as seen ten times a second
+ *
+ * Does what a trace says, at the times that it says. Operations of time 0 are done before the
+ * trace begins, and are not measured. The others are done in slices of a millisecond: what has
+ * come due meanwhile, each kind in one batch. Operations on a timer should keep a distance to
+ * its deadline, and an object that has expired should not be armed again soon, since some
+ * schemes are late by a second or more: with that, all schemes do the same. Timers that are
+ * armed at the end are disarmed, unless they were due.
+ *
+ * A scheme without timers changes a word of the object instead, and nothing expires: that is
+ * what the trace costs by itself.
+ */
+struct twheel_bench_replay {
+	__aligned_u64 ops;
+	__aligned_u64 nr_ops;
+	__aligned_u64 length_ns;
+	__u32 scheme;
+	__u32 nr_objects;
+	__u32 reserved;
+	__u32 cpu;
+	__u32 fault;
+	__u32 fault_object;
+	__aligned_u64 fault_time_ns;
+	__aligned_u64 fault_expected;
+	__aligned_u64 fault_found;
+	__aligned_u64 elapsed_ns;
+	__aligned_u64 fired;
+	__aligned_u64 checksum;
+	struct twheel_bench_result op[TWHEEL_BENCH_NR_OP_KINDS];
+	__u32 cpu_known;
+	__u32 interrupts;
+	__u32 softirqs;
+	__u32 most_armed;
+	__aligned_u64 interrupt_ns;
+	__aligned_u64 softirq_ns;
+	__aligned_u64 longest_interrupt_ns;
+	__aligned_u64 longest_softirq_ns;
+	__aligned_u64 late_p50_ns;
+	__aligned_u64 late_p99_ns;
+	__aligned_u64 late_max_ns;
+	__aligned_u64 most_bytes;
+};
+
 /* Describes the module and this machine. Returns 0. */
 #define TWHEEL_BENCH_IOC_INFO	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb0, struct twheel_bench_info)
 
@@ -327,5 +440,12 @@ struct twheel_bench_cpu {
  * possible with this kernel), ENOMEM.
  */
 #define TWHEEL_BENCH_IOC_CPU	_IOR(TWHEEL_BENCH_IOC_MAGIC, 0xb6, struct twheel_bench_cpu)
+
+/*
+ * Does what a trace says with a scheme, and measures it. Returns 0. Errors: all; EINVAL also if the
+ * operations are not sorted, or are not possible in this order.
+ */
+#define TWHEEL_BENCH_IOC_REPLAY							\
+	_IOWR(TWHEEL_BENCH_IOC_MAGIC, 0xb7, struct twheel_bench_replay)
 
 #endif /* _UAPI_LINUX_TWHEEL_BENCH_H */
