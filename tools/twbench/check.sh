@@ -363,7 +363,7 @@ full_disk() {
 
 # The man page has exactly the options that --help lists.
 man_page() {
-	diff <({ twbench --help; twbench compare --help; } |
+	diff <({ twbench --help; twbench compare --help; twbench mix --help; } |
 		sed -nE 's/^ +(-., )?(--[a-z]+).*/\2/p' | sort -u) \
 		<(sed -nE 's/^\*(-.\*, \*)?(--[a-z]+)\*.*/\2/p' \
 			"$TOP/Documentation/man/twbench.1.scd" | sort -u) | sed 's/^/# /'

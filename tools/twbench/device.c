@@ -38,7 +38,11 @@ void device_open(struct setup *setup)
 	}
 }
 
-static const char *explain_error(int error)
+/**
+ * device_error - explain why a run has failed
+ * @error:	the errno of its ioctl
+ */
+const char *device_error(int error)
 {
 	if (error == EBUSY)
 		return "another run is going on";
@@ -61,7 +65,7 @@ static void check_scheme(const struct setup *setup, uint32_t scheme,
 		.nr_timers	= CHECK_TIMERS,
 	};
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_CHECK, check))
-		errx(EXIT_FAILED, "self check of %s: %s", name, explain_error(errno));
+		errx(EXIT_FAILED, "self check of %s: %s", name, device_error(errno));
 	if (check->early || check->stray || check->missing || check->left ||
 	    check->wrong || check->fired != check->expected)
 		errx(EXIT_FAILED,
@@ -143,7 +147,7 @@ void device_run(const struct setup *setup, struct twheel_bench_run *run)
 	const char *name = setup->schemes[run->scheme].name;
 
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_RUN, run))
-		errx(EXIT_FAILED, "%s, n = %u: %s", name, run->nr_timers, explain_error(errno));
+		errx(EXIT_FAILED, "%s, n = %u: %s", name, run->nr_timers, device_error(errno));
 	if (run->fault != TWHEEL_BENCH_OK)
 		exit_with_fault(run, name);
 	if (run->cpu != (uint32_t)setup->common.cpu)
@@ -161,7 +165,7 @@ void device_lateness(const struct setup *setup, struct twheel_bench_lateness *la
 	const char *name = setup->schemes[lateness->scheme].name;
 
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_LATENESS, lateness))
-		errx(EXIT_FAILED, "lateness of %s: %s", name, explain_error(errno));
+		errx(EXIT_FAILED, "lateness of %s: %s", name, device_error(errno));
 	if (lateness->early || lateness->fired != lateness->nr_timers)
 		errx(EXIT_FAILED,
 		     "lateness of %s (seed %llu): %llu of %u timers expired, %llu of them early",
@@ -178,7 +182,7 @@ void device_memory(const struct setup *setup, struct twheel_bench_memory *memory
 {
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_MEMORY, memory))
 		errx(EXIT_FAILED, "memory of %s, n = %u: %s",
-		     setup->schemes[memory->scheme].name, memory->nr_timers, explain_error(errno));
+		     setup->schemes[memory->scheme].name, memory->nr_timers, device_error(errno));
 }
 
 /**

@@ -12,6 +12,7 @@
 #include "api.h"
 #include "compare.h"
 #include "connections.h"
+#include "trace.h"
 
 /* What is compared unless told otherwise: the kernel's own timers, and what most programs use. */
 #define MAIN_SCHEMES	"wheel,timer_list,hrtimer,heap,limit"
@@ -175,8 +176,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			opts->api = true;
 		else if (!strcmp(arg, "connections"))
 			opts->connections = true;
-		else if (!strcmp(arg, "compare"))
-			errx(EXIT_USAGE, "compare has to come before any options");
+		else if (!strcmp(arg, "compare") || is_trace_command(arg))
+			errx(EXIT_USAGE, "%s has to come before any options", arg);
 		else
 			return ARGP_ERR_UNKNOWN;
 		break;
@@ -190,12 +191,18 @@ static const struct argp argp = {
 	.options	= options,
 	.parser		= parse_option,
 	.children	= common_options,
-	.args_doc	= "[api | connections]\ncompare BEFORE.json AFTER.json",
+	.args_doc	=
+		"[api | connections]\ncompare BEFORE.json AFTER.json\nmix [NAME...]\nreplay FILE...\nrecord FILE",
 	.doc		=
-		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers. Or, with connections, what idle timeouts cost an echo server: with 10k connections. Or, with compare, what has changed from one run to another.",
+		"Compare timer schemes in the kernel, through /dev/twheel_bench: with 10k, 100k and 1M timers, each 5 times, or 3 above 200k and 2 above 2M, unless told otherwise. Or, with api, what timers cost a program, through /dev/twheel, timerfd and others: with 100k timers. Or, with connections, what idle timeouts cost an echo server: with 10k connections. Or, with compare, what has changed from one run to another. For mix, replay and record, see 'twbench mix --help'.",
 };
 
-static void choose_schemes(struct setup *setup, char *list)
+/**
+ * choose_schemes - set which schemes are compared, or exit
+ * @setup:	the device; @max_timers is filled in
+ * @list:	names, separated by commas; all; or NULL for the main ones
+ */
+void choose_schemes(struct setup *setup, char *list)
 {
 	static char main_schemes[] = MAIN_SCHEMES;
 	uint32_t nr = setup->info.nr_schemes, i;
@@ -349,6 +356,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "compare"))
 		return compare(argc - 1, argv + 1);
+	if (argc > 1 && is_trace_command(argv[1]))
+		return trace_main(argc, argv);
 	parse_command_line(&argp, "twbench", argc, argv, &opts);
 	set_default_sizes(&opts);
 	describe_cpu(&setup.common);

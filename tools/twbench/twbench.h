@@ -137,7 +137,11 @@ struct results {
 extern const char *const workload_names[TWHEEL_BENCH_NR_WORKLOADS];
 extern const char *const order_names[2];
 
+/* main.c */
+void choose_schemes(struct setup *setup, char *list);
+
 /* device.c */
+const char *device_error(int error);
 void device_open(struct setup *setup);
 void device_check(const struct setup *setup, FILE *out);
 void device_run(const struct setup *setup, struct twheel_bench_run *run);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twbench: a trace instance of the kernel
+ */
+#ifndef TRACEFS_H
+#define TRACEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void tracefs_open(void);
+bool tracefs_enable(const char *event);
+void tracefs_start(void);
+uint64_t tracefs_follow(double seconds, void (*take)(char *line));
+
+#endif /* TRACEFS_H */
