@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests "twbench compare" with runs that never were, and whose answers are known; and that the last
-# runs are kept. Nothing here needs a module. Prints TAP.
-# usage: check.sh TWBENCH
+# Tests what needs no module: "twbench compare", with runs that never were, and whose answers are
+# known; that the last runs are kept; traces, and the command lines about them, of which
+# selftests/cli/bench_replay.sh tests the rest. Prints TAP.
+# usage: check.sh TWBENCH CHECK
 set -u
 
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
+CHECK=$(realpath "$2")
 PATH=$(cd "$(dirname "$1")" && pwd):$PATH
 . "$TOP/selftests/lib/tap.sh"
 
@@ -361,13 +363,18 @@ full_disk() {
 	complaint 2 "standard output: " eval 'twbench compare before after > /dev/full'
 }
 
-# The man page has exactly the options that --help lists.
+# The man page has exactly the options that --help lists; and all mixtures and their numbers.
 man_page() {
+	local page=$TOP/Documentation/man/twbench.1.scd word
+
 	diff <({ twbench --help; twbench compare --help; twbench mix --help; } |
 		sed -nE 's/^ +(-., )?(--[a-z]+).*/\2/p' | sort -u) \
-		<(sed -nE 's/^\*(-.\*, \*)?(--[a-z]+)\*.*/\2/p' \
-			"$TOP/Documentation/man/twbench.1.scd" | sort -u) | sed 's/^/# /'
-	[ "${PIPESTATUS[0]}" = 0 ]
+		<(sed -nE 's/^\*(-.\*, \*)?(--[a-z]+)\*.*/\2/p' "$page" | sort -u) | sed 's/^/# /'
+	[ "${PIPESTATUS[0]}" = 0 ] || return
+	for word in $(twbench mix | sed -n 's/^\([a-z_]*\): .*/\1/p') \
+		$(twbench mix | grep '^ ' | grep -oE '[a-z_]+=' | tr -d =); do
+		grep -q "\*$word\*" "$page" || wrong "no $word in the man page" || return
+	done
 }
 
 # keep NUMBER: a run is kept as this one.
@@ -393,7 +400,68 @@ keeps_runs() {
 	! "$TOP/tools/keep-run" bench/nowhere.json 2> err
 }
 
-tap_plan 23
+# The unit tests.
+traces() {
+	"$CHECK" "$tmp" > out 2>&1
+	set -- $?
+	sed 's/^/# /' out
+	return "$1"
+}
+
+trace_command_lines() {
+	complaint 2 "no mixture 'none'; there are: connections rpc" twbench mix none &&
+		complaint 2 "--set x=1: a mixture has no such number" twbench mix rpc --set x=1 &&
+		complaint 2 "--set length=10: not a time" twbench mix rpc --set length=10 &&
+		complaint 2 "--set silent=101: not a share" twbench mix rpc --set silent=101 &&
+		complaint 2 "--set silent=nan: not a share" twbench mix rpc --set silent=nan &&
+		complaint 2 "rpc: timeout_max is less than timeout_min" \
+			twbench mix rpc --set timeout_min=2s &&
+		complaint 2 "rpc: its length is not" twbench mix rpc --set length=2h &&
+		complaint 2 "replay needs a file" twbench replay &&
+		complaint 2 "record needs a file" twbench record &&
+		complaint 2 "--speed goes with replay" twbench mix rpc --speed 2 &&
+		complaint 2 "--set and --write go with mix" twbench replay x --set length=1s &&
+		complaint 2 "--write takes one mixture" twbench mix rpc cache --write x &&
+		complaint 2 "replay has to come before any options" twbench -r 1 replay x &&
+		complaint 1 "none: No such file" twbench replay none
+}
+
+# What is changed on the command line is in the trace.
+settings() {
+	twbench mix rpc -n 100 --write a &&
+		twbench mix rpc -n 100 --set length=4000ms --write b &&
+		twbench mix rpc -n 100 --set pause_min=4s --write c &&
+		twbench mix rpc -n 100 --seed 2 --write d || return
+	cmp a b && ! cmp -s a c && ! cmp -s a d
+}
+
+no_traces() {
+	printf 'TWTRACE' > short
+	complaint 1 "short: this is no trace" twbench replay short &&
+		complaint 1 "$TOP/VERSION: this is no trace" twbench replay "$TOP/VERSION" &&
+		complaint 1 "/dev/zero: this is no trace" twbench replay /dev/zero &&
+		complaint 1 ".: Is a directory" twbench replay . || return
+	twbench mix storm -n 10 --write a || return
+	(cat a && echo) > longer
+	complaint 1 "longer: a damaged trace" twbench replay longer || return
+	head -c -1 a > "cut"
+	complaint 1 "cut: a damaged trace" twbench replay cut || return
+	printf '\2' | dd of=a bs=1 seek=8 conv=notrunc 2> /dev/null
+	complaint 1 "a: a trace of a version that is not known" twbench replay a
+}
+
+# The traces that come with it, which refuse to be replayed only for lack of a device, if any.
+recorded() {
+	local trace
+
+	for trace in "$TOP"/tools/twbench/traces/*.trace; do
+		twbench replay "$trace" > out 2>&1
+		! grep "$trace" out || wrong "$trace is refused" || return
+	done
+	[ -e "$trace" ]
+}
+
+tap_plan 28
 tap "equal runs" equal
 tap "5 % slower" slower
 tap "just 5 % slower" just_slower
@@ -415,6 +483,11 @@ tap "runs of twbench api" api
 tap "memory" memory
 tap "the command line" command_line
 tap "a full disk" full_disk
+tap "traces are generated, prepared, written and read" traces
+tap "wrong command lines about traces" trace_command_lines
+tap "numbers of a mixture" settings
+tap "files that are not traces" no_traces
+tap "the traces that come with it" recorded
 tap "the man page has all options" man_page
 tap "the last ten runs are kept" keeps_runs
 tap_end
