@@ -62,10 +62,10 @@ bench: ## the same in full: up to 8M timers, memory and lateness (minutes)
 	@tools/run-comparison exact --timers 10k,100k,1M,8M --memory 1M --lateness 10k \
 		--scheme wheel,timer_list,limit,hrtimer:1M,heap:1M
 
-arena: ## compare all schemes that programs use, not only the kernel's own (minutes)
+arena: ## compare all schemes that programs use, with bursts, mixtures and traces (minutes)
 	@tools/deps --install build kernel vm
 	@+$(MAKE) -s tools
-	@tools/run-comparison arena --timers 10k,100k,1M --memory 1M --scheme all
+	@tools/run-comparison arena --timers 10k,100k,1M --rounds 2 --memory 1M --scheme all
 
 bench-api: ## compare what timers cost a program: this device, timerfd and others
 	@tools/deps --install build kernel vm
