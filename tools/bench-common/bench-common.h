@@ -59,6 +59,7 @@ extern const struct argp_child common_options[];
 uint64_t parse_number(const char *what, const char *text, uint64_t min, uint64_t max);
 void parse_command_line(const struct argp *program, const char *name, int argc, char **argv,
 			void *input);
+const char *command_line(void);
 
 /* machine.c */
 void bind_cpu(struct common_setup *setup);

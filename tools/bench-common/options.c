@@ -103,6 +103,32 @@ const struct argp_child common_options[] = {
 	{ 0 },
 };
 
+static char *command;
+
+/* Arguments are separated by spaces, whatever is in them: this is for people to read. */
+static void keep_command(const char *name, int argc, char **argv)
+{
+	size_t size;
+	FILE *text = open_memstream(&command, &size);
+	int i;
+
+	if (!text)
+		err(EXIT_FAILED, "open_memstream");
+	fputs(name, text);
+	for (i = 1; i < argc; i++)
+		fprintf(text, " %s", argv[i]);
+	if (fclose(text))
+		err(EXIT_FAILED, "open_memstream");
+}
+
+/**
+ * command_line - the command line, as it was before it was parsed
+ */
+const char *command_line(void)
+{
+	return command;
+}
+
 /**
  * parse_command_line - parse the command line, or exit
  * @program:	the program's options, with the common ones as children
@@ -119,5 +145,6 @@ void parse_command_line(const struct argp *program, const char *name, int argc, 
 	argp_err_exit_status = EXIT_USAGE;
 	/* For messages, which must not depend on the path. */
 	argv[0] = (char *)name;
+	keep_command(name, argc, argv);
 	argp_parse(program, argc, argv, 0, NULL, input);
 }

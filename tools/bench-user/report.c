@@ -2,6 +2,8 @@
 /*
  * bench-user: tables and JSON
  */
+#include <sys/utsname.h>
+
 #include "bench.h"
 
 /**
@@ -87,13 +89,17 @@ static void json_record(FILE *out, const struct record *record)
 void report_json(FILE *out, const struct common_setup *setup, const struct record *record,
 		 size_t nr)
 {
+	struct utsname system;
 	size_t i;
 
 	fputs("{\n  ", out);
 	json_member(out, "tool", "bench-user");
 	json_member(out, "version", TWHEEL_VERSION);
 	json_member(out, "lane", "user");
+	uname(&system);
+	json_member(out, "kernel", system.release);
 	json_member(out, "cpu_model", setup->cpu_model);
+	json_member(out, "command", command_line());
 	fprintf(out, "\"cpu\": %d, \"seed\": %llu,\n  \"records\": [\n", setup->cpu,
 		(unsigned long long)setup->seed);
 	for (i = 0; i < nr; i++) {

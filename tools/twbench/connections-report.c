@@ -174,6 +174,7 @@ void connections_json(FILE *out, const struct setup *setup,
 	json_string(&json, "kernel", setup->kernel);
 	json_string(&json, "cpu_model", setup->common.cpu_model);
 	json_string(&json, "lane", setup->lane);
+	json_string(&json, "command", command_line());
 	json_real(&json, "heartbeat", results->plan.heartbeat);
 	json_real(&json, "timeout", results->plan.timeout);
 	json_array(&json, "records");

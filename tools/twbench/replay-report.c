@@ -157,6 +157,7 @@ void replay_json(FILE *out, const struct setup *setup, const struct replay_resul
 	json_string(&json, "kernel", setup->kernel);
 	json_string(&json, "cpu_model", setup->common.cpu_model);
 	json_string(&json, "lane", setup->lane);
+	json_string(&json, "command", command_line());
 	json_number(&json, "seed", setup->common.seed);
 	json_array(&json, "replays");
 	for (; nr--; result++)

@@ -111,6 +111,7 @@ static void json_head(FILE *out, const struct setup *setup)
 	json_member(out, "kernel", setup->kernel);
 	json_member(out, "cpu_model", setup->common.cpu_model);
 	json_member(out, "lane", setup->lane);
+	json_member(out, "command", command_line());
 	fprintf(out, "\"cpu\": %d, \"seed\": %llu", setup->common.cpu,
 		(unsigned long long)setup->common.seed);
 }
