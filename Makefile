@@ -133,6 +133,10 @@ bench-programs: ## compare the wheel with timers of libraries and languages, N= 
 	@mkdir -p build/bench
 	@tools/bench-programs/run --timers "$(or $(N),10k,100k,1M)" --json build/bench/programs.json
 
+report: ## write build/report/index.html from the figures in build/bench, which others measure
+	@tools/deps --install report
+	@tools/report/run
+
 shell: ## an interactive guest, with twheel.ko loaded
 	@tools/deps --install build tests kernel vm
 	@+$(MAKE) -s tools tests
@@ -184,6 +188,6 @@ help: ## list the targets
 	done
 
 .PHONY: all modules tools man tests run bench arena bench-api bench-connections bench-native \
-	bench-user bench-programs check test check-rest check-all check-parallel explore torture \
-	fuzz fuzz-device \
-	shell deb check-packages check-fresh lint modules_install install uninstall clean distclean help
+	bench-user bench-programs report check test check-rest check-all check-parallel explore \
+	torture fuzz fuzz-device shell deb check-packages check-fresh lint \
+	modules_install install uninstall clean distclean help
