@@ -48,7 +48,7 @@ make_tree() {
 	local file programs
 
 	mkdir -p "$tree"/{.ci,selftests/{uapi,unit,check,vm}}
-	mkdir -p "$tree"/tools/{lib,bench-user,bench-programs,twbench,twctl}
+	mkdir -p "$tree"/tools/{lib,bench-user,bench-programs,report,twbench,twctl}
 	for file in .ci/run tools/paths.sh selftests/vm/patched-too-late \
 		selftests/check/{run,judge.awk,torture} selftests/{allowed-skips,by-the-clock,select,seeds}; do
 		cp "$TOP/$file" "$tree/$file"
@@ -62,7 +62,7 @@ make_tree() {
 	for file in fetch-kernel build-kernel fetch-software copy-python; do
 		cp "$tree/does" "$tree/selftests/vm/$file"
 	done
-	for file in selftests/unit tools/bench-{user,programs} tools/tw{bench,ctl}; do
+	for file in selftests/unit tools/bench-{user,programs} tools/report tools/tw{bench,ctl}; do
 		printf 'check stress:\n\t@NAME=%s ../../passes\n' "${file##*/}" > "$tree/$file/Makefile"
 	done
 	# Those that the check itself names, and one of each directory.
