@@ -5,11 +5,11 @@
 # Sourced by run: the contents of a root, to be compared with its contents later.
 
 # What changes whatever is installed: lists and logs of apt and dpkg, backup copies that passwd
-# keeps, the loader's cache, and the key that dkms makes for all modules, which is removed with
-# dkms.
+# keeps, the loader's cache, the key that dkms makes for all modules, which is removed with dkms,
+# and the hosts that netbase, which comes with Python, writes and leaves.
 unlisted=(./proc ./sys ./dev ./tmp ./run ./srv ./root ./var/cache ./var/log ./var/lib/apt
 	  ./var/lib/dpkg/status-old ./var/lib/dpkg/diversions-old ./var/lib/dpkg/statoverride-old
-	  ./var/lib/dpkg/triggers ./etc/.pwd.lock './etc/*-' ./etc/ld.so.cache
+	  ./var/lib/dpkg/triggers ./etc/.pwd.lock './etc/*-' ./etc/hosts ./etc/ld.so.cache
 	  './var/lib/dkms/mok.*' ./var/lib/systemd)
 
 # list ROOT: its files, the contents of those that packages may write to, and its packages.
