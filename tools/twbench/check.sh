@@ -461,7 +461,31 @@ recorded() {
 	[ -e "$trace" ]
 }
 
-tap_plan 28
+# What was there stays until all of a trace has been written, and nothing else is left beside it. A
+# file that cannot be written is found before anything is recorded.
+whole_files() {
+	mkdir whole
+	twbench mix storm -n 10 --write whole/keep && cp whole/keep good || return
+	complaint 1 "whole/keep: File too large" \
+		eval '(ulimit -f 8; exec twbench mix connections -n 10k --write whole/keep)' || return
+	cmp good whole/keep && [ "$(ls whole)" = keep ] || wrong "$(ls whole)" || return
+	complaint 1 "nowhere/x: No such file" twbench record nowhere/x --seconds 3600 &&
+		complaint 1 "nowhere/x: No such file" twbench mix storm -n 10 --write nowhere/x || return
+	! twbench record whole/keep --events none > out 2>&1 || return
+	cmp good whole/keep && [ "$(ls whole)" = keep ] || wrong "$(ls whole)" || return
+	# Its mode, and what a link is to.
+	chmod 640 whole/keep
+	ln -s keep whole/link
+	twbench mix rpc -n 10 --write whole/link && [ -L whole/link ] && ! cmp -s good whole/keep || return
+	[ "$(stat -c %a whole/keep)" = 640 ] || wrong "$(ls -l whole)" || return
+	(umask 027 && twbench mix storm -n 10 --write whole/new) &&
+		[ "$(stat -c %a whole/new)" = 640 ] || wrong "$(ls -l whole)" || return
+	twbench mix storm -n 10 --write /dev/stdout | cmp - good &&
+		complaint 1 "/dev/full: No space left" twbench mix storm -n 10 --write /dev/full &&
+		[ -c /dev/full ]
+}
+
+tap_plan 29
 tap "equal runs" equal
 tap "5 % slower" slower
 tap "just 5 % slower" just_slower
@@ -487,6 +511,7 @@ tap "traces are generated, prepared, written and read" traces
 tap "wrong command lines about traces" trace_command_lines
 tap "numbers of a mixture" settings
 tap "files that are not traces" no_traces
+tap "traces are written as a whole" whole_files
 tap "the traces that come with it" recorded
 tap "the man page has all options" man_page
 tap "the last ten runs are kept" keeps_runs

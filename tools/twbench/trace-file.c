@@ -5,10 +5,15 @@
  * twbench-trace(5) describes the format. A file is read as a whole, and nothing of it is used
  * unless its checksum is right and all of it makes sense.
  */
+#define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "trace.h"
 
@@ -119,17 +124,78 @@ static void put_op(struct bytes *bytes, const struct twheel_bench_op *op, uint64
 		put_number(bytes, (op->deadline_ns - op->time_ns) / NS_PER_US);
 }
 
+/* The file that is there so far, in place of the one that it will be. */
+static char *unfinished;
+
+static void remove_unfinished(void)
+{
+	if (unfinished)
+		unlink(unfinished);
+}
+
+/* Opens a file in the same directory as @file->target, with the mode that this has or would get. */
+static FILE *open_beside(struct trace_file *file, mode_t mode)
+{
+	static bool registered;
+	int fd;
+
+	if (asprintf(&file->temporary, "%s.XXXXXX", file->target) < 0)
+		errx(EXIT_FAILED, "out of memory");
+	fd = mkostemp(file->temporary, O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	unfinished = file->temporary;
+	if (!registered)
+		atexit(remove_unfinished);
+	registered = true;
+	/* A file that grows too large is an error, as any other is. */
+	signal(SIGXFSZ, SIG_IGN);
+	return fchmod(fd, mode) ? NULL : fdopen(fd, "w");
+}
+
 /**
- * trace_write - write a trace to a file, or exit
- * @trace:	the trace
+ * trace_create - open a file that a trace is to be written to, or exit
+ * @file:	filled in
  * @name:	the file's name
+ *
+ * What is there stays, until trace_finish() has written all of the trace: if the program exits
+ * before, nothing has changed. What is no regular file, as a pipe, is written as it is.
  */
-void trace_write(const struct trace *trace, const char *name)
+void trace_create(struct trace_file *file, const char *name)
+{
+	const mode_t mask = umask(0);
+	struct stat stat_of;
+	bool there;
+
+	umask(mask);
+	*file = (struct trace_file) { .name = name };
+	/* A link to nothing is there as well. */
+	there = !stat(name, &stat_of) || !lstat(name, &stat_of);
+	if (!there) {
+		file->target = strdup(name);
+		file->stream = open_beside(file, 0666 & ~mask);
+	} else {
+		if (S_ISREG(stat_of.st_mode))
+			file->target = realpath(name, NULL);
+		if (!file->target)
+			file->stream = fopen(name, "w");
+		else if (!access(file->target, W_OK))
+			file->stream = open_beside(file, stat_of.st_mode & 0777);
+	}
+	if (!file->stream)
+		err(EXIT_FAILED, "%s", name);
+}
+
+/**
+ * trace_finish - write a trace to its file, or exit
+ * @file:	from trace_create()
+ * @trace:	the trace
+ */
+void trace_finish(struct trace_file *file, const struct trace *trace)
 {
 	struct bytes bytes = { 0 }, head = { 0 };
 	const size_t note = strlen(trace->note);
 	uint64_t last_ns = 0, i;
-	FILE *file;
 
 	put_fixed(&bytes, trace->nr, 8);
 	put_fixed(&bytes, trace->length_ns / NS_PER_US, 8);
@@ -145,12 +211,33 @@ void trace_write(const struct trace *trace, const char *name)
 		put_byte(&head, MAGIC[i]);
 	put_fixed(&head, VERSION, 4);
 	put_fixed(&head, checksum(bytes.data, bytes.nr), 4);
-	file = fopen(name, "w");
-	if (!file || fwrite(head.data, 1, head.nr, file) != head.nr ||
-	    fwrite(bytes.data, 1, bytes.nr, file) != bytes.nr || fclose(file))
-		err(EXIT_FAILED, "%s", name);
+	if (fwrite(head.data, 1, head.nr, file->stream) != head.nr ||
+	    fwrite(bytes.data, 1, bytes.nr, file->stream) != bytes.nr || fclose(file->stream))
+		err(EXIT_FAILED, "%s", file->name);
+	if (file->temporary) {
+		/* From here on it is whole, and is kept if it cannot get its name. */
+		unfinished = NULL;
+		if (rename(file->temporary, file->target))
+			err(EXIT_FAILED, "%s: the trace is in %s instead", file->name,
+			    file->temporary);
+	}
+	free(file->temporary);
+	free(file->target);
 	free(head.data);
 	free(bytes.data);
+}
+
+/**
+ * trace_write - write a trace to a file, or exit
+ * @trace:	the trace
+ * @name:	the file's name
+ */
+void trace_write(const struct trace *trace, const char *name)
+{
+	struct trace_file file;
+
+	trace_create(&file, name);
+	trace_finish(&file, trace);
 }
 
 static bool has_magic(const struct bytes *bytes)

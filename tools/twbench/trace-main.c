@@ -260,12 +260,17 @@ static void compare(struct options *opts)
 
 static void record(const struct options *opts)
 {
+	struct trace_file file;
 	struct trace trace;
+	FILE *out;
 
+	/* Before an hour is recorded, so as not to do so in vain. */
+	trace_create(&file, opts->name[0]);
+	out = file.temporary ? stdout : stderr;
 	record_trace(&opts->record, &trace);
-	trace_write(&trace, opts->name[0]);
-	printf("%llu operations on %u timers in %.3f s\n", (unsigned long long)trace.nr,
-	       trace.nr_objects, trace.length_ns / 1e9);
+	trace_finish(&file, &trace);
+	fprintf(out, "%llu operations on %u timers in %.3f s\n", (unsigned long long)trace.nr,
+		trace.nr_objects, trace.length_ns / 1e9);
 }
 
 /**

@@ -53,7 +53,23 @@ void trace_hurry(struct trace *trace, double speed);
 void trace_free(struct trace *trace);
 uint64_t random_below(uint64_t *state, uint64_t limit);
 
+/**
+ * struct trace_file - a file that a trace is to be written to
+ * @name:	its name, for messages
+ * @stream:	what is written to
+ * @temporary:	what this is called until all is written; NULL if @name is written as it is
+ * @target:	what it is called then
+ */
+struct trace_file {
+	const char	*name;
+	FILE		*stream;
+	char		*temporary;
+	char		*target;
+};
+
 /* trace-file.c */
+void trace_create(struct trace_file *file, const char *name);
+void trace_finish(struct trace_file *file, const struct trace *trace);
 void trace_write(const struct trace *trace, const char *name);
 void trace_read(struct trace *trace, const char *name);
 
