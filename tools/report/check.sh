@@ -350,6 +350,110 @@ errors() {
 	EOF
 }
 
+# change FILE FILTER: of a file that is there.
+change() {
+	jq "$2" "$json/$1.json" > "$tmp/x" && mv "$tmp/x" "$json/$1.json"
+}
+
+# page_despite FILE FILTER PATTERN...: with this change, too, there is a page some time, and its text
+# has these patterns.
+page_despite() {
+	local what="$1: $2" pattern
+
+	only "$1" exact connections && change "$1" "$2" || return
+	timeout 300 "$HERE/run" "$json" "$report" > "$tmp/out" 2> "$tmp/err" ||
+		wrong "$what: status $?: $(head -n 1 "$tmp/err")" || return
+	well_formed && no_scripts || wrong "$what" || return
+	page_text > "$tmp/text"
+	shift 2
+	for pattern; do
+		grep -q -e "$pattern" "$tmp/text" || wrong "$what: no $pattern" || return
+	done
+}
+
+# jq writes infinity as the largest number.
+odd_figures() {
+	local first='.records[0].median'
+
+	page_despite mixtures '.replays[].late_p99_ns |= (map_values(0) | .samples = [0])' \
+		'late-mixtures\|how late' || return
+	page_despite connections '.records[].per_second = 0' "No figures of a server's CPU" || return
+	page_despite connections '.records[].per_second = -5' "No figures of a server's CPU" || return
+	page_despite arena '.memory[] |= (.sum = 0 | .in_object = 0 | del(.sum_rearmed))' || return
+	page_despite arena '.records[].n = 0 | .memory[].n = -1' \
+		'Of arena.json , 19 figures are left out' || return
+	page_despite arena "$first = 1e400" 'Of arena.json , 1 figure is left out' || return
+	[ "$(grep -c '	add	wheel	1000	' "$report/figures.tsv")" = 0 ] || return
+	page_despite arena "$first = 1e308 | .records[1].median = 1e-308" \
+		'Of arena.json , 2 figures are left out' || return
+	page_despite arena "$first = 1e15 | .records[1].median = 1e-15" || return
+	page_despite arena '.records[0].min = -1e300' 'Of arena.json , 1 figure is left out' || return
+	page_despite arena '.records[].median *= -1' || return
+	page_despite mixtures '.replays[].cpu_percent.median = 1e300' || return
+	page_despite exact '.lateness[].worst_ns = 1e300' || return
+	page_despite exact '.lateness[].max_ns = 1e300' || return
+	page_despite connections '.timeout = 1e300' || return
+	page_despite connections '.version = {}' || return
+	page_despite programs '.records[].median = 0'
+}
+
+# A name is cut, and still differs from one that begins in the same way.
+long_names() {
+	local long
+
+	long=$(printf '%300s' '' | tr ' ' n)
+	page_despite arena '.records[].workload |= if . == "add" then "'"$long"'" else . end' "nnn… *[0-9]" || return
+	page_despite mixtures '.replays[].trace = "'"$long"'"' || return
+	page_despite arena '.records[0].scheme = "'"$long"'a" | .records[1].scheme = "'"$long"'b"' || return
+	[ "$(grep -c '	nnn' "$report/figures.tsv")" = 2 ] || wrong "$(cat "$report/figures.tsv")"
+}
+
+# What gnuplot cannot draw is named, and all else is there.
+plot_that_fails() {
+	local n
+
+	only arena mixtures && run || return
+	n=$(grep -c '<figure>' "$report/index.html")
+	mkdir "$tmp/bin"
+	cat > "$tmp/bin/gnuplot" <<-EOF
+	#!/bin/sh
+	if grep -q "label 'cancel: " "\$1"; then
+		echo "this cannot be drawn" >&2
+		exit 1
+	fi
+	exec $(command -v gnuplot) "\$@"
+	EOF
+	chmod +x "$tmp/bin/gnuplot"
+	PATH=$tmp/bin:$PATH run || return
+	page_text | grep -q 'cost-exact-cancel cannot be drawn: this cannot be drawn' || wrong "it is not named" || return
+	[ "$(grep -c '<figure>' "$report/index.html")" = $((n - 1)) ] && well_formed || return
+	PATH=$tmp/bin:$PATH refused 1 'cost-exact-cancel: this cannot be drawn' --plot cost-exact-cancel "$json"
+}
+
+# Names that differ by what a file's name cannot have.
+like_names() {
+	local name
+
+	only mixtures || return
+	change mixtures '.replays |= (map(.trace = "a b.trace") + map(.trace = "a_b.trace") + map(.trace = "a/b.trace"))'
+	run && well_formed 6 || return
+	for name in trade-traces-a_b trade-traces-a_b-2 trade-traces-a_b-3; do
+		grep -q "id='$name-" "$report/index.html" || wrong "no plot $name" || return
+	done
+}
+
+# A line in a file's name is no end of it.
+strange_file_names() {
+	only connections || return
+	jq '.timeout = 10' "$json/connections.json" > "$json/connections
+	10s.json"
+	run && well_formed || return
+	grep -q "id='cpu-timeout-" "$report/index.html" || wrong "the file is left out" || return
+	echo '[' > "$json/connections
+	10s.json"
+	refused 1 'Unfinished' "$json" "$report"
+}
+
 # refused STATUS PATTERN ARGUMENT...
 refused() {
 	local status=$1 pattern=$2 got
@@ -403,7 +507,7 @@ readme() {
 	[ "$svg" ] && xmllint --noout "$TOP/$svg"
 }
 
-tap_plan 15
+tap_plan 20
 tap "figures" figures
 tap "wins and losses" wins_and_losses
 tap "what is too little CPU" little_cpu
@@ -416,6 +520,11 @@ tap "names that are not names" hostile
 tap "and their plots" well_formed
 tap "a file that is missing" missing
 tap "a file that is broken" errors
+tap "figures that are none" odd_figures
+tap "long names" long_names
+tap "a plot that cannot be drawn" plot_that_fails
+tap "names that are alike" like_names
+tap "a file with a strange name" strange_file_names
 tap "wrong command lines" command_lines
 tap "all schemes are known" all_schemes
 tap "the README's plot" readme

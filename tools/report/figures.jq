@@ -9,13 +9,15 @@
 # with timeouts, range, the shortest and the longest in ns.
 include "common";
 
-def text($name): if type == "string" then clean else error("\($name) is no string") end;
+# Names become labels, and names of files. Two that are too long, and differ, do so when they are cut.
+def cut: if length <= 60 then . else .[:48] + "…\(explode | reduce .[] as $c (0; (. * 31 + $c) % 1000000007))" end;
+def text($name): if type == "string" then clean | cut else error("\($name) is no string") end;
 # A sum is written in the same way by all versions of jq, what it was read from is not.
 def real($name): if type == "number" then . + 0 else error("\($name) is no number") end;
 def list($name): if type == "array" then . else error("\($name) is no list") end;
 
 def figure($quantity; $set; $workload; $unit; $v; $lo; $hi):
-	{ quantity: $quantity, set: ($set | clean), workload: ($workload | text("workload")),
+	{ quantity: $quantity, set: ($set | clean | cut), workload: ($workload | text("workload")),
 	  scheme: ((.scheme // .peer) | text("scheme")), n: (.n | real("n")),
 	  unit: ($unit | text("unit")), v: ($v | real("median")), lo: ($lo | real("min")),
 	  hi: ($hi | real("max")) };
@@ -128,8 +130,18 @@ def figures:
 	elif has("lateness") then in_kernel
 	else api end;
 
+# Figures that are none: no benchmark measures such, and no axis has room for them.
+def within: . == 0 or (. >= 1e-15 and . <= 1e15) or (. <= -1e-15 and . >= -1e15);
+def is_figure:
+	.n >= 1 and all(.n, .v, .lo, .hi, (.timeout, .heartbeat, .object, .range[]? | . // 0); within);
+
+# What a file has; left_out is the number of figures that are none.
+def read:
+	[figures] | map(select(is_figure)) as $good
+	| { figures: $good, left_out: (length - ($good | length)) };
+
 # What a reader needs to do the same again.
 def head:
 	{ tool: .tool, version: .version, kernel: .kernel, cpu_model: .cpu_model, lane: .lane,
 	  seed: .seed, command: .command }
-	| map_values(if type == "string" then clean else . end);
+	| map_values(if type == "string" then clean elif type | IN("object", "array") then null else . end);

@@ -63,14 +63,16 @@ def first_screen($all; $schemes):
 
 def plot($name): "<figure>", "@svg \($name)", "</figure>";
 
-# Those plots whose names match; and what is missing if there is none.
+# Those plots whose names match; what is missing if there is none, and which could not be drawn.
 def plots_of($pattern):
-	.plots | map(select(test($pattern)))
-	| if length > 0 then "<div class=\"plots\">", (.[] | plot(.)), "</div>" else empty end;
+	(.plots | map(select(test($pattern)))
+	 | if length > 0 then "<div class=\"plots\">", (.[] | plot(.)), "</div>" else empty end),
+	(.failed[] | select(.[0] | test($pattern))
+	 | "<p class=\"gap\">The plot \(.[0] | html) cannot be drawn: \(.[1] | html).</p>");
 
 def gap($what; $pattern; $of):
 	.files as $files
-	| if .plots | any(test($pattern)) then empty
+	| if (.plots + (.failed | map(.[0]))) | any(test($pattern)) then empty
 	  else
 		"<p class=\"gap\">No figures of \($what): " +
 		([$of[] as $name | $files[] | select(.name == $name)
@@ -171,7 +173,10 @@ def run_table:
 	"</table></div>",
 	(.files | map(select(.missing)) | if length > 0 then
 		"<p class=\"gap\">Not there: " + (map("<code>\(.file | html)</code> (\(.what | html); <code>\(.target | html)</code>)") | join(", ")) + ".</p>"
-	 else empty end);
+	 else empty end),
+	(.files[] | select(.left_out > 0)
+	 | "<p class=\"gap\">Of <code>\(.file | html)</code>, " +
+	   "\(.left_out) \(if .left_out == 1 then "figure is" else "figures are" end) left out: beyond 10<sup>±15</sup>, or with less than one timer.</p>");
 
 def page($schemes):
 	(.figures | comparisons($schemes)) as $all

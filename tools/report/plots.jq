@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The plots, each as { name, title, script }, a script of gnuplot's that style.gp precedes. Only
-# numbers and quoted strings of a file get into a script.
+# The plots, each as { name, title, script }, a script of gnuplot's that style.gp precedes; or as
+# { name, error }, if there is none. Only numbers and quoted strings of a file get into a script.
 include "common";
+
+# An error costs one plot, and not all.
+def attempt($name; plot): [try plot catch { name: $name, error: tostring }][];
 
 # In single quotes, gnuplot has no special character but the quote.
 def quoted: "'" + (clean | gsub("'"; "''")) + "'";
@@ -101,10 +104,10 @@ def cost_plots($schemes):
 	| . as $all | in_order(.[] | { set, workload })[] as $of
 	| $all | map(select(.set == $of.set and .workload == $of.workload))
 	| select(.[0].set | IN("exact", "native", "guest", "programs", "user"))
-	| .[0] as $one
-	| against_n | select(length > 0)
-	| curves("cost-\($one.set)-\($one.workload)";
-		 "\($one.workload): \($one.unit) per operation, \($one.set)"; n_axes($one.unit); $schemes);
+	| .[0] as $one | "cost-\($one.set)-\($one.workload)" as $name
+	| attempt($name; against_n | select(length > 0)
+		| curves($name; "\($one.workload): \($one.unit) per operation, \($one.set)"; n_axes($one.unit);
+			 $schemes));
 
 # ---- a table of numbers in colours
 
@@ -148,7 +151,7 @@ def ratio_plot($set; $schemes):
 	map(select(.quantity == "cost" and .set == $set)) as $all
 	| ($all | map(.n) | unique | map(count)) as $sizes
 	| ($all | map(select(role($schemes) == "wheel" and .v > 0) | { key: "\(.workload) \(.n)", value: .v }) | from_entries) as $wheel
-	| [$all[] | select(role($schemes) == "other") | . + { ratio: (.v / ($wheel["\(.workload) \(.n)"] // empty)) }]
+	| [$all[] | select(role($schemes) == "other" and .v >= 0) | . + { ratio: (.v / ($wheel["\(.workload) \(.n)"] // empty)) }]
 	| group_by([.scheme, .workload]) | map(min_by(.ratio))
 	| select(length > 0)
 	| in_order($all[].workload) as $order
@@ -167,7 +170,7 @@ def tick_plot($quantity; $name; $schemes):
 	| (map(.n) | max) as $n | map(select(.n == $n)) | select(length > 0)
 	| in_order(.[].scheme) as $rows
 	| in_order(.[].workload) as $columns
-	| map({ row: .scheme, column: .workload, text: (.v | short), grey: (((.v + 1) | log10) / 5) })
+	| map({ row: .scheme, column: .workload, text: (.v | short), grey: ((([.v, 0] | max) + 1 | log10) / 5) })
 	| heat("ticks-\($quantity)"; "\($name) per second, n = \($n | count)"; $rows; $columns;
 	       ["Those above what the same trace takes without timers."]);
 
@@ -222,11 +225,12 @@ def replay_lateness($schemes):
 	| .[0] as $one | (map(.n) | max) as $n
 	| map(select(.n == $n)) | group_by(.scheme)
 	| select($one.set | IN("mixtures", "traces"))
-	| map({ scheme: .[0].scheme, early: 0, half: value("late_p50"), most: value("late_p99"), worst: value("late_max") })
+	| "late-\($one.set)-\($one.workload)" as $name
+	| attempt($name; map({ scheme: .[0].scheme, early: 0, half: value("late_p50"), most: value("late_p99"), worst: value("late_max") })
 	| sort_by(.most)
-	| lateness_rows("late-\($one.set)-\($one.workload)";
+	| lateness_rows($name;
 		"\($one.workload), \(if $one.set == "traces" then "\($n) at once" else "n = \($n | count)" end): how late";
-		"● half of them   ○ 99 in 100   × the worst.   An early one is an error."; $schemes);
+		"● half of them   ○ 99 in 100   × the worst.   An early one is an error."; $schemes));
 
 def kick_lateness($schemes):
 	map(select(.set == "connections" and (.quantity | IN("late_p50", "late_p99", "late_max", "false")) and role($schemes) != "base"))
@@ -248,7 +252,7 @@ def program_lateness($schemes):
 def percentile_plot($schemes):
 	map(select(.set == "timeouts")) | select(length > 0)
 	| (map(select(.quantity == "early") | .v) | add) as $early
-	| map(select(.quantity == "late")) | .[0].n as $n | .[0].range as $range
+	| map(select(.quantity == "late")) | select(length > 0) | .[0].n as $n | .[0].range as $range
 	| group_by(.scheme)
 	| map({ scheme: .[0].scheme,
 		points: (map((.workload | tonumber) as $p
@@ -273,7 +277,7 @@ def memory_bars($schemes):
 		armed: (map(select(.workload == "armed") | .v) | first),
 		moved: (map(select(.workload == "re-armed") | .v) | first) })
 	| sort_by(.armed)
-	| (length * 21 + 98) as $size | ([.[] | .armed, .moved // 0] | max) as $max
+	| (length * 21 + 98) as $size | ([.[] | .armed // 0, .moved // 0] | max | if . > 0 then . else 1 end) as $max
 	| to_entries | map(. + { s: known($schemes; .value.scheme), y: (.key + 0.5) }) as $rows
 	| [ terminal("memory"; "Bytes per timer, n = \($n | count)"; $size),
 	    "set lmargin at screen 0.26; set rmargin at screen 0.80",
@@ -293,27 +297,27 @@ def memory_bars($schemes):
 	| { name: "memory", title: "Bytes per timer", script: join("\n") };
 
 def memory_plots($schemes):
-	memory_bars($schemes),
-	(map(select(.quantity == "bytes" and .set == "mixtures" and .workload == "connections")) | against_n | select(length > 0)
+	attempt("memory"; memory_bars($schemes)),
+	attempt("memory-mixture"; map(select(.quantity == "bytes" and .set == "mixtures" and .workload == "connections")) | against_n | select(length > 0)
 	 | curves("memory-mixture"; "connections, a mixture: bytes per timer"; n_axes("bytes"); $schemes)),
-	(map(select(.quantity == "memory" and .set == "programs")) | against_n | select(length > 0)
+	attempt("memory-programs"; map(select(.quantity == "memory" and .set == "programs")) | against_n | select(length > 0)
 	 | curves("memory-programs"; "Timers of programs: bytes per timer"; n_axes("bytes"); $schemes));
 
 # ---- CPU for connections
 
 def cpu_plots($schemes):
-	(map(select(.quantity == "cpu" and .set == "mixtures" and .workload == "connections" and role($schemes) != "base"))
+	attempt("cpu-mixture"; map(select(.quantity == "cpu" and .set == "mixtures" and .workload == "connections" and role($schemes) != "base"))
 	 | against_n | select(length > 0)
 	 | curves("cpu-mixture"; "connections, a mixture: % of a CPU"; n_axes("%"); $schemes)),
-	(map(select(.quantity == "per_second" and role($schemes) != "base")) as $all
+	attempt("cpu-connections"; map(select(.quantity == "per_second" and role($schemes) != "base")) as $all
 	 | ($all | group_by(.timeout) | max_by(map(.n) | unique | length) // []) as $same
-	 | $same | select(length > 0) | .[0] as $one | against_n
+	 | $same | select(length > 0) | .[0] as $one | against_n | select(length > 0)
 	 | curves("cpu-connections"; "A server, timeout \($one.timeout) s: \($one.unit)";
 		  n_axes("") + { x: "connections" }; $schemes)),
-	(map(select(.quantity == "per_second" and role($schemes) != "base")) as $all
+	attempt("cpu-timeout"; map(select(.quantity == "per_second" and role($schemes) != "base")) as $all
 	 | ($all | group_by(.n) | max_by(map(.timeout) | unique | length) // []) as $same
 	 | $same | select(map(.timeout) | unique | length > 1) | .[0] as $one
-	 | map(.n = .timeout) | against_n
+	 | map(.n = .timeout) | against_n | select(length > 0)
 	 | curves("cpu-timeout"; "A server, \($one.n | count) connections: \($one.unit)";
 		  n_axes("") + { x: "timeout in seconds" }; $schemes));
 
@@ -323,20 +327,33 @@ def cpu_plots($schemes):
 def trade_plots($schemes):
 	map(select((.quantity == "cpu" or .quantity == "late_p99") and (.set == "traces" or .workload == "connections")))
 	| group_by([.set, .workload])[] | .[0] as $one | (map(.n) | max) as $n
-	| map(select(.n == $n)) | group_by(.scheme)
-	| map({ scheme: .[0].scheme, cpu: value("cpu"), late: value("late_p99") } | select(.cpu > 0 and .late))
+	| "trade-\($one.set)-\($one.workload)" as $name
+	| attempt($name; map(select(.n == $n)) | group_by(.scheme)
+	| map({ scheme: .[0].scheme, cpu: value("cpu"), late: value("late_p99") }
+	      | select((.cpu // 0) > 0 and (.late // 0) > 0))
 	| map({ scheme, points: [[.cpu, .late / 1000000] | . + [.[1], .[1]]] }) | select(length > 0)
 	| (map(.points[0][0]) | [min / 1.3, max * 1.3]) as [$left, $right]
-	| curves("trade-\($one.set)-\($one.workload)";
+	| curves($name;
 		"\($one.workload), \(if $one.set == "traces" then "\($n) at once" else "n = \($n | count)" end): ms late (99 %), against CPU";
 		{ x: "% of a CPU", x_range: [$left, $right] };
-		$schemes);
+		$schemes));
 
+# Names of files, each of which there is once.
+def unique_names:
+	reduce .[] as $plot ({ seen: {}, plots: [] };
+		.seen as $seen | ($plot.name | gsub("[^A-Za-z0-9_-]"; "_")) as $base
+		| first($base, (range(2; infinite) | "\($base)-\(.)") | select($seen[.] | not)) as $name
+		| .seen[$name] = true | .plots += [$plot | .name = $name])
+	| .plots;
+
+# All of them, as an array.
 def plots($schemes):
-	(ratio_plot("exact"; $schemes), ratio_plot("native"; $schemes), ratio_plot("programs"; $schemes),
-	ratio_plot("user"; $schemes), ratio_plot("api"; $schemes),
-	cost_plots($schemes), percentile_plot($schemes), replay_lateness($schemes), program_lateness($schemes),
-	kick_lateness($schemes), memory_plots($schemes), cpu_plots($schemes), tick_plot("softirqs"; "Timer softirqs"; $schemes),
-	tick_plot("interrupts"; "Timer interrupts"; $schemes),
-	trade_plots($schemes))
-	| .name |= gsub("[^A-Za-z0-9_-]"; "_");
+	def ratios($set): attempt("ratios-\($set)"; ratio_plot($set; $schemes));
+	def ticks($quantity; $name): attempt("ticks-\($quantity)"; tick_plot($quantity; $name; $schemes));
+	[ratios("exact"), ratios("native"), ratios("programs"), ratios("user"), ratios("api"),
+	 cost_plots($schemes), attempt("percentiles"; percentile_plot($schemes)), replay_lateness($schemes),
+	 attempt("late-programs"; program_lateness($schemes)),
+	 attempt("late-connections"; kick_lateness($schemes)), memory_plots($schemes), cpu_plots($schemes),
+	 ticks("softirqs"; "Timer softirqs"), ticks("interrupts"; "Timer interrupts"),
+	 trade_plots($schemes)]
+	| unique_names;
