@@ -288,12 +288,52 @@ bad_files() {
 		bad "record 2 has no samples; " sed '3s/\[.*\]/[]/' before &&
 		bad "record 2 has a sample that " sed '3s/99/0/' before &&
 		bad "record 2 has a sample that " sed '3s/99/"x"/' before &&
+		bad "record 2 has a sample that " sed '3s/99/"99"/' before &&
+		bad "record 2 has a sample that " sed '3s/99/true/' before &&
+		bad "record 2 has a sample that " sed '3s/99/9e-7/' before &&
+		bad "record 2 has a sample that " sed '3s/99/1.1e15/' before &&
+		bad "record 2 has a sample that " sed '3s/99/1e308/' before &&
+		bad "memory 1 has a sum beyond " eval "sed 's/^]}/], \"memory\": [{\"sum\": 1e300}]}/' before" &&
+		bad "line 8: a NUL; " eval 'cat before && printf "\\0" && echo more' &&
+		bad "line 1: a NUL; " printf '\0' &&
+		bad 'has no "tool"; ' echo null &&
+		bad 'has no "tool"; ' printf 1 &&
+		bad 'has no "tool"; ' echo '"x"' &&
+		bad "record 3 is of 'twbench api', and others are not; " sed '4s/workload/operation/' before &&
+		bad "record 3 is of 'twbench api', and others are not; " \
+			sed '4s/workload/operation": "x", "&/' before &&
+		bad "record 2 is not of 'twbench api', and others are; " sed '2s/workload/operation/' before &&
 		bad "record 2 has a sample that " sed '3s/99/NaN/' before &&
 		bad "record 2 has a sample that " sed '3s/99/Infinity/' before &&
 		bad "add of wheel with n = 1000 is there twice; " sed '3s/timer_list/wheel/' before ||
 		return
 	complaint 2 "nowhere: No such file" twbench compare before nowhere &&
 		complaint 2 ".: Is a directory" twbench compare . before
+}
+
+# Names come from files that others may have written: a terminal obeys none of them.
+strange_names() {
+	local what
+
+	base | sed 's/add/a\\u001b[2Jd\\u009bd/; s/ wheel/ whe\\nel/' | run version='1' kernel='6\u0007' |
+		sed 's/"version": "1"/"version": "1\\u001b"/; s/QEMU/QE\\tMU/' > before
+	sed 's/QE/qe/; s/u0007/u0008/; s/"seed": 1/"seed": 2/' before > after
+	twbench compare before after > out 2>&1 || wrong "$(cat out)" || return
+	says '^a\?\[2Jd\?d +whe\?el ' 'kernel 6\?,' 'processor differs, .*: QE\?MU, qe\?MU' || return
+	what=$(printf 'a\033\nb')
+	{
+		sed 's/exact/ex\\u001bact/' before > after
+		twbench compare before after
+		sed 's/"tool": "twbench"/"tool": "\\u001b"/' before > after
+		twbench compare before after
+		twbench compare before "$what"
+		cp before "$what"
+		twbench compare before "$what"
+		twbench compare before before "$what"
+		twbench compare before before --fail "$what"
+	} >> out 2>&1
+	says '^twbench: after: written by \?' '^twbench: a\?\?b: No such file' '^after  a\?\?b: ' || return
+	! LC_ALL=C grep -n '[[:cntrl:]]' out | cat -v | sed 's/^/# /' | grep .
 }
 
 other_machine() {
@@ -485,7 +525,7 @@ whole_files() {
 		[ -c /dev/full ]
 }
 
-tap_plan 29
+tap_plan 30
 tap "equal runs" equal
 tap "5 % slower" slower
 tap "just 5 % slower" just_slower
@@ -502,6 +542,7 @@ tap "a figure that one run does not have" missing
 tap "nothing to compare" nothing_in_common
 tap "one round only" one_round
 tap "files that are not runs" bad_files
+tap "names that are not names" strange_names
 tap "another machine" other_machine
 tap "runs of twbench api" api
 tap "memory" memory

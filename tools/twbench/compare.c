@@ -35,7 +35,7 @@ static double parse_percent(const char *text)
 	if (end == text || errno || (*end && strcmp(end, "%")) ||
 	    !(percent >= 0 && percent <= 1000))
 		errx(EXIT_TROUBLE, "--fail '%s' is not a percentage from 0 to 1000, such as 5%%",
-		     text);
+		     compare_printable(text));
 	return percent / 100;
 }
 
@@ -52,7 +52,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num >= 2)
-			errx(EXIT_TROUBLE, "compare takes two files, and '%s' is one more", arg);
+			errx(EXIT_TROUBLE, "compare takes two files, and '%s' is one more",
+			     compare_printable(arg));
 		*(state->arg_num ? &comparison->after.file : &comparison->before.file) = arg;
 		break;
 	case ARGP_KEY_END:

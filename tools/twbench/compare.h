@@ -19,7 +19,7 @@
  * @workload:	name of the workload, or with twbench api of the operation
  * @order:	order of the objects
  * @nr_timers:	number of timers
- * @sample:	its values, by round; all of them are positive
+ * @sample:	its values, by round; all of them are positive, and have logarithms
  * @ascending:	the rounds, in ascending order of their values
  * @nr:		number of rounds
  * @median:	the median of @sample; of two middle values, the lower one
@@ -150,6 +150,7 @@ struct comparison {
 int compare(int argc, char **argv);
 
 /* compare-read.c */
+const char *compare_printable(const char *text);
 void compare_read(const char *file, struct run *run);
 
 /* compare-match.c */
