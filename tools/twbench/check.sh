@@ -204,6 +204,56 @@ beyond_noise() {
 	compares 0 && found 30 0 0
 }
 
+# coarse STEP: samples in multiples of STEP, so that those of a figure are equal now and then.
+coarse() {
+	awk -v step="$1" '{ for (i = 5; i <= NF; i++) $i = int($i / step + 0.5) * step; print }'
+}
+
+# Samples that happen to be equal do not show that there is no noise: those of other figures do.
+equal_samples() {
+	local i rounds alarms
+
+	for rounds in 2 3; do
+		alarms=0
+		for ((i = 1; i <= 40; i++)); do
+			noisy $((i * 2)) 0.03 $rounds 30 | coarse 4 | run > before
+			noisy $((i * 2 + 1)) 0.03 $rounds 30 | coarse 4 | run > after
+			twbench compare before after --fail 0 > out
+			found 30 '[0-9]+' '[0-9]+' || return
+			grep -q ' 0 are slower beyond noise and 0 faster\.' out || alarms=$((alarms + 1))
+		done
+		[ $alarms -le 4 ] || wrong "$rounds rounds: $alarms of 40" || return
+	done
+	# Where none has any noise, a change is one; but not to the last digit.
+	noisy 1 0 2 36 | run > before
+	noisy 1 0 2 36 1.05 | head -n 2 > first
+	(cat first && noisy 1 0 2 36 | tail -n +3) | run > after
+	compares 1 && found 36 1 0 && says ' \+5\.0 +\+[234]\.[0-9] to +\+[678]\.[0-9]  slower$' || return
+	(noisy 1 0 2 36 1.02 | head -n 2 && noisy 1 0 2 36 | tail -n +3) | run > after
+	compares 0 && found 36 0 0
+}
+
+# Two rounds of times say nothing. Where instructions are counted, they do.
+few_rounds() {
+	local two='1000 random add wheel 50 50
+		1000 random add timer_list 100 100'
+	local more='1000 random cancel wheel 50 51 50
+		1000 random cancel timer_list 100 100 101'
+
+	run lane=native <<< "$two" > before
+	times 1.5 wheel <<< "$two" | run lane=native > after
+	complaint 2 "no figure has three rounds in both runs; use --rounds 5" \
+		twbench compare before after || return
+	run lane=native <<< "$two
+$more" > before
+	times 1.5 wheel <<< "$two
+$more" | run lane=native > after
+	compares 1 && found 1 1 0 && says '^add +wheel .* -  two samples$' '^Not judged, .*: 1; ' || return
+	run <<< "$two" > before
+	times 1.5 wheel <<< "$two" | run > after
+	compares 1 && found 1 1 0
+}
+
 # If 1 to 5 are resampled, the median is 1, 2, 3, 4, 5 with probabilities of 0.058, 0.260, 0.365,
 # 0.260, 0.058 (binomials), so its variance is 0.98; times 5/4, and for both runs, 2.46. Student's t
 # for eight degrees of freedom is 2.306. So, in steps of 1 %, the interval is 3.6 % to either side of
@@ -525,7 +575,7 @@ whole_files() {
 		[ -c /dev/full ]
 }
 
-tap_plan 30
+tap_plan 32
 tap "equal runs" equal
 tap "5 % slower" slower
 tap "just 5 % slower" just_slower
@@ -534,6 +584,8 @@ tap "less than two runs differ by" small
 tap "a slower machine" slower_machine
 tap "noise that all schemes share" shared_noise
 tap "noise is not taken for a change" noise
+tap "samples that happen to be equal" equal_samples
+tap "few rounds" few_rounds
 tap "a change beyond noise" beyond_noise
 tap "an interval that can be computed by hand" known_interval
 tap "the median" median

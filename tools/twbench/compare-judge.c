@@ -14,9 +14,14 @@
  * Of a hundred intervals that are right with 95 % probability each, five are wrong. So each one is
  * made wider, until all of a table are right at the same time with 95 % probability (Bonferroni's
  * correction).
+ *
+ * Samples that are equal do not show that there is no noise: there are few, and they may happen to
+ * be. So a figure has at least a share of the noise that is usual in its table, and some in any
+ * case.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench-common.h"
 #include "compare.h"
@@ -30,6 +35,19 @@
  * a round is up to 1 %.
  */
 #define LEAST_CHANGE	0.02
+
+/*
+ * The noise of a figure is not taken for less than this: its share of the median of the table's,
+ * for some figures do have less; and what it is at least in the exact lane, and in others, whose
+ * clocks and caches are the same in no two rounds. These are standard deviations of one round.
+ */
+#define SHARE_OF_USUAL	0.5
+#define LEAST_EXACT	0.001
+#define LEAST_NOISE	0.005
+
+/* Two rounds may agree by chance; in the exact lane, they hardly ever differ. */
+#define ROUNDS_EXACT	2
+#define ROUNDS		3
 
 /* Knuth's MMIX generator, of which the high bits are used. */
 static unsigned int draw(uint64_t *random, unsigned int below)
@@ -144,28 +162,82 @@ static double student_quantile(double confidence, unsigned int freedom)
 	return high;
 }
 
-/* Adds the interval of a change, of which there are @nr in all. */
-static void add_interval(struct change *change, size_t nr)
+static bool is_exact(const struct comparison *comparison)
+{
+	return !strcmp(comparison->after.lane, "exact");
+}
+
+/**
+ * compare_rounds_needed - get how many rounds a figure needs in both runs to be judged
+ * @comparison:	the runs
+ */
+unsigned int compare_rounds_needed(const struct comparison *comparison)
+{
+	return is_exact(comparison) ? ROUNDS_EXACT : ROUNDS;
+}
+
+/* The smaller number of rounds of the two runs. */
+static unsigned int rounds_of_change(const struct change *change)
 {
 	unsigned int before = rounds_of_quotient(&change->before);
 	unsigned int after = rounds_of_quotient(&change->after);
-	unsigned int freedom = before + after - 2;
-	uint64_t random = 1;
-	double middle = log(change->to / change->from), of_a_round, half;
 
-	/* Both runs have the same noise; the one with more rounds knows more of it. */
-	of_a_round = variance_of(&change->before, &random) * before * (before - 1);
-	of_a_round += variance_of(&change->after, &random) * after * (after - 1);
-	of_a_round /= freedom;
-	half = sqrt(of_a_round / before + of_a_round / after);
-	half *= student_quantile(1 - (1 - CONFIDENCE) / nr, freedom);
-	change->low = expm1(middle - half);
-	change->high = expm1(middle + half);
+	return before < after ? before : after;
 }
 
-static bool has_noise(const struct change *change)
+static unsigned int freedom_of(const struct change *change)
 {
-	return rounds_of_quotient(&change->before) > 1 && rounds_of_quotient(&change->after) > 1;
+	return rounds_of_quotient(&change->before) + rounds_of_quotient(&change->after) - 2;
+}
+
+/* The variance of the logarithm in a round. */
+static double noise_of(const struct change *change)
+{
+	unsigned int before = rounds_of_quotient(&change->before);
+	unsigned int after = rounds_of_quotient(&change->after);
+	uint64_t random = 1;
+	double noise;
+
+	/* Both runs have the same noise; the one with more rounds knows more of it. */
+	noise = variance_of(&change->before, &random) * before * (before - 1);
+	noise += variance_of(&change->after, &random) * after * (after - 1);
+	return noise / freedom_of(change);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The noise that a figure has in any case. There are some that are judged. */
+static double least_noise(const struct comparison *comparison)
+{
+	double least = is_exact(comparison) ? LEAST_EXACT : LEAST_NOISE, usual;
+	double *noise = allocate(comparison->nr_judged, sizeof(*noise));
+	size_t nr = 0, i;
+
+	for (i = 0; i < comparison->nr; i++)
+		if (comparison->change[i].judged)
+			noise[nr++] = comparison->change[i].noise;
+	qsort(noise, nr, sizeof(*noise), compare_numbers);
+	usual = SHARE_OF_USUAL * SHARE_OF_USUAL * noise[(nr - 1) / 2];
+	free(noise);
+	return usual > least * least ? usual : least * least;
+}
+
+/* Adds the interval of a change, of which there are @nr in all. */
+static void add_interval(struct change *change, double least, size_t nr)
+{
+	double noise = change->noise > least ? change->noise : least;
+	double middle = log(change->to / change->from), half;
+
+	half = sqrt(noise / rounds_of_quotient(&change->before) +
+		    noise / rounds_of_quotient(&change->after));
+	half *= student_quantile(1 - (1 - CONFIDENCE) / nr, freedom_of(change));
+	change->low = expm1(middle - half);
+	change->high = expm1(middle + half);
 }
 
 /* As printed: what is shown as 5.0 % is 5 %. */
@@ -191,18 +263,26 @@ static enum verdict verdict_on(const struct change *change, double least)
 void compare_judge(struct comparison *comparison)
 {
 	struct change *end = comparison->change + comparison->nr, *change;
-	double least = comparison->fail < LEAST_CHANGE ? comparison->fail : LEAST_CHANGE;
+	double least = comparison->fail < LEAST_CHANGE ? comparison->fail : LEAST_CHANGE, noise;
 
 	for (change = comparison->change; change < end; change++) {
 		change->from = value_of(&change->before);
 		change->to = value_of(&change->after);
 		change->change = change->to / change->from - 1;
-		comparison->nr_judged += has_noise(change);
-	}
-	for (change = comparison->change; change < end; change++) {
-		if (!has_noise(change))
+		change->rounds = rounds_of_change(change);
+		change->judged = change->rounds >= compare_rounds_needed(comparison);
+		if (!change->judged)
 			continue;
-		add_interval(change, comparison->nr_judged);
+		change->noise = noise_of(change);
+		comparison->nr_judged++;
+	}
+	if (!comparison->nr_judged)
+		return;
+	noise = least_noise(comparison);
+	for (change = comparison->change; change < end; change++) {
+		if (!change->judged)
+			continue;
+		add_interval(change, noise, comparison->nr_judged);
 		change->verdict = verdict_on(change, least);
 		if (change->verdict == SLOWER && shown(change->change) >= comparison->fail)
 			comparison->nr_failed++;

@@ -10,7 +10,7 @@
 #include "compare.h"
 
 static const char *const verdict_names[] = {
-	[NOT_JUDGED]	= "one sample",
+	[NOT_JUDGED]	= "",
 	[SAME]		= "",
 	[FASTER]	= "faster",
 	[SLOWER]	= "slower",
@@ -69,7 +69,7 @@ static void print_change(const struct comparison *comparison, const struct chang
 	       change->from, decimals, change->to);
 	compare_percent(change->change, 9);
 	if (change->verdict == NOT_JUDGED) {
-		printf("  %18s", "-");
+		printf("  %18s  %s", "-", change->rounds > 1 ? "two samples" : "one sample");
 	} else {
 		fputs("  ", stdout);
 		compare_percent(change->low, 7);
@@ -129,13 +129,14 @@ static size_t count(const struct comparison *comparison, enum verdict verdict)
 
 static void print_summary(const struct comparison *comparison)
 {
-	size_t nr = comparison->nr_judged, once = count(comparison, NOT_JUDGED);
+	size_t nr = comparison->nr_judged, few = count(comparison, NOT_JUDGED);
 
 	printf("Of %zu figures, %zu are slower beyond noise and %zu faster. ", nr,
 	       count(comparison, SLOWER), count(comparison, FASTER));
 	puts("With 95 % confidence, all intervals are right.");
-	if (once)
-		printf("Not judged, having one sample, which shows no noise: %zu%s.\n", once,
+	if (few)
+		printf("Not judged, having fewer than %s samples, which show no noise: %zu%s.\n",
+		       compare_rounds_needed(comparison) > 2 ? "three" : "two", few,
 		       comparison->after.api ? "" : "; use --rounds 5");
 	if (comparison->nr_alone)
 		printf("Not compared, having no %s beside them: %zu; --absolute compares times.\n",

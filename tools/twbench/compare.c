@@ -132,7 +132,8 @@ int compare(int argc, char **argv)
 	check_figures(&comparison);
 	compare_judge(&comparison);
 	if (!comparison.nr_judged)
-		errx(EXIT_TROUBLE, "no figure has two rounds in both runs; use --rounds 5");
+		errx(EXIT_TROUBLE, "no figure has %s rounds in both runs; use --rounds 5",
+		     compare_rounds_needed(&comparison) > 2 ? "three" : "two");
 	compare_print(&comparison);
 	return comparison.nr_failed ? EXIT_SLOWER : EXIT_SUCCESS;
 }

@@ -93,7 +93,7 @@ struct quotient {
 
 /**
  * enum verdict - what became of a figure
- * @NOT_JUDGED:	there is one sample, which does not tell what noise is
+ * @NOT_JUDGED:	there are too few samples to tell what noise is
  * @SAME:	any difference may be noise, or is too small to matter
  * @FASTER:	it is faster beyond noise
  * @SLOWER:	it is slower beyond noise
@@ -107,6 +107,9 @@ enum verdict { NOT_JUDGED, SAME, FASTER, SLOWER };
  * @from:	the value of @before
  * @to:		the value of @after
  * @change:	the relative change: 0.05 is 5 % more
+ * @rounds:	the smaller number of rounds of the two
+ * @judged:	these are enough
+ * @noise:	the variance of the logarithm of a round, if it is judged
  * @low:	lower end of its confidence interval
  * @high:	upper end of it
  * @verdict:	what became of it
@@ -117,6 +120,9 @@ struct change {
 	double		from;
 	double		to;
 	double		change;
+	unsigned int	rounds;
+	bool		judged;
+	double		noise;
 	double		low;
 	double		high;
 	enum verdict	verdict;
@@ -159,6 +165,7 @@ const struct measured *compare_find(const struct run *run, const struct measured
 void compare_match(struct comparison *comparison);
 
 /* compare-judge.c */
+unsigned int compare_rounds_needed(const struct comparison *comparison);
 void compare_judge(struct comparison *comparison);
 
 /* compare-memory.c */
