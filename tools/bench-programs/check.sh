@@ -8,8 +8,10 @@
 set -u
 
 out=$1
+run=$(cd "$(dirname "$0")" && pwd)/run
 output=$(mktemp) || exit
-trap 'rm -f "$output"' EXIT
+json=$output.json
+trap 'rm -f "$output" "$json"' EXIT
 number=0
 status=0
 
@@ -45,7 +47,7 @@ is_complete() {
 }
 
 echo "TAP version 13"
-echo "1..14"
+echo "1..17"
 FAULT=none "$out/broken" check 100 1 > "$output" 2>&1 && grep -q 'fired 86.000' "$output"
 result "check: without a fault, 86 of 100 timers fire and 14 are cancelled"
 finds lost check '1 of 86 timers have not fired'
@@ -73,4 +75,21 @@ result "report: a line that is no figure is an error"
 printf 'wheel 5 random add %s\n' 2 4 3 | "$out/report" --json - > "$output" 2>&1 &&
 	grep -q '"median": 3.000, "min": 2.000, "max": 4.000, "x_wheel": 1.000' "$output"
 result "report: the median of the rounds"
+
+# refuses LIST PEER: there is no such peer.
+refuses() {
+	"$run" --peers "$1" --check > "$output" 2>&1
+	[ $? = 2 ] && [ "$(cat "$output")" = "run: there is no peer $2" ]
+}
+
+refuses nosuch nosuch && refuses limit,../../x ../../x && refuses limit,,wheel "" && refuses all all &&
+	refuses $'limit\nwheel' 'limit?wheel' && refuses '*' '*' && refuses "wheel " "wheel "
+result "run: a peer that there is not"
+"$run" --peers "" --check > "$output" 2>&1
+[ $? = 2 ] && grep -q '^run: there is no peer $' "$output"
+result "run: no peer"
+"$run" --peers limit,wheel,limit --timers 500 --rounds 1 --json "$json" > "$output" 2>&1 &&
+	[ "$(jq -c '[.records[] | select(.operation == "add" and .order == "random") | [.peer, (.samples | length)]]' \
+		"$json")" = '[["limit",1],["wheel",1]]' ]
+result "run: a peer that is named twice is measured once"
 exit $status
