@@ -512,6 +512,8 @@ trace_command_lines() {
 		complaint 2 "--speed goes with replay" twbench mix rpc --speed 2 &&
 		complaint 2 "--set and --write go with mix" twbench replay x --set length=1s &&
 		complaint 2 "--write takes one mixture" twbench mix rpc cache --write x &&
+		complaint 2 "--json does not go with --write" twbench mix rpc --write x --json y &&
+		complaint 2 "--json does not go with record" twbench record x --json y &&
 		complaint 2 "replay has to come before any options" twbench -r 1 replay x &&
 		complaint 1 "none: No such file" twbench replay none
 }

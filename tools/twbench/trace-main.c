@@ -141,6 +141,8 @@ static void check_options(const struct options *opts)
 		errx(EXIT_USAGE, "--speed goes with replay");
 	if (opts->setup->common.rounds > 1 && (opts->output || record))
 		errx(EXIT_USAGE, "--rounds does not go with %s", record ? "record" : "--write");
+	if (opts->setup->common.json && (opts->output || record))
+		errx(EXIT_USAGE, "--json does not go with %s", record ? "record" : "--write");
 	if (!mix && !opts->nr_names)
 		errx(EXIT_USAGE, "%s needs a file", opts->command);
 	if (record && opts->nr_names > 1)
