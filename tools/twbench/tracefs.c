@@ -1,91 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twbench: a trace instance of the kernel, which is nobody else's, and is removed on exit
- *
- * If the process is killed, its instance stays behind, and the next one removes it.
+ * twbench record: what the kernel traces, for a time or until a signal comes
  */
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench-common.h"
+#include "instance.h"
 #include "tracefs.h"
 
-#define TRACING		"/sys/kernel/tracing"
-#define INSTANCES	TRACING "/instances"
 #define PREFIX		"twbench-"
 
 /* For each CPU; it is read when this is half full. */
 #define BUFFER_KB	"16384"
 #define READ_AT		"50"
 
-/* The path of the instance, empty if there is none; and its trace_pipe, or -1. */
-static char instance[64];
-static int trace_pipe = -1;
+/* The trace_pipe. */
+static int trace;
 
 static volatile sig_atomic_t ended;
-
-static void remove_instance(void)
-{
-	if (trace_pipe >= 0)
-		close(trace_pipe);
-	if (*instance)
-		rmdir(instance);
-}
-
-/* Removes the instances of processes that were killed. */
-static void remove_stale_instances(void)
-{
-	DIR *dir = opendir(INSTANCES);
-	struct dirent *entry;
-	char path[PATH_MAX];
-	pid_t pid;
-
-	while (dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
-			continue;
-		pid = atoi(entry->d_name + strlen(PREFIX));
-		if (pid <= 0 || (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)))
-			continue;
-		snprintf(path, sizeof(path), INSTANCES "/%s", entry->d_name);
-		rmdir(path);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static bool write_file(const char *name, const char *text)
-{
-	char path[PATH_MAX];
-	bool done;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", instance, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	/* The files of the kernel take it as a whole, or not at all. */
-	done = write(fd, text, strlen(text)) >= 0;
-	close(fd);
-	return done;
-}
-
-static void need_file(const char *name, const char *text)
-{
-	if (!write_file(name, text))
-		err(EXIT_FAILED, "%s/%s", instance, name);
-}
 
 static void handle_signal(int signal)
 {
@@ -113,30 +53,14 @@ static void handle_signals(void)
  */
 void tracefs_open(void)
 {
-	char path[PATH_MAX];
-
-	if (access(INSTANCES, F_OK))
-		/* Ignore errors: mkdir() below reports whether tracefs is there. */
-		(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
-	remove_stale_instances();
-	snprintf(instance, sizeof(instance), INSTANCES "/" PREFIX "%d", getpid());
-	if (mkdir(instance, 0700)) {
-		*instance = '\0';
-		if (errno == ENOENT)
-			errx(EXIT_FAILED, "%s: no tracefs; this kernel has no tracing", TRACING);
-		err(EXIT_FAILED, "%s: cannot trace; run this as root", INSTANCES);
-	}
-	atexit(remove_instance);
+	instance_create(PREFIX);
 	handle_signals();
-	need_file("tracing_on", "0");
-	need_file("trace_clock", "mono");
-	need_file("buffer_size_kb", BUFFER_KB);
+	instance_need("tracing_on", "0");
+	instance_need("trace_clock", "mono");
+	instance_need("buffer_size_kb", BUFFER_KB);
 	/* Older kernels have none of this, and wake up more often. */
-	write_file("buffer_percent", READ_AT);
-	snprintf(path, sizeof(path), "%s/trace_pipe", instance);
-	trace_pipe = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (trace_pipe < 0)
-		err(EXIT_FAILED, "%s", path);
+	instance_write("buffer_percent", READ_AT);
+	trace = instance_open_pipe();
 }
 
 /**
@@ -151,10 +75,10 @@ bool tracefs_enable(const char *event)
 
 	snprintf(filter, sizeof(filter), "common_pid != %d", getpid());
 	snprintf(name, sizeof(name), "events/%s/filter", event);
-	if (!write_file(name, filter))
+	if (!instance_write(name, filter))
 		return false;
 	snprintf(name, sizeof(name), "events/%s/enable", event);
-	return write_file(name, "1");
+	return instance_write(name, "1");
 }
 
 /**
@@ -162,7 +86,7 @@ bool tracefs_enable(const char *event)
  */
 void tracefs_start(void)
 {
-	need_file("tracing_on", "1");
+	instance_need("tracing_on", "1");
 }
 
 static double now(void)
@@ -176,7 +100,7 @@ static double now(void)
 /* Waits for more of the trace, for a signal, or until a time. */
 static void wait_until(double end)
 {
-	struct pollfd pollfd = { .fd = trace_pipe, .events = POLLIN };
+	struct pollfd pollfd = { .fd = trace, .events = POLLIN };
 	const double left = end - now();
 
 	if (left <= 0)
@@ -232,8 +156,8 @@ uint64_t tracefs_follow(double seconds, void (*take)(char *line))
 		if (!ended)
 			wait_until(end);
 		if (ended)
-			write_file("tracing_on", "0");
-		while ((n = read(trace_pipe, buffer + length, sizeof(buffer) - 1 - length)) > 0) {
+			instance_write("tracing_on", "0");
+		while ((n = instance_read_pipe(buffer + length, sizeof(buffer) - 1 - length))) {
 			length += n;
 			take_lines(buffer, &length, &lost, take);
 			/* No line of the trace is that long. */
@@ -242,9 +166,7 @@ uint64_t tracefs_follow(double seconds, void (*take)(char *line))
 			if (!ended && now() >= end)
 				break;
 		}
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			err(EXIT_FAILED, "%s/trace_pipe", instance);
-		if (ended && n <= 0)
+		if (ended && !n)
 			return lost;
 	}
 }

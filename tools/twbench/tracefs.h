@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twbench: a trace instance of the kernel
+ * twbench record: what the kernel traces
  */
 #ifndef TRACEFS_H
 #define TRACEFS_H

@@ -2,32 +2,26 @@
 /*
  * twctl idle log: print a line for each connection that is closed
  *
- * It follows the tracepoint twheel_kick in a trace instance of its own, so as not to disturb anyone
- * else's tracing. The instance is removed on exit, including when the reader of the output has gone
- * away. If the process is killed, its instance stays behind, and the next one removes it.
+ * It follows the tracepoint twheel_kick in a trace instance of its own. The instance is removed on
+ * exit, including when the reader of the output has gone away.
  *
  * Terminating signals are blocked except while it waits: for more of the trace, or for the reader
  * of the output.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "instance.h"
 #include "twctl.h"
 
-#define TRACING		"/sys/kernel/tracing"
-#define INSTANCES	TRACING "/instances"
 #define PREFIX		"twctl-idle-"
 
 /**
@@ -58,77 +52,21 @@ struct closed {
 	bool		dry;
 };
 
-/* The path of the trace instance, empty if there is none; and its trace_pipe, or -1. */
-static char instance[64];
-static int trace = -1;
-
-/* If somebody else is reading the instance, it stays. */
-static void remove_instance(void)
-{
-	if (trace >= 0)
-		close(trace);
-	if (*instance)
-		rmdir(instance);
-}
-
-/* Removes the instances of processes that were killed. */
-static void remove_stale_instances(void)
-{
-	DIR *dir = opendir(INSTANCES);
-	struct dirent *entry;
-	char path[PATH_MAX];
-	pid_t pid;
-
-	while (dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
-			continue;
-		pid = atoi(entry->d_name + strlen(PREFIX));
-		/* One with our own PID is stale, too: it belonged to an earlier process. */
-		if (pid <= 0 || (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)))
-			continue;
-		snprintf(path, sizeof(path), INSTANCES "/%s", entry->d_name);
-		rmdir(path);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* Writes to a file of the instance, or exits. */
-static void write_instance(const char *name, const char *text)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", instance, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		errx(EXIT_FAILED, "%s: the kernel or the module has no such tracepoint", path);
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		err(EXIT_FAILED, "%s", path);
-	close(fd);
-}
+/* The trace_pipe. */
+static int trace;
 
 static void open_trace(void)
 {
-	char path[PATH_MAX];
+	static const char enable[] = "events/twheel/twheel_kick/enable";
 
-	if (access(INSTANCES, F_OK))
-		/* Ignore errors: mkdir() below reports whether tracefs is there. */
-		(void)!mount("tracefs", TRACING, "tracefs", 0, NULL);
-	remove_stale_instances();
-	snprintf(instance, sizeof(instance), INSTANCES "/" PREFIX "%d", getpid());
-	if (mkdir(instance, 0700)) {
-		*instance = '\0';
+	instance_create(PREFIX);
+	if (!instance_write(enable, "1")) {
 		if (errno == ENOENT)
-			errx(EXIT_FAILED, "%s: no tracefs; this kernel has no tracing", TRACING);
-		err(EXIT_FAILED, "%s: cannot trace; run this as root", INSTANCES);
+			errx(EXIT_FAILED, "%s: the kernel or the module has no such tracepoint",
+			     enable);
+		err(EXIT_FAILED, "%s", enable);
 	}
-	atexit(remove_instance);
-	write_instance("events/twheel/twheel_kick/enable", "1");
-	snprintf(path, sizeof(path), "%s/trace_pipe", instance);
-	trace = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (trace < 0)
-		err(EXIT_FAILED, "%s", path);
+	trace = instance_open_pipe();
 }
 
 /* Copies the word after @name, which ends with '='. Returns whether there is one that fits. */
@@ -220,7 +158,7 @@ static void json_closed(const struct closed *closed)
 static void handle_signal(int signal)
 {
 	(void)signal;
-	remove_instance();
+	instance_remove();
 	_exit(0);
 }
 
@@ -320,10 +258,8 @@ static void follow_trace(const sigset_t *waiting, bool as_json, uint64_t count)
 	setvbuf(stdout, output, _IOFBF, sizeof(output));
 	while (count) {
 		wait_for_more(waiting);
-		n = read(trace, buffer + length, sizeof(buffer) - 1 - length);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			err(EXIT_FAILED, "%s/trace_pipe", instance);
-		if (n <= 0)
+		n = instance_read_pipe(buffer + length, sizeof(buffer) - 1 - length);
+		if (!n)
 			continue;
 		buffer[length + n] = '\0';
 		length = print_lines(buffer, as_json, &count);
