@@ -35,18 +35,15 @@ static void record_lateness(struct bench_obj *obj)
 
 /*
  * Returns a random timeout between the limits: as many from 1 to 2 times the minimum as
- * from 2 to 4 times, and so on.
+ * from 2 to 4 times, and so on; the last of these ranges ends at the maximum.
  */
 static u64 draw_timeout(struct bench_work *work)
 {
 	unsigned int magnitudes = fls64(div64_u64(current_req->max_ns, current_req->min_ns));
-	u64 low, timeout;
+	u64 low = current_req->min_ns << (prandom_u32_state(&work->rnd) % magnitudes);
+	u64 high = min(2 * low, current_req->max_ns);
 
-	do {
-		low = current_req->min_ns << (prandom_u32_state(&work->rnd) % magnitudes);
-		timeout = low + mul_u64_u32_shr(low, prandom_u32_state(&work->rnd), 32);
-	} while (timeout > current_req->max_ns);
-	return timeout;
+	return low + mul_u64_u32_shr(high - low, prandom_u32_state(&work->rnd), 32);
 }
 
 static int arm_all(const struct bench_scheme *scheme, struct bench_work *work)
