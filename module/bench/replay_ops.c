@@ -144,25 +144,24 @@ int bench_replay_flush(struct bench_replay *replay)
 static int check_op(struct bench_replay *replay, const struct twheel_bench_op *op, u64 deadline)
 {
 	u64 due = deadline & ~BENCH_EXPIRED;
+	bool armed = deadline != BENCH_NO_TIMER && due > op->time_ns;
+	bool arms = op->kind == TWHEEL_BENCH_OP_ARM;
 	int ret;
 
-	if (op->kind == TWHEEL_BENCH_OP_ARM) {
+	/* Whether a trace is possible does not depend on when the scheme's timers expire. */
+	if (armed == arms)
+		return -EINVAL;
+	if (!armed) {
 		if (deadline & BENCH_EXPIRED || !bench_replay_has_timers(replay))
 			return 0;
-		if (deadline > op->time_ns)
-			return -EINVAL;
 		return bench_replay_fault(replay, TWHEEL_BENCH_NOT_FIRED, op->object, deadline,
 					  ktime_get_ns() - replay->origin);
 	}
-	if (deadline == BENCH_NO_TIMER)
-		return -EINVAL;
 	if (!(deadline & BENCH_EXPIRED))
 		return 0;
 	ret = bench_replay_check_fired(replay);
 	if (ret)
 		return ret;
-	if (due <= op->time_ns)
-		return -EINVAL;
 	return bench_replay_fault(replay, TWHEEL_BENCH_TOO_SLOW, op->object, due - op->time_ns,
 				  ktime_get_ns() - replay->origin - op->time_ns);
 }
