@@ -94,6 +94,10 @@ typedef unsigned long bench_batch(const struct bench_pass *pass,
  *		deadlines are set to that one time, because rounding would make some
  *		of them a whole step of the scheme later, which is idle time. NULL if
  *		the scheme does not round
+ * @slack:	returns by how many nanoseconds a timer that is armed for no more than
+ *		@timeout may be late because the scheme rounds, at the speed of the run;
+ *		NULL if it does not
+ * @unordered:	timers that have come due since the scheme last looked expire in any order
  * @setup:	prepares what the timers of a run need; may be NULL. Returns 0 or
  *		-errno
  * @teardown:	undoes that, once no timer is pending any more; may be NULL
@@ -116,6 +120,8 @@ struct bench_scheme {
 	size_t		object_size;
 	u32		workloads;
 	u64		(*align)(u64 ns);
+	u64		(*slack)(u64 timeout);
+	bool		unordered;
 	int		(*setup)(const struct bench_work *work);
 	void		(*teardown)(void);
 	bench_batch	*convert;

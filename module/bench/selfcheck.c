@@ -10,6 +10,11 @@
  * are cancelled, and the run waits for those that are due soon. Some timers are
  * armed with a deadline in the past; these are left alone for the rest of the round.
  *
+ * How late a timer is says as much about the machine as about the scheme. But what holds up one
+ * timer holds up all others: a timer is late if another one, whose deadline is later by more than
+ * the scheme rounds, has expired before it. If a scheme has all its timers late by the same, the
+ * least late of them tells.
+ *
  * If the operations are not done by the origin, the round is repeated with more
  * time. Deadlines count from the origin, so this does not change the result.
  */
@@ -58,6 +63,7 @@
  * @when:	the deadline of @one
  * @begun:	when the round began, in nanoseconds
  * @origin:	no timer that is operated on is due before this
+ * @latest:	the latest deadline of the timers that have expired in this round
  */
 struct bench_check {
 	const struct bench_scheme	*scheme;
@@ -68,6 +74,7 @@ struct bench_check {
 	u64				when;
 	u64				begun;
 	u64				origin;
+	u64				latest;
 };
 
 /* The check in progress. */
@@ -86,17 +93,33 @@ u64 bench_mix_bits(u64 x)
 	return x ^ (x >> 32);
 }
 
+/* Notes how late a timer is, compared with others. */
+static void note_lateness(struct bench_check *check, u64 deadline, u64 now)
+{
+	const struct bench_scheme *scheme = check->scheme;
+	u64 slack = scheme->slack ? scheme->slack(deadline - check->begun) : 0;
+	u64 due = deadline + slack;
+
+	if (check->latest > due && !scheme->unordered)
+		check->req->late++;
+	check->latest = max(check->latest, deadline);
+	check->req->least_late_ns = min(check->req->least_late_ns, now - min(now, due));
+}
+
 /* Called by each callback, in softirq context. */
 static void check_fired(struct bench_obj *obj)
 {
 	struct bench_check *check = current_check;
 	u64 from = obj->state & HANDS_OFF ? check->begun : check->origin;
 	struct twheel_bench_check *req = check->req;
+	u64 now = ktime_get_ns();
 
-	if (ktime_get_ns() < obj->deadline)
+	if (now < obj->deadline)
 		req->early++;
 	if (!(obj->state & ARMED))
 		req->stray++;
+	if (!(obj->state & HANDS_OFF))
+		note_lateness(check, obj->deadline, now);
 	obj->state &= ~ARMED;
 	req->checksum += bench_mix_bits(bench_mix_bits(obj - check->work.pass.objs) +
 					obj->deadline - from);
@@ -265,6 +288,7 @@ static int run_round(struct bench_check *check, u64 lead)
 	u64 last;
 	int ret;
 
+	check->latest = 0;
 	check->begun = ktime_get_ns();
 	check->origin = check->begun + lead;
 	ret = run_ops(check);
@@ -328,6 +352,7 @@ int bench_check_run(const struct bench_scheme *scheme, struct twheel_bench_check
 	check.one.objs = check.work.pass.objs;
 	check.one.order = &check.order;
 	check.one.when = &check.when;
+	req->least_late_ns = U64_MAX;
 	current_check = &check;
 	bench_fire_start(0, check_fired);
 	ret = run_rounds(&check);

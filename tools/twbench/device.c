@@ -15,6 +15,9 @@
 /* Number of timers in a self check. */
 #define CHECK_TIMERS	4096
 
+/* Of all timers of a self check, at least one is no later than this. */
+#define LEAST_LATE_NS	5000000
+
 /**
  * device_open - open the device and query its schemes
  * @setup:	@fd, @info and @schemes are filled in, and @max_timers is allocated
@@ -67,11 +70,13 @@ static void check_scheme(const struct setup *setup, uint32_t scheme,
 	if (ioctl(setup->fd, TWHEEL_BENCH_IOC_CHECK, check))
 		errx(EXIT_FAILED, "self check of %s: %s", name, device_error(errno));
 	if (check->early || check->stray || check->missing || check->left ||
-	    check->wrong || check->fired != check->expected)
+	    check->wrong || check->late || check->fired != check->expected ||
+	    check->least_late_ns > LEAST_LATE_NS)
 		errx(EXIT_FAILED,
-		     "self check of %s failed (seed %llu): %llu of %llu expiries, %llu early, %llu of timers not armed, %llu missing; %llu timers left, %llu wrong answers",
-		     name, check->seed, check->fired, check->expected, check->early,
-		     check->stray, check->missing, check->left, check->wrong);
+		     "self check of %s failed (seed %llu): %llu of %llu expiries, %llu early, %llu late, all by %llu us at least, %llu of timers not armed, %llu missing; %llu timers left, %llu wrong answers",
+		     name, check->seed, check->fired, check->expected, check->early, check->late,
+		     check->least_late_ns / 1000, check->stray, check->missing, check->left,
+		     check->wrong);
 }
 
 /**

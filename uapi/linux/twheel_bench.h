@@ -15,6 +15,7 @@
  * each takes. A run happens inside the ioctl, on the CPU that the caller is on; bind
  * the caller to a CPU to choose it. There is one run at a time in the whole system.
  * A fatal signal ends a run. Nothing of a run is left when the ioctl returns.
+ * Until then, this CPU cannot be taken offline: whoever tries waits for the end.
  *
  * Opening the device requires CAP_SYS_ADMIN: a run fills memory and keeps a CPU
  * busy for as long as requested.
@@ -173,10 +174,13 @@ struct twheel_bench_scheme {
  * @missing: out: expiries that did not happen
  * @left: out: timers that were still pending at the end
  * @wrong: out: operations that returned the wrong state of their timer
+ * @late: out: expiries after one whose deadline is later by more than the scheme rounds
+ * @least_late_ns: out: by how many nanoseconds the least late of all timers was later than the
+ *	scheme rounds. It should be small on any machine that is not stalled all the time
  *
  * Does a sequence of adds, re-arms to later and earlier times, cancels and expiries with
  * short timeouts, and compares it with a simple model. The scheme is correct if @fired equals
- * @expected, if @early to @wrong are zero, and if every scheme has the same
+ * @expected, if @early to @late are zero, and if every scheme has the same
  * @fired and @checksum for the same @seed and @nr_timers.
  */
 struct twheel_bench_check {
@@ -192,6 +196,8 @@ struct twheel_bench_check {
 	__aligned_u64 missing;
 	__aligned_u64 left;
 	__aligned_u64 wrong;
+	__aligned_u64 late;
+	__aligned_u64 least_late_ns;
 };
 
 /**

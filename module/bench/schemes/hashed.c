@@ -48,6 +48,11 @@ static u64 align_expiry(u64 ns)
 	return bench_ticker_align(&wheel.ticker, ns);
 }
 
+static u64 slack_of(u64 timeout)
+{
+	return wheel.ticker.period;
+}
+
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
 	INIT_HLIST_NODE(&obj->hashed.link);
@@ -89,6 +94,7 @@ DEFINE_BENCH_BATCH(stop)
 			    .object_size = sizeof(struct bench_hashed_node), \
 			    .rearm = add_batch,				\
 			    .align = align_expiry,			\
+			    .slack = slack_of,				\
 			    .setup = _setup,				\
 			    .teardown = teardown_wheel)
 

@@ -264,6 +264,11 @@ static u64 align_expiry(u64 ns)
 	return round_to(ns + FIRST_TICK - 1, FIRST_TICK);
 }
 
+static u64 slack_of(u64 timeout)
+{
+	return FIRST_TICK;
+}
+
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
 	INIT_HLIST_NODE(&obj->kafka.link);
@@ -304,5 +309,6 @@ DEFINE_BENCH_SCHEME(kafka,
 		    .object_size = sizeof(struct bench_kafka_node),
 		    .rearm = add_batch,
 		    .align = align_expiry,
+		    .slack = slack_of,
 		    .setup = setup_kafka,
 		    .teardown = teardown_kafka);

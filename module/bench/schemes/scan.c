@@ -115,6 +115,11 @@ static u64 align_expiry(u64 ns)
 	return bench_ticker_align(&scan.ticker, ns);
 }
 
+static u64 slack_of(u64 timeout)
+{
+	return scan.ticker.period;
+}
+
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
 	obj->scan.deadline = NEVER;
@@ -155,5 +160,7 @@ DEFINE_BENCH_SCHEME(scan,
 		    .object_size = sizeof(struct bench_scan_node),
 		    .rearm = add_batch,
 		    .align = align_expiry,
+		    .slack = slack_of,
+		    .unordered = true,
 		    .setup = setup_scan,
 		    .teardown = teardown_scan);

@@ -66,6 +66,12 @@ static u64 align_expiry(u64 ns)
 	return origin + expires * TICK_NSEC;
 }
 
+/* A timer is up to an eighth of its timeout late, which may count from a jiffy ago. */
+static u64 slack_of(u64 timeout)
+{
+	return timeout / 8 + 4 * TICK_NSEC;
+}
+
 static void object_fired(struct timer_list *timer)
 {
 	struct bench_obj *obj = timer_container_of(obj, timer, list);
@@ -117,5 +123,6 @@ DEFINE_BENCH_SCHEME(timer_list,
 		    .object_size = sizeof(struct timer_list),
 		    .rearm = rearm_batch,
 		    .align = align_expiry,
+		    .slack = slack_of,
 		    .setup = find_origin,
 		    .convert = convert_batch);

@@ -9,6 +9,11 @@ static void object_fired(struct twheel_timer *timer)
 	bench_fired(container_of(timer, struct bench_obj, wheel));
 }
 
+static u64 slack_of(u64 timeout)
+{
+	return 1ULL << twheel_tick_shift();
+}
+
 static __always_inline int init_one(struct bench_obj *obj, u64 when)
 {
 	twheel_timer_init(&obj->wheel, object_fired);
@@ -49,4 +54,5 @@ DEFINE_BENCH_BATCH(stop)
 
 DEFINE_BENCH_SCHEME(wheel,
 		    .object_size = sizeof(struct twheel_timer),
-		    .rearm = rearm_batch);
+		    .rearm = rearm_batch,
+		    .slack = slack_of);
