@@ -514,6 +514,10 @@ trace_command_lines() {
 		complaint 2 "--write takes one mixture" twbench mix rpc cache --write x &&
 		complaint 2 "--json does not go with --write" twbench mix rpc --write x --json y &&
 		complaint 2 "--json does not go with record" twbench record x --json y &&
+		complaint 2 "--scheme does not go with record" twbench record x -s heap &&
+		complaint 2 "--lane does not go with --write" \
+			twbench mix rpc --write x --lane guest &&
+		complaint 2 "--margin does not go with --write" twbench mix rpc --write x --margin 9 &&
 		complaint 2 "replay has to come before any options" twbench -r 1 replay x &&
 		complaint 1 "none: No such file" twbench replay none
 }

@@ -11,6 +11,8 @@
 
 #define MAX_SETTINGS	32
 
+static const char default_lane[] = "guest";
+
 /**
  * struct options - the command line
  * @setup:	what is compared
@@ -128,6 +130,28 @@ static const struct argp argp = {
 		"Replay traces of operations on timers with all schemes, through /dev/twheel_bench: with mix, those that are generated from a mixture, for 10k timers unless told otherwise (without a name, mixtures are listed); with replay, those in files, as so many copies as there are timers to be. With record, write what the timers of this machine do to a file.",
 };
 
+/* Refuses options about a comparison where there is none. */
+static void refuse_comparing(const struct options *opts, const char *other)
+{
+	const struct setup *setup = opts->setup;
+	const struct {
+		const char	*name;
+		bool		given;
+	} option[] = {
+		{ "--scheme", opts->schemes },
+		{ "--lane", setup->lane != default_lane },
+		{ "--margin", opts->margin_ms },
+		{ "--rounds", setup->common.rounds > 1 },
+		{ "--cpu", setup->common.cpu >= 0 },
+		{ "--json", setup->common.json },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(option); i++)
+		if (option[i].given)
+			errx(EXIT_USAGE, "%s does not go with %s", option[i].name, other);
+}
+
 /* Refuses options that the command has no use for. */
 static void check_options(const struct options *opts)
 {
@@ -139,10 +163,8 @@ static void check_options(const struct options *opts)
 		errx(EXIT_USAGE, "--seconds, --events and --note go with record");
 	if (opts->speed != 1 && strcmp(opts->command, "replay"))
 		errx(EXIT_USAGE, "--speed goes with replay");
-	if (opts->setup->common.rounds > 1 && (opts->output || record))
-		errx(EXIT_USAGE, "--rounds does not go with %s", record ? "record" : "--write");
-	if (opts->setup->common.json && (opts->output || record))
-		errx(EXIT_USAGE, "--json does not go with %s", record ? "record" : "--write");
+	if (record || opts->output)
+		refuse_comparing(opts, record ? "record" : "--write");
 	if (!mix && !opts->nr_names)
 		errx(EXIT_USAGE, "%s needs a file", opts->command);
 	if (record && opts->nr_names > 1)
@@ -296,7 +318,7 @@ int trace_main(int argc, char **argv)
 	static uint32_t timers = 10000, copies = 1;
 	struct setup setup = {
 		.common	= { .max_timers = TWHEEL_BENCH_MAX_TIMERS, .seed = 1, .cpu = -1 },
-		.lane	= "guest",
+		.lane	= default_lane,
 	};
 	struct options opts = {
 		.setup	= &setup,
