@@ -4,6 +4,7 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -175,31 +176,29 @@ static void test_forgotten()
 	EXPECT(context.dispatch() == 1 && !calls);
 }
 
-/* Keys in events do not matter: no destroyed timer is called, and no other is left out. */
+/* Keys in events do not matter. Timers themselves have none: two with the same would be one. */
 static void test_keys()
 {
 	twheel::context context;
 	struct twheel_setup setup = {};
 	struct twheel_timer_add add = {};
-	unsigned int first = 0, second = 0;
-	auto gone = std::make_unique<twheel::timer>(context, [&](event) { second++; });
-	twheel::timer timer(context, [&](event e) {
-		EXPECT(e.handle == 0);
-		first++;
-		gone.reset();
-	});
+	unsigned int calls = 0;
+	int code = 0;
+	twheel::timer timer(context, [&](event) { calls++; });
 
 	setup.flags = TWHEEL_SETUP_EVENT_KEYS;
 	EXPECT(!twheel_setup(context.fd(), &setup));
-	add.time = 1;
+	timer.start(1ms);
 	add.clock = CLOCK_MONOTONIC;
-	add.flags = TWHEEL_TIME_ABS | TWHEEL_KEYED;
-	timer.start(add);
-	await_events(context, 1);
-	add.key = 5;
-	gone->start(add);
-	await_events(context, 2);
-	EXPECT(context.dispatch() == 1 && first == 1 && !second);
+	add.flags = TWHEEL_KEYED;
+	try {
+		timer.start(add);
+	} catch (const std::system_error &error) {
+		code = error.code().value();
+	}
+	EXPECT(code == EINVAL);
+	dispatch_calls(context, 1);
+	EXPECT(calls == 1);
 }
 
 /* More timers than events fit in an array, each of which restarts itself once. */
@@ -340,6 +339,66 @@ static void test_watched()
 	EXPECT(second.handle() && !second.cancel());
 }
 
+/* Times that do not fit, and parts of a nanosecond. */
+static void test_durations()
+{
+	using picoseconds = std::chrono::duration<std::int64_t, std::pico>;
+	using std::chrono::hours;
+	twheel::context context;
+	unsigned int calls = 0;
+	twheel::timer timer(context, [&](event) { calls++; });
+	const std::chrono::duration<double> forever(std::numeric_limits<double>::infinity());
+
+	static_assert(twheel::count(hours::max()) == TWHEEL_TIME_MAX);
+	static_assert(twheel::count(twheel::nanoseconds::max()) == TWHEEL_TIME_MAX);
+	static_assert(twheel::count(hours(24 * 365 * 293)) == TWHEEL_TIME_MAX);
+	static_assert(twheel::count(hours(24 * 365 * 292)) == 9208512000000000000u);
+	static_assert(twheel::count(hours::min()) == 0 && twheel::count(-1ns) == 0);
+	static_assert(twheel::count(1.5s) == 1500000000 && twheel::count(picoseconds(1)) == 1);
+	timer.start(hours::max());
+	EXPECT(!context.wait(20ms));
+	timer.start(forever);
+	timer.start(std::chrono::time_point<twheel::clock, hours>::max());
+	EXPECT(!context.wait(20000us));
+	timer.start_every(hours::max());
+	EXPECT(!context.wait(0.02s));
+	timer.start_idle(std::chrono::minutes::max());
+	EXPECT(!context.wait(20ms) && timer.cancel() && !calls);
+	timer.start(hours::min());
+	EXPECT(context.wait(hours::max()) && context.dispatch() == 1);
+}
+
+/* A start that fails changes nothing; one that succeeds is not hindered by the earlier one. */
+static void test_restarted()
+{
+	twheel::context context;
+	struct twheel_setup setup = {};
+	connection one;
+	unsigned int calls = 0;
+	int code = 0;
+	twheel::timer timer(context, [&](event) { calls++; });
+
+	timer.start(5ms);
+	try {
+		timer.watch(-1, 1s);
+	} catch (const std::system_error &error) {
+		code = error.code().value();
+	}
+	EXPECT(code == EBADF && timer.handle());
+	dispatch_calls(context, 1);
+	timer.watch(one.here, 1h);
+	timer.watch(one.here, 50ms);
+	dispatch_calls(context, 1);
+	/* The only timer that is allowed. */
+	setup.max_timers = 1;
+	EXPECT(!twheel_setup(context.fd(), &setup));
+	timer.start_idle(1h);
+	timer.start_every(1h);
+	timer.start(5ms);
+	dispatch_calls(context, 1);
+	EXPECT(calls == 3);
+}
+
 static void test_errors()
 {
 	twheel::context context;
@@ -458,6 +517,8 @@ static const struct {
 	{ "periods", test_periods },
 	{ "idle", test_idle },
 	{ "connections", test_watched },
+	{ "durations", test_durations },
+	{ "started again", test_restarted },
 	{ "errors", test_errors },
 	{ "exceptions", test_thrown },
 	{ "exceptions, and edge-triggered epoll", test_edge_triggered },

@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -45,10 +44,27 @@ inline int check(int ret, const char *what)
 	return ret;
 }
 
-/* A time in the past is the same as now. */
-inline std::uint64_t count(nanoseconds time)
+/* Rounds up, so that nothing is early; what is too long, as hours::max(), is as long as can be. */
+template <class To, class Rep, class Period>
+constexpr To clamped(std::chrono::duration<Rep, Period> time)
 {
-	return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
+	/* To::max() becomes the power of 2 above it. */
+	const double longest = static_cast<double>(To::max().count());
+	const double units = std::chrono::duration<double, typename To::period>(time).count();
+
+	if (units <= -longest)
+		return To::min();
+	/* Not if it is no number. */
+	return units < longest ? std::chrono::ceil<To>(time) : To::max();
+}
+
+/* A time in the past is the same as now. */
+template <class Rep, class Period>
+constexpr std::uint64_t count(std::chrono::duration<Rep, Period> time)
+{
+	const nanoseconds::rep ns = clamped<nanoseconds>(time).count();
+
+	return ns > 0 ? static_cast<std::uint64_t>(ns) : 0;
 }
 
 class timer;
@@ -68,14 +84,15 @@ public:
 	int fd() const { return fd_; }
 
 	/* Waits for something to dispatch. Returns false after a timeout or a signal. */
-	bool wait(std::chrono::milliseconds time = std::chrono::milliseconds(-1)) const
-	{
-		using rep = std::chrono::milliseconds::rep;
-		const rep longest = std::numeric_limits<int>::max();
-		int ret;
+	bool wait() const { return wait_ms(-1); }
 
-		ret = twheel_wait(fd_, static_cast<int>(std::clamp(time.count(), rep(-1), longest)));
-		return ret != -EINTR && check(ret, "twheel_wait");
+	/* A negative time is for ever. */
+	template <class Rep, class Period>
+	bool wait(std::chrono::duration<Rep, Period> time) const
+	{
+		using milliseconds = std::chrono::duration<int, std::milli>;
+
+		return wait_ms(time < time.zero() ? -1 : clamped<milliseconds>(time).count());
 	}
 
 	/*
@@ -88,6 +105,13 @@ public:
 private:
 	friend class timer;
 	struct running;
+
+	bool wait_ms(int time) const
+	{
+		const int ret = twheel_wait(fd_, time);
+
+		return ret != -EINTR && check(ret, "twheel_wait");
+	}
 
 	/* Drops the events of a timer that have been read. Returns whether there were any. */
 	bool forget(const timer *expired)
@@ -134,15 +158,24 @@ public:
 	/* Names the timer in calls of libtwheel; 0 if it is not started. */
 	std::uint64_t handle() const { return handle_; }
 
-	/* Expires after a duration, or at a time. An earlier start no longer has any effect. */
-	void start(nanoseconds after) { start_once(count(after), 0); }
-	void start(clock::time_point at)
+	/*
+	 * Expires after a duration, or at a time. An earlier start no longer has any effect. If any
+	 * start throws, the earlier one has its effect.
+	 */
+	template <class Rep, class Period>
+	void start(std::chrono::duration<Rep, Period> after)
+	{
+		start_once(count(after), 0);
+	}
+	template <class Duration>
+	void start(std::chrono::time_point<clock, Duration> at)
 	{
 		start_once(count(at.time_since_epoch()), TWHEEL_TIME_ABS);
 	}
 
 	/* Expires repeatedly. The event's overruns are the periods missed. */
-	void start_every(nanoseconds period)
+	template <class Rep, class Period>
+	void start_every(std::chrono::duration<Rep, Period> period)
 	{
 		struct twheel_timer_add add = {};
 
@@ -154,7 +187,8 @@ public:
 	}
 
 	/* Expires after this time without a call of active(). */
-	void start_idle(nanoseconds idle)
+	template <class Rep, class Period>
+	void start_idle(std::chrono::duration<Rep, Period> idle)
 	{
 		start(no_deadline(std::max(count(idle), std::uint64_t(1))));
 	}
@@ -178,7 +212,8 @@ public:
 	 * Expires after this time without data on a TCP connection, see twheel_watch(). If the
 	 * connection ends before that, the callback is not called.
 	 */
-	void watch(int sock, nanoseconds idle, unsigned int flags = 0)
+	template <class Rep, class Period>
+	void watch(int sock, std::chrono::duration<Rep, Period> idle, unsigned int flags = 0)
 	{
 		struct twheel_timer_add add = no_deadline(count(idle));
 
@@ -187,15 +222,24 @@ public:
 		start(add);
 	}
 
-	/* Everything that twheel_timer_add() can do, except user_data, which must be 0. */
+	/* Everything that twheel_timer_add() can do, except user_data and keys. */
 	void start(struct twheel_timer_add add)
 	{
+		int ret;
+
 		check(add.user_data ? -EINVAL : 0, "user_data");
-		cancel();
+		check(add.flags & TWHEEL_KEYED ? -EINVAL : 0, "TWHEEL_KEYED");
 		add.user_data = reinterpret_cast<std::uintptr_t>(this);
-		check(twheel_timer_add(context_.fd_, &add), "twheel_timer_add");
+		ret = twheel_timer_add(context_.fd_, &add);
+		if (is_in_its_way(ret)) {
+			cancel();
+			ret = twheel_timer_add(context_.fd_, &add);
+		}
+		check(ret, "twheel_timer_add");
+		cancel();
 		handle_ = add.handle;
 		repeats_ = add.period;
+		watches_ = add.flags & TWHEEL_WATCHED;
 		once_ = false;
 	}
 
@@ -225,6 +269,12 @@ private:
 		return add;
 	}
 
+	/* A new start failed as the earlier one has the last place, or watches the same connection. */
+	bool is_in_its_way(int ret) const
+	{
+		return handle_ && (ret == -ENOSPC || (ret == -EBUSY && watches_));
+	}
+
 	/* Most programs move a timer, which takes one call. */
 	void start_once(std::uint64_t time, unsigned int flags)
 	{
@@ -242,7 +292,7 @@ private:
 	context &context_;
 	callback call_;
 	std::uint64_t handle_ = 0;
-	bool repeats_ = false, once_ = false;
+	bool repeats_ = false, watches_ = false, once_ = false;
 };
 
 /* A running callback, which is returned to its timer unless it has destroyed it. */
