@@ -2,6 +2,8 @@
 """The library's module for Python, with the device. Prints TAP."""
 
 import errno
+import gc
+import os
 import select
 import socket
 import sys
@@ -203,6 +205,9 @@ def errors():
             for seconds in -1, -1e-9, float("-inf"), float("nan"):
                 expect(raises(ValueError, call, seconds, print))
             expect(raises(OverflowError, call, float("inf"), print))
+        # It would have a deadline besides its idle timeout.
+        others = [context.idle(3600, print), context.every(3600, print)]
+        expect(all(raises(ValueError, other.rearm, 0) and other.cancel() for other in others))
         # If truncated, they would be standard input and no flags.
         expect(raises(OverflowError, context.watch, 2 ** 32, 1, 0, print))
         expect(raises(OverflowError, context.watch, 0, 1, 2 ** 32, print))
@@ -210,6 +215,28 @@ def errors():
         expect(not context.wait(-1))
         # As far in the future as possible.
         expect(context.add(10 ** 12, print).cancel())
+
+
+def not_opened():
+    """no context"""
+    class Unborn(twheel.Context):
+        def __init__(self):
+            raise KeyError
+
+    ignored = []
+    hook, sys.unraisablehook = sys.unraisablehook, ignored.append
+    expect(raises(KeyError, Unborn))
+    gc.collect()
+    sys.unraisablehook = hook
+    expect(not ignored)
+    os.rename("/dev/twheel", "/dev/twheel.away")
+    try:
+        twheel.Context()
+        expect(False)
+    except FileNotFoundError as exception:
+        expect(exception.filename == "/dev/twheel")
+    finally:
+        os.rename("/dev/twheel.away", "/dev/twheel")
 
 
 def raised():
@@ -272,7 +299,7 @@ def closed():
 
 
 TESTS = [once, moved, by_each_other, forgotten, many, slow, periods, idle, connections, errors,
-         raised, interrupted, closed]
+         not_opened, raised, interrupted, closed]
 
 
 def main():

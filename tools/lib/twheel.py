@@ -90,9 +90,9 @@ def _call(name, *arguments):
     return getattr(_library, "twheel_" + name)(*arguments)
 
 
-def _check(ret, *allowed):
+def _check(ret, *allowed, path=None):
     if ret < 0 and -ret not in allowed:
-        raise OSError(-ret, os.strerror(-ret))
+        raise OSError(-ret, os.strerror(-ret), path)
     return ret
 
 
@@ -119,6 +119,7 @@ class Timer:
         self._callback = callback
         self._arguments = arguments
         self._repeats = False
+        self._once = False
         self._number = 0
         self._handle = 0
         self.event = None
@@ -130,6 +131,8 @@ class Timer:
 
     def rearm(self, seconds):
         """Re-arms a timer from add() to expire this time from now. False if it is too late."""
+        if not self._once:
+            raise ValueError("only a timer from add() can be re-armed")
         return self._move("rearm", _ns(seconds), 0)
 
     def active(self):
@@ -164,15 +167,21 @@ class _Ignored:
 
 
 class Context:
-    """An open file of /dev/twheel, with its own timers. Closing it cancels them."""
+    """An open file of /dev/twheel, with its own timers. Closing it cancels them.
+
+    An event loop that watches it must stop to do so before: the number of its file descriptor
+    may be that of the next one.
+    """
+
+    # close() is called even if a subclass does not come to __init__().
+    _fd = -1
 
     def __init__(self):
-        self._fd = -1
         self._timers = {}
         self._next = 0
         self._events = collections.deque()
         self._buffer = (Event * _BATCH)()
-        self._fd = _check(_call("open", os.O_NONBLOCK))
+        self._fd = _check(_call("open", os.O_NONBLOCK), path="/dev/twheel")
 
     def close(self):
         """Cancels all timers. Nothing of the context may be used afterwards."""
@@ -288,5 +297,6 @@ class Context:
         _check(_call("timer_add_sized", self._fd, ctypes.byref(add), ctypes.sizeof(add)))
         timer._handle = add.handle
         timer._repeats = add.period != 0
+        timer._once = add.period == add.idle == 0
         self._timers[timer._number] = timer
         return timer
