@@ -195,13 +195,14 @@ check_features() {
 			sort -u)"
 }
 
-# print_section PAGE TITLE: the text of a section; print_verbatim: its verbatim part.
+# print_section PAGE TITLE: the text of a section; print_verbatim: its verbatim part, as man shows it.
 print_section() {
 	awk -v title="# $2" '/^# / { inside = $0 == title; next } inside' "$1"
 }
 
 print_verbatim() {
-	print_section "$1" "$2" | awk '/^```$/ { inside = !inside; next } inside'
+	print_section "$1" "$2" | awk '/^```$/ { inside = !inside; next } inside' |
+		sed 's/\\\(.\)/\1/g'
 }
 
 # A page has all sections, and its synopsis declares its calls.
