@@ -56,6 +56,7 @@ TEST_F(library, one_timer)
 	EXPECT_EQ(-ENOENT, twheel_cancel(self->fd, handle));
 	EXPECT_EQ(-EINVAL, twheel_add(self->fd, TWHEEL_TIME_MAX + 1, 0, 8, &handle));
 	EXPECT_EQ(-EOPNOTSUPP, twheel_add(self->fd, 0, 1U << 31, 8, &handle));
+	EXPECT_EQ(-EINVAL, twheel_add(self->fd, HOUR, TWHEEL_KEYED, 8, &handle));
 	EXPECT_EQ(-EINVAL, twheel_read(self->fd, &event, 0));
 }
 

@@ -143,8 +143,12 @@ int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
 		.flags		= flags,
 		.clock		= CLOCK_MONOTONIC,
 	};
-	int ret = twheel_timer_add(fd, &add);
+	int ret;
 
+	/* There is no argument for a key. */
+	if (flags & TWHEEL_KEYED)
+		return -EINVAL;
+	ret = twheel_timer_add(fd, &add);
 	if (ret >= 0)
 		*handle = add.handle;
 	return ret;

@@ -60,7 +60,7 @@ int twheel_open(int flags);
  * @info:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_info, in bytes
  *
- * Return: 0, or a negative errno: -EINVAL if no version has this @size.
+ * Return: 0, or a negative errno: -EINVAL if @size is too small or too large.
  */
 int twheel_info_sized(int fd, struct twheel_info *info, size_t size);
 
@@ -82,7 +82,7 @@ static __inline__ int twheel_info(int fd, struct twheel_info *info)
  * @stats:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_context_stats, in bytes
  *
- * Return: 0, or a negative errno: -EINVAL if no version has this @size.
+ * Return: 0, or a negative errno: -EINVAL if @size is too small or too large.
  */
 int twheel_stats_sized(int fd, struct twheel_context_stats *stats, size_t size);
 
@@ -104,7 +104,7 @@ static __inline__ int twheel_stats(int fd, struct twheel_context_stats *stats)
  * @setup:	as for twheel_setup()
  * @size:	the size of the program's struct twheel_setup, in bytes
  *
- * Return: as twheel_setup(); -EINVAL if no version has this @size, -E2BIG if @setup requests
+ * Return: as twheel_setup(); -EINVAL if @size is too small or too large, -E2BIG if @setup requests
  * something that this kernel does not know.
  */
 int twheel_setup_sized(int fd, struct twheel_setup *setup, size_t size);
@@ -126,7 +126,8 @@ static __inline__ int twheel_setup(int fd, struct twheel_setup *setup)
  * @fd:		the context
  * @ns:		when to expire, in nanoseconds of CLOCK_MONOTONIC, up to
  *		TWHEEL_TIME_MAX
- * @flags:	TWHEEL_TIME_ABS if @ns is absolute; 0 if it is relative to now
+ * @flags:	TWHEEL_TIME_ABS if @ns is absolute; 0 if it is relative to now. Not TWHEEL_KEYED,
+ *		see twheel_add_key()
  * @user_data:	returned in the event
  * @handle:	set to the handle of the timer
  *
@@ -143,7 +144,8 @@ int twheel_add(int fd, uint64_t ns, unsigned int flags, uint64_t user_data,
  * @flags:	as for twheel_add()
  *
  * Return: the state in which the timer was found, one of enum twheel_verdict: the old deadline
- * no longer applies. Or a negative errno: -ENOENT, -EALREADY, -EINVAL, -EOPNOTSUPP.
+ * no longer applies. Or a negative errno: -ENOENT, -EALREADY, -EINVAL, -EOPNOTSUPP; -ENOTCONN if
+ * the timer watched a connection and has expired.
  */
 int twheel_rearm(int fd, uint64_t handle, uint64_t ns, unsigned int flags);
 
@@ -153,7 +155,7 @@ int twheel_rearm(int fd, uint64_t handle, uint64_t ns, unsigned int flags);
  * @handle:	the timer; it was added with an idle timeout
  *
  * Return: the state in which the timer was found, one of enum twheel_verdict; or a negative
- * errno: -ENOENT, -EALREADY, -EINVAL.
+ * errno: -ENOENT, -EALREADY, -EINVAL; -ENOTCONN if the timer watched a connection and has expired.
  */
 int twheel_active(int fd, uint64_t handle);
 
@@ -176,7 +178,7 @@ int twheel_cancel(int fd, uint64_t handle);
  * @query:	filled in; fields that this kernel does not know are 0
  * @size:	the size of the program's struct twheel_timer_query, in bytes
  *
- * Return: as twheel_query(); -EINVAL if no version has this @size.
+ * Return: as twheel_query(); -EINVAL if @size is too small or too large.
  */
 int twheel_query_sized(int fd, uint64_t name, unsigned int flags,
 		       struct twheel_timer_query *query, size_t size);
@@ -256,8 +258,8 @@ static __inline__ int twheel_query_key(int fd, uint64_t key, struct twheel_timer
  * @add:	as for twheel_timer_add()
  * @size:	the size of the program's struct twheel_timer_add, in bytes
  *
- * Return: as twheel_timer_add(); -EINVAL if no version has this @size, -E2BIG if @add requests
- * something that this kernel does not know.
+ * Return: as twheel_timer_add(); -EINVAL if @size is too small or too large, -E2BIG if @add
+ * requests something that this kernel does not know.
  */
 int twheel_timer_add_sized(int fd, struct twheel_timer_add *add, size_t size);
 
@@ -280,7 +282,7 @@ static __inline__ int twheel_timer_add(int fd, struct twheel_timer_add *add)
  * @rearm:	as for twheel_timer_rearm()
  * @size:	the size of the program's struct twheel_timer_rearm, in bytes
  *
- * Return: as twheel_timer_rearm(); -EINVAL if no version has this @size, -E2BIG if @rearm
+ * Return: as twheel_timer_rearm(); -EINVAL if @size is too small or too large, -E2BIG if @rearm
  * requests something that this kernel does not know.
  */
 int twheel_timer_rearm_sized(int fd, const struct twheel_timer_rearm *rearm, size_t size);
@@ -324,7 +326,7 @@ int twheel_watch(int fd, int sock, uint64_t idle, unsigned int flags, uint64_t u
  * @cursor:	as for twheel_drain()
  * @size:	the size of the program's struct twheel_timer_query, in bytes
  *
- * Return: as twheel_drain(); -EINVAL if no version has this @size.
+ * Return: as twheel_drain(); -EINVAL if @size is too small or too large.
  */
 int twheel_drain_sized(int fd, struct twheel_timer_query *timers, unsigned int max,
 		       uint64_t *cursor, size_t size);
@@ -351,7 +353,7 @@ static __inline__ int twheel_drain(int fd, struct twheel_timer_query *timers, un
  * @max:	as for twheel_read()
  * @size:	the size of the program's struct twheel_event, in bytes
  *
- * Return: as twheel_read(); -EINVAL if no version has this @size.
+ * Return: as twheel_read(); -EINVAL if @size is too small or too large.
  */
 int twheel_read_sized(int fd, struct twheel_event *events, unsigned int max, size_t size);
 
@@ -516,7 +518,7 @@ static __inline__ struct twheel_op *twheel_batch_cancel(struct twheel_batch *bat
  * @size:	bytes from one operation to the next: the size of the program's struct twheel_op, or
  *		TWHEEL_OP_SIZE_MIN
  *
- * Return: as twheel_batch_submit(); -EINVAL if no version has this @size.
+ * Return: as twheel_batch_submit(); -EINVAL if @size is too small or too large.
  */
 int twheel_submit_sized(int fd, struct twheel_op *ops, unsigned int nr_ops, unsigned int flags,
 			size_t size);
