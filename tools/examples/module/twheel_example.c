@@ -20,6 +20,7 @@ static void session_idle(struct twheel_timer *timer)
 	struct session *s = container_of(timer, struct session, idle);
 
 	spin_lock(&s->lock);
+	/* It may have been re-armed meanwhile. Nobody cancels it. */
 	s->over = !twheel_pending(timer);
 	spin_unlock(&s->lock);
 }
