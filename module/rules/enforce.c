@@ -54,6 +54,16 @@ enum decision {
 	CLOSE,
 };
 
+/**
+ * struct due - a connection that is due
+ * @deadline:	since when, in nanoseconds
+ * @reason:	because of which limit
+ */
+struct due {
+	u64			deadline;
+	enum twheel_kick_reason	reason;
+};
+
 /*
  * Limits
  */
@@ -300,17 +310,17 @@ static void wait_for_activity(struct twheel_conn *conn, const struct twheel_idle
 }
 
 /* Counts a connection that is closed, or would be if this were no dry run, and how late that is. */
-static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule, u64 deadline,
-			 u64 now)
+static void count_closed(struct twheel_conn *conn, struct twheel_idle_rule *rule,
+			 const struct twheel_limits *limits, const struct due *due, u64 now)
 {
-	const u64 late = now - deadline;
-	const unsigned int i = fls64(late >> LATE_SHIFT);
-
-	atomic64_inc(&rule->closed);
+	const u64 late = now - due->deadline;
+	const u32 i = min_t(u32, fls64(late >> LATE_SHIFT), TWHEEL_RULE_LATE - 1);
 	/* What was due before says nothing. Pairs with restart_lateness() in admin.c. */
-	if (deadline >= READ_ONCE(rule->late_from))
-		atomic64_inc(&rule->late[min_t(u32, i, TWHEEL_RULE_LATE - 1)]);
-	trace_twheel_kick(conn->watch.sk, rule->id, twheel_limits_of(rule), now, late);
+	const bool overdue = due->deadline < READ_ONCE(rule->late_from);
+
+	atomic64_inc(limits->flags & TWHEEL_RULE_DRY_RUN ? &rule->would_close : &rule->closed);
+	atomic64_inc(overdue ? &rule->untimed : &rule->late[i]);
+	trace_twheel_kick(conn->watch.sk, rule->id, limits, due->reason, overdue, now, late);
 }
 
 /*
@@ -332,10 +342,11 @@ static bool update_action(struct twheel_conn *conn, const struct twheel_idle_rul
 
 /* The deadline has passed, and the socket is locked. */
 static enum decision decide_expired(struct twheel_conn *conn, struct twheel_idle_rule *rule,
-				    u64 deadline, u64 now)
+				    const struct due *due, u64 now)
 {
 	const bool queued = conn->watch.flags & TWHEEL_CONN_TOKEN_WAIT;
-	const bool dry_run = twheel_limits_of(rule)->flags & TWHEEL_RULE_DRY_RUN;
+	/* Once: they may be replaced meanwhile, and what is counted is what is done. */
+	const struct twheel_limits *limits = twheel_limits_of(rule);
 	u64 when;
 
 	if (is_counted(conn, rule)) {
@@ -356,8 +367,8 @@ static enum decision decide_expired(struct twheel_conn *conn, struct twheel_idle
 	}
 	/* Its place in the queue is used up. */
 	set_flag(conn, TWHEEL_CONN_TOKEN_WAIT, false);
-	count_closed(conn, rule, deadline, now);
-	if (!dry_run)
+	count_closed(conn, rule, limits, due, now);
+	if (!(limits->flags & TWHEEL_RULE_DRY_RUN))
 		return CLOSE;
 	wait_for_activity(conn, rule, now);
 	return GO_ON;
@@ -421,18 +432,23 @@ static enum decision decide_open(struct twheel_conn *conn, struct twheel_idle_ru
 				 u64 deadline, u64 now)
 {
 	const u64 stalled_until = stalled_deadline(conn, rule, now);
+	const u64 lifetime = lifetime_end(conn, rule);
+	struct due due;
 
 	if (deadline > now) {
 		spare_active(conn, rule, deadline, stalled_until);
 		return GO_ON;
 	}
-	deadline = max(deadline, min(stalled_until, lifetime_end(conn, rule)));
+	deadline = max(deadline, min(stalled_until, lifetime));
 	if (deadline > now && !is_counted(conn, rule)) {
 		spare_waiting(conn, rule, deadline, now);
 		return GO_ON;
 	}
+	due.deadline = min(deadline, now);
+	due.reason = deadline == lifetime ? TWHEEL_KICK_LIFETIME :
+		     deadline == stalled_until ? TWHEEL_KICK_STALLED : TWHEEL_KICK_IDLE;
 	set_flag(conn, TWHEEL_CONN_EXPIRED | TWHEEL_CONN_RECHECK, false);
-	return decide_expired(conn, rule, min(deadline, now), now);
+	return decide_expired(conn, rule, &due, now);
 }
 
 static enum decision decide(struct twheel_conn *conn, enum twheel_sk_status status)

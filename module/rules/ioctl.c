@@ -138,6 +138,8 @@ static void describe_counts(const struct twheel_idle_rule *rule, struct twheel_r
 	spec->watched = atomic64_read(&rule->watched);
 	spec->matched = atomic64_read(&rule->matched);
 	spec->closed = atomic64_read(&rule->closed);
+	spec->would_close = atomic64_read(&rule->would_close);
+	spec->untimed = atomic64_read(&rule->untimed);
 	spec->spared = atomic64_read(&rule->spared);
 	spec->delayed = atomic64_read(&rule->delayed);
 	spec->missed = atomic64_read(&rule->missed);

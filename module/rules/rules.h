@@ -90,12 +90,14 @@ struct twheel_limits {
  * @watched:	a counter, as in struct twheel_rule
  * @matched:	likewise, as are the others
  * @closed:	likewise
+ * @would_close: likewise
  * @spared:	likewise
  * @delayed:	likewise
  * @missed:	likewise
  * @overdue:	likewise
  * @waited:	likewise
  * @late:	likewise
+ * @untimed:	likewise
  */
 struct twheel_idle_rule {
 	struct list_head	list;
@@ -125,12 +127,26 @@ struct twheel_idle_rule {
 	atomic64_t		watched;
 	atomic64_t		matched;
 	atomic64_t		closed;
+	atomic64_t		would_close;
 	atomic64_t		spared;
 	atomic64_t		delayed;
 	atomic64_t		missed;
 	atomic64_t		overdue;
 	atomic64_t		waited;
 	atomic64_t		late[TWHEEL_RULE_LATE];
+	atomic64_t		untimed;
+};
+
+/**
+ * enum twheel_kick_reason - why a connection is closed
+ * @TWHEEL_KICK_IDLE: its idle timeout is over
+ * @TWHEEL_KICK_LIFETIME: its lifetime is
+ * @TWHEEL_KICK_STALLED: it is idle but for what its peer does not acknowledge
+ */
+enum twheel_kick_reason {
+	TWHEEL_KICK_IDLE,
+	TWHEEL_KICK_LIFETIME,
+	TWHEEL_KICK_STALLED,
 };
 
 /**

@@ -98,7 +98,7 @@ no_rule() {
 }
 
 dry_run() {
-	silent_open $DRY && busy_open $DRY && counts closed "$rule" "$SILENT" &&
+	silent_open $DRY && busy_open $DRY && counts would_close "$rule" "$SILENT" &&
 		counts matched "$rule" $((SILENT + 1))
 }
 

@@ -129,13 +129,13 @@ TEST_F_TIMEOUT(budgets, of_a_namespace_with_rules, TIMEOUT)
 	ASSERT_EQ(true, text_write(INSTANCE "tracing_on", "0"));
 	rule = add(self->fd, &counts) ?: (int)counts.id;
 	ASSERT_LT(0, rule);
-	EXPECT_EQ(true, wait_for(self->fd, rule, closed, 2 * MANY_CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, rule, would_close, 2 * MANY_CONNECTIONS));
 	ASSERT_EQ(true, forget_trace());
 	ASSERT_EQ(true, text_write(INSTANCE "tracing_on", "1"));
 	sleep_ns(300 * MSEC);
 	ASSERT_EQ(true, text_write(INSTANCE "tracing_on", "0"));
 	/* Each has been counted once. */
-	EXPECT_EQ(2 * MANY_CONNECTIONS, look(self->fd, rule).closed);
+	EXPECT_EQ(2 * MANY_CONNECTIONS, look(self->fd, rule).would_close);
 	ASSERT_EQ(0, remove_rule(self->fd, rule));
 	steps = finish(&section);
 	EXPECT_LT(64, steps.all);
@@ -144,11 +144,11 @@ TEST_F_TIMEOUT(budgets, of_a_namespace_with_rules, TIMEOUT)
 	counts.idle = 300 * MSEC;
 	rule = add(self->fd, &counts) ?: (int)counts.id;
 	ASSERT_LT(0, rule);
-	EXPECT_EQ(true, wait_for(self->fd, rule, closed, 2 * MANY_CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, rule, would_close, 2 * MANY_CONNECTIONS));
 	ASSERT_EQ(MANY_CONNECTIONS, say_all(pair, MANY_CONNECTIONS));
-	EXPECT_EQ(true, wait_for(self->fd, rule, closed, 4 * MANY_CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, rule, would_close, 4 * MANY_CONNECTIONS));
 	sleep_ns(SEC);
-	EXPECT_EQ(4 * MANY_CONNECTIONS, look(self->fd, rule).closed);
+	EXPECT_EQ(4 * MANY_CONNECTIONS, look(self->fd, rule).would_close);
 	EXPECT_EQ(0, look(self->fd, rule).delayed);
 	EXPECT_EQ(0, remove_rule(self->fd, rule));
 	close_all(pair, MANY_CONNECTIONS);

@@ -55,7 +55,7 @@ list_says_what_was_asked() {
 	rule=${LINE#'{"id": '}
 	rule=${rule%%,*}
 	good twctl idle list || return
-	says "^ +$rule - +1.5 m +2 h +5 s received dry-run +50 +0 +0  port=7001 remote-port=7002 pid=$$ uid=1000$" || return
+	says "^ +$rule - +1.5 m +2 h +5 s received dry-run +50 +0 +0 +0  port=7001 remote-port=7002 pid=$$ uid=1000$" || return
 	json twctl idle list || return
 	has id "$rule" local_port 7001 remote_port 7002 pid $$ uid 1000 \
 		timeout_ns 90000000000 lifetime_ns 7200000000000 spread_ns 5000000000 \
@@ -67,7 +67,7 @@ list_says_what_was_asked() {
 defaults() {
 	rule --uid 0 --lifetime 1d || return
 	good twctl idle list || return
-	says "^ +$rule - +- +1 d +- - +abort +1000 +0 +0  uid=0$" || return
+	says "^ +$rule - +- +1 d +- - +abort +1000 +0 +0 +0  uid=0$" || return
 	json twctl idle list || return
 	has local_port null remote_port null cgroup null timeout_ns 0 \
 		activity '"either"' || return
@@ -220,12 +220,14 @@ shows_next_first() {
 
 # closes OPTION...: a rule with these closes their ends, which is counted, and shown as a rate.
 closes() {
+	counter=$1
+	shift
 	rule --port $PORT --timeout 500ms "$@" || return
 	connections 4 $PORT || return
 	json twctl idle watch --count 8 400ms || return
 	lines 8 || return
-	sed "s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"closed\": \([0-9]*\),.*per_second.*\"closed\": \([0-9.]*\).*/\1 \2 \3/
-		1s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"closed\": \([0-9]*\),.*/\1 \2 0/" $OUT |
+	sed "s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"$counter\": \([0-9]*\),.*per_second.*\"$counter\": \([0-9.]*\).*/\1 \2 \3/
+		1s/.*\"time\": \([0-9.]*\).*\"id\": $rule,.*\"$counter\": \([0-9]*\),.*/\1 \2 0/" $OUT |
 		awk '
 		NR > 1 {
 			rate = ($2 - closed) / ($1 - time)
@@ -239,14 +241,14 @@ closes() {
 }
 
 watch_counts() {
-	closes && same open "$(nr_open $PORT)" 0
+	closes closed && same open "$(nr_open $PORT)" 0
 	result=$?
 	connections_end
 	return $result
 }
 
 dry_run_counts() {
-	closes --dry-run && same open "$(nr_open $PORT)" $NR
+	closes would_close --dry-run && same open "$(nr_open $PORT)" $NR
 	result=$?
 	connections_end
 	return $result
@@ -255,7 +257,7 @@ dry_run_counts() {
 watch_is_plain() {
 	rule --port $PORT --timeout 1h && good twctl idle watch --count 2 100ms || return
 	same "lines with a time" "$(grep -c '^time ' $OUT)" 2 || return
-	says "^ +$rule( +0){8} +-  port=$PORT$" "^ +$rule( +0){8} +0.0  port=$PORT$" || return
+	says "^ +$rule( +0){10} +-  port=$PORT$" "^ +$rule( +0){10} +0.0  port=$PORT$" || return
 	if grep -q "$(printf '\033')" $OUT; then
 		wrong "an escape sequence in a file"
 	fi
@@ -348,13 +350,13 @@ none_is_open() {
 set_changes() {
 	good twctl idle add web --port $PORT --timeout 1h --dry-run || return
 	good twctl idle set web --timeout 500ms || return
-	comes_to closed $NR web &&
-		has matched $NR timeout_ns 500000000 dry_run true || return
+	comes_to would_close $NR web &&
+		has closed 0 matched $NR timeout_ns 500000000 dry_run true || return
 	good twctl idle show web && says "counted +0 +0 " || return
 	same open "$(nr_open $PORT)" $NR || return
 	good twctl idle set web --live --name www || return
-	comes_to closed $((2 * NR)) www &&
-		has matched $NR dry_run false && none_is_open
+	comes_to closed $NR www &&
+		has would_close $NR untimed $NR matched $NR dry_run false && none_is_open
 }
 
 set_refuses() {
@@ -462,9 +464,9 @@ log_tells() {
 	good twctl idle add web --port $PORT --timeout 300ms || return
 	wait $log && wait $json_log || wrong "the log ended with an error" || return
 	cp /tmp/log $OUT
-	lines $NR && says "^20.* rule [0-9]+ web: closed 127.0.0.1:$PORT from 127.0.0.1:[0-9]+, idle [0-9.]+ m?s, late .*, unsent 0, unacked 0$" || return
+	lines $NR && says "^20.* rule [0-9]+ web: closed 127.0.0.1:$PORT from 127.0.0.1:[0-9]+, idle [0-9.]+ m?s, late .*, unsent 0, unacked 0, reason idle$" || return
 	cp /tmp/log.json $OUT
-	lines $NR && has name '"web"' action '"abort"' dry_run false unsent 0 unacked 0 || return
+	lines $NR && has name '"web"' reason '"idle"' overdue false action '"abort"' dry_run false unsent 0 unacked 0 || return
 	same instances "$(nr_instances)" 0
 }
 
@@ -548,7 +550,7 @@ log_says_what_it_lost() {
 	echo 4 > $INSTANCES/twctl-idle-$log/buffer_size_kb
 	good twctl idle add web --port $PORT --timeout 300ms --dry-run --rate 1000 &&
 		waits_in_write $log || return
-	comes_to closed $MANY web || return
+	comes_to would_close $MANY web || return
 	# It does not end as long as there is a reader, which ends when the log does.
 	exec 8< /tmp/fifo 9<&-
 	cat <&8 > /tmp/shown &

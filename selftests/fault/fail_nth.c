@@ -453,7 +453,7 @@ static bool wait_counted(struct env *env, __u32 id)
 		sleep_ns(100 * MSEC);
 		rule = (struct twheel_rule){ .id = id - 1 };
 		/* At most one fault is injected. */
-		if (!wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) && rule.closed >= 2)
+		if (!wh_ioctl(env->fd, TWHEEL_IOC_RULE_NEXT, &rule) && rule.would_close >= 2)
 			return true;
 	} while (now_ns() < end);
 	return false;

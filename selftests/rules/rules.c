@@ -228,11 +228,11 @@ TEST_F_TIMEOUT(rules, dry_run, TIMEOUT)
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, 100 * MSEC);
-	ASSERT_TRUE(wait_for(self->fd, id, closed, 1));
+	ASSERT_TRUE(wait_for(self->fd, id, would_close, 1));
 	sleep_ns(500 * MSEC);
-	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_EQ(1, look(self->fd, id).would_close);
 	EXPECT_TRUE(say(pair.client, pair.server));
-	ASSERT_TRUE(wait_for(self->fd, id, closed, 2));
+	ASSERT_TRUE(wait_for(self->fd, id, would_close, 2));
 	EXPECT_TRUE(is_open(&pair));
 	EXPECT_EQ(1, look(self->fd, id).watched);
 	EXPECT_EQ(1, look(self->fd, id).matched);
@@ -249,10 +249,10 @@ TEST_F_TIMEOUT(rules, dry_run_of_a_lifetime, TIMEOUT)
 
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	ASSERT_EQ(0, add(self->fd, &rule));
-	ASSERT_TRUE(wait_for(self->fd, rule.id, closed, 1));
+	ASSERT_TRUE(wait_for(self->fd, rule.id, would_close, 1));
 	EXPECT_TRUE(say(pair.client, pair.server));
 	sleep_ns(300 * MSEC);
-	EXPECT_EQ(1, look(self->fd, rule.id).closed);
+	EXPECT_EQ(1, look(self->fd, rule.id).would_close);
 	EXPECT_TRUE(is_open(&pair));
 }
 

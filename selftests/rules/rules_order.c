@@ -303,7 +303,7 @@ TEST_F_TIMEOUT(rules, a_dry_run_goes_live, TIMEOUT)
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
 	EXPECT_EQ(0, connection.flags);
-	ASSERT_TRUE(wait_for(self->fd, id, closed, 1));
+	ASSERT_TRUE(wait_for(self->fd, id, would_close, 1));
 	cursor = 0;
 	ASSERT_EQ(1, list(self->fd, id, &connection, 1, sizeof(connection), &cursor));
 	EXPECT_EQ(TWHEEL_CONNECTION_COUNTED, connection.flags);
@@ -311,7 +311,10 @@ TEST_F_TIMEOUT(rules, a_dry_run_goes_live, TIMEOUT)
 	ASSERT_EQ(0, set_idle(self->fd, id, ABORT, idle));
 	EXPECT_EQ(ETIMEDOUT, error_of(pair.server));
 	rule = look(self->fd, id);
-	EXPECT_EQ(2, rule.closed);
+	EXPECT_EQ(1, rule.closed);
+	EXPECT_EQ(1, rule.would_close);
+	/* Nobody could have closed it before the rule went live. */
+	EXPECT_EQ(1, rule.untimed);
 	EXPECT_EQ(1, rule.matched);
 }
 
@@ -324,10 +327,10 @@ TEST_F_TIMEOUT(rules, a_live_rule_becomes_a_dry_run, TIMEOUT)
 	ASSERT_TRUE(connect_pair(self->listener, &pair));
 	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
 	ASSERT_EQ(0, set_idle(self->fd, id, ABORT | DRY, idle));
-	ASSERT_TRUE(wait_for(self->fd, id, closed, 1));
+	ASSERT_TRUE(wait_for(self->fd, id, would_close, 1));
 	sleep_ns(2 * idle);
 	EXPECT_TRUE(is_open(&pair));
-	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_EQ(1, look(self->fd, id).would_close);
 }
 
 TEST_F_TIMEOUT(rules, another_action, TIMEOUT)

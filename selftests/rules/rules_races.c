@@ -305,7 +305,7 @@ TEST_F_TIMEOUT(rules, dry_run_while_jiffies_stand_still, TIMEOUT)
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	ASSERT_LT(0, id);
 	for (i = 0; i < rounds; i++) {
-		ASSERT_TRUE(wait_for(self->fd, id, closed, i + 1)) TH_LOG("round %d", i);
+		ASSERT_TRUE(wait_for(self->fd, id, would_close, i + 1)) TH_LOG("round %d", i);
 		/* The connection is checked again after an idle timeout. */
 		sleep_ns(idle - (20 - i % 15) * MSEC);
 		ASSERT_EQ(0, file_write(STALL, 18 * MSEC));

@@ -307,9 +307,9 @@ TEST_F_TIMEOUT(rules, a_dry_run_spares_them_too, TIMEOUT)
 	sum = fill_queue(pair.server);
 	id = add_port(self->fd, LOCAL | ABORT | DRY, self->port, idle);
 	sleep_ns(5 * idle);
-	EXPECT_EQ(0, look(self->fd, id).closed);
+	EXPECT_EQ(0, look(self->fd, id).would_close);
 	EXPECT_EQ(sum, read_bytes(pair.client, sum));
-	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	EXPECT_TRUE(wait_for(self->fd, id, would_close, 1));
 	EXPECT_TRUE(is_open(&pair));
 }
 
@@ -325,16 +325,16 @@ TEST_F_TIMEOUT(rules, a_dry_run_counts_a_stalled_peer_once, TIMEOUT)
 	ASSERT_LT(0, id);
 	ASSERT_EQ(0, set_lo_up(false));
 	ASSERT_EQ(1, send(pair.server, "x", 1, 0));
-	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	EXPECT_TRUE(wait_for(self->fd, id, would_close, 1));
 	EXPECT_LE(1, look(self->fd, id).waited);
 	sleep_ns(5 * idle);
-	EXPECT_EQ(1, look(self->fd, id).closed);
+	EXPECT_EQ(1, look(self->fd, id).would_close);
 	/* The peer is back, and the connection is idle again. */
 	ASSERT_EQ(0, set_lo_up(true));
 	EXPECT_EQ(1, hear(pair.client));
-	EXPECT_TRUE(wait_for(self->fd, id, closed, 2));
+	EXPECT_TRUE(wait_for(self->fd, id, would_close, 2));
 	sleep_ns(5 * idle);
-	EXPECT_EQ(2, look(self->fd, id).closed);
+	EXPECT_EQ(2, look(self->fd, id).would_close);
 }
 
 TEST_F_TIMEOUT(rules, the_queue_is_listed, TIMEOUT)

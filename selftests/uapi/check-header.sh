@@ -36,7 +36,7 @@ expectations() {
 	HOLDS(sizeof(struct twheel_ring) == 128);
 	HOLDS(sizeof(struct twheel_touch) == 4096);
 	HOLDS(sizeof(struct twheel_event) == 48);
-	HOLDS(sizeof(struct twheel_rule) == 360);
+	HOLDS(sizeof(struct twheel_rule) == 376);
 	HOLDS(sizeof(struct twheel_match) == 32);
 	HOLDS(sizeof(struct twheel_connection) == 80);
 	HOLDS(sizeof(struct twheel_connections) == 32);
@@ -78,6 +78,7 @@ expectations() {
 	AT(twheel_rule, before, 164);
 	AT(twheel_rule, age, 176);
 	AT(twheel_rule, late, 200);
+	AT(twheel_rule, untimed, 368);
 	AT(twheel_match, prefix, 10);
 	AT(twheel_match, address, 16);
 	AT(twheel_connection, uid, 32);
@@ -94,11 +95,11 @@ expectations() {
 	HOLDS(TWHEEL_IOC_DRAIN == 0xc01874a6);
 	HOLDS(TWHEEL_IOC_STATS == 0x806074a7);
 	HOLDS(TWHEEL_IOC_SETUP == 0xc02874a8);
-	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc16874b0);
-	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x416874b1);
-	HOLDS(TWHEEL_IOC_RULE_NEXT == 0xc16874b2);
+	HOLDS(TWHEEL_IOC_RULE_ADD == 0xc17874b0);
+	HOLDS(TWHEEL_IOC_RULE_REMOVE == 0x417874b1);
+	HOLDS(TWHEEL_IOC_RULE_NEXT == 0xc17874b2);
 	HOLDS(TWHEEL_IOC_RULE_CONNECTIONS == 0xc02074b3);
-	HOLDS(TWHEEL_IOC_RULE_SET == 0xc16874b4);
+	HOLDS(TWHEEL_IOC_RULE_SET == 0xc17874b4);
 	HOLDS(TWHEEL_WAS_PENDING == 0 && TWHEEL_WAS_EXPIRED == 1);
 	HOLDS(TWHEEL_WAS_ABSENT == 2 && TWHEEL_WAS_DELIVERED == 3);
 	HOLDS(TWHEEL_OP_ADD == 0 && TWHEEL_OP_CANCEL == 1 && TWHEEL_OP_REARM == 2);

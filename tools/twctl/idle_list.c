@@ -16,11 +16,11 @@ static struct text format_limit(uint64_t ns)
 static void print_rule(const struct twheel_rule *rule)
 {
 	printf("%5" PRIu32 " %-10s ", rule->id, *rule->name ? rule->name : "-");
-	printf("%9s %9s %9s %-8s %-8s %8" PRIu32 " %10" PRIu64 " %10" PRIu64 "  ",
+	printf("%9s %9s %9s %-8s %-8s %8" PRIu32 " %10" PRIu64 " %10" PRIu64 " %11" PRIu64 "  ",
 	       format_limit(rule->idle).s, format_limit(rule->lifetime).s,
 	       format_limit(rule->spread).s, rule->idle ? rule_activity(rule) : "-",
 	       rule->flags & TWHEEL_RULE_DRY_RUN ? "dry-run" : rule_action(rule), rule_rate(rule),
-	       (uint64_t)rule->watched, (uint64_t)rule->closed);
+	       (uint64_t)rule->watched, (uint64_t)rule->closed, (uint64_t)rule->would_close);
 	rule_print_match(rule);
 	putchar('\n');
 }
@@ -41,10 +41,10 @@ static int run_idle_list(int argc, char **argv)
 	if (as_json)
 		json_array(&json, NULL);
 	else
-		printf("%5s %-10s %9s %9s %9s %-8s %-8s %8s %10s %10s  %s\n",
+		printf("%5s %-10s %9s %9s %9s %-8s %-8s %8s %10s %10s %11s  %s\n",
 		       "ID", "NAME", "TIMEOUT",
 		       "LIFETIME", "SPREAD", "ACTIVITY", "ACTION", "RATE", "WATCHED", "CLOSED",
-		       "CONNECTIONS");
+		       "WOULD-CLOSE", "CONNECTIONS");
 	for (i = 0; i < rules.nr; i++) {
 		if (as_json) {
 			rule_json(&json, &rules.rule[i]);

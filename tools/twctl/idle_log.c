@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,9 @@
  * @unacked:	bytes
  * @action:	abort or shutdown
  * @dry:	a dry run: it was not closed, but would have been
+ * @reason:	idle, lifetime or stalled
+ * @overdue:	it was due before the rule could have closed it
+ * @netns:	inode number of the network namespace
  */
 struct closed {
 	uint64_t	rule;
@@ -50,21 +54,31 @@ struct closed {
 	uint64_t	unacked;
 	char		action[16];
 	bool		dry;
+	char		reason[16];
+	bool		overdue;
+	uint64_t	netns;
 };
 
 /* The trace_pipe. */
 static int trace;
 
+/* The network namespace of this process, as an inode number, or 0. */
+static uint64_t own_netns;
+
+#define ENABLE		"events/twheel/twheel_kick/enable"
+
 static void open_trace(void)
 {
-	static const char enable[] = "events/twheel/twheel_kick/enable";
+	struct stat st;
 
+	if (!stat("/proc/self/ns/net", &st))
+		own_netns = st.st_ino;
 	instance_create(PREFIX);
-	if (!instance_write(enable, "1")) {
+	if (!instance_write(ENABLE, "1")) {
 		if (errno == ENOENT)
 			errx(EXIT_FAILED, "%s: the kernel or the module has no such tracepoint",
-			     enable);
-		err(EXIT_FAILED, "%s", enable);
+			     ENABLE);
+		err(EXIT_FAILED, "%s", ENABLE);
 	}
 	trace = instance_open_pipe();
 }
@@ -99,7 +113,7 @@ static bool find_number(const char *line, const char *name, uint64_t *number)
 /* Parses a line of the trace. Returns whether it is about a connection. */
 static bool parse_line(const char *line, struct closed *closed)
 {
-	uint64_t dry;
+	uint64_t dry, overdue;
 
 	line = strstr(line, " twheel_kick: ");
 	if (!line || !find_number(line, " rule=", &closed->rule) ||
@@ -112,9 +126,13 @@ static bool parse_line(const char *line, struct closed *closed)
 	    !find_number(line, " late=", &closed->late) ||
 	    !find_number(line, " unsent=", &closed->unsent) ||
 	    !find_number(line, " unacked=", &closed->unacked) ||
+	    !find_word(line, " reason=", closed->reason, sizeof(closed->reason)) ||
+	    !find_number(line, " overdue=", &overdue) ||
+	    !find_number(line, " netns=", &closed->netns) ||
 	    !find_word(line, " name=", closed->name, sizeof(closed->name)))
 		return false;
 	closed->dry = dry;
+	closed->overdue = overdue;
 	return true;
 }
 
@@ -125,10 +143,14 @@ static void print_closed(const struct closed *closed)
 
 	strftime(date, sizeof(date), "%F %T", localtime(&now));
 	printf("%s rule %" PRIu64 "%s%s: %s %s from %s, idle %s, late %s, unsent %" PRIu64
-	       ", unacked %" PRIu64 "\n", date, closed->rule, *closed->name ? " " : "",
+	       ", unacked %" PRIu64, date, closed->rule, *closed->name ? " " : "",
 	       closed->name, closed->dry ? "would close" : "closed", closed->local,
 	       closed->remote, duration_format(closed->idle).s, duration_format(closed->late).s,
 	       closed->unsent, closed->unacked);
+	printf(", reason %s%s", closed->reason, closed->overdue ? ", overdue" : "");
+	if (closed->netns != own_netns)
+		printf(", netns %" PRIu64, closed->netns);
+	putchar('\n');
 }
 
 static void json_closed(const struct closed *closed)
@@ -148,6 +170,9 @@ static void json_closed(const struct closed *closed)
 	json_number(&json, "late_ns", closed->late);
 	json_number(&json, "unsent", closed->unsent);
 	json_number(&json, "unacked", closed->unacked);
+	json_string(&json, "reason", closed->reason);
+	json_bool(&json, "overdue", closed->overdue);
+	json_number(&json, "netns", closed->netns);
 	json_string(&json, "action", closed->action);
 	json_bool(&json, "dry_run", closed->dry);
 	json_string(&json, "cookie", closed->cookie);

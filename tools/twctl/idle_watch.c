@@ -2,6 +2,7 @@
 /*
  * twctl idle watch: print the rules' counters periodically
  */
+#include <ctype.h>
 #include <inttypes.h>
 
 #include "twctl.h"
@@ -39,7 +40,7 @@ static void print_counters(const struct twheel_rule *rule, const struct twheel_r
 
 	printf("%5" PRIu32, rule->id);
 	for (i = 0; rule_counter(rule, i, &name, &value); i++)
-		printf(" %10" PRIu64, value);
+		printf(" %11" PRIu64, value);
 	if (before)
 		printf(" %10.1f  ", (int64_t)(rule->closed - before->closed) / seconds);
 	else
@@ -48,14 +49,28 @@ static void print_counters(const struct twheel_rule *rule, const struct twheel_r
 	putchar('\n');
 }
 
+static struct text upper_case(const char *name)
+{
+	struct text text = { "" };
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(text.s) - 1; i++)
+		text.s[i] = name[i] == '_' ? '-' : toupper((unsigned char)name[i]);
+	return text;
+}
+
 static void print_sample(const struct state *state, const struct rules *rules, double seconds)
 {
+	static const struct twheel_rule none;
+	const char *name;
+	uint64_t value;
 	size_t i;
 
 	pace_print_time(state->nr == 1);
-	printf("%5s %10s %10s %10s %10s %10s %10s %10s %10s %10s  %s\n", "ID", "WATCHED",
-	       "MATCHED", "CLOSED", "SPARED", "DELAYED", "MISSED", "WAITED", "OVERDUE", "CLOSED/S",
-	       "CONNECTIONS");
+	printf("%5s", "ID");
+	for (i = 0; rule_counter(&none, i, &name, &value); i++)
+		printf(" %11s", upper_case(name).s);
+	printf(" %10s  %s\n", "CLOSED/S", "CONNECTIONS");
 	for (i = 0; i < rules->nr; i++)
 		print_counters(&rules->rule[i], find_previous(state, rules->rule[i].id), seconds);
 }

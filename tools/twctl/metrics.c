@@ -58,7 +58,7 @@ static const struct metric watches[] = {
 	  "Watched connections that were due and dealt with." },
 	{ "ended", "twheel_watch_ended", COUNTER, "Watched connections that were over first." },
 	{ "spared", "twheel_watch_spared", COUNTER,
-	  "Watched connections that were due, and had been active." },
+	  "Watched connections that were looked at and left alone, most of them as active." },
 	{ "busy", "twheel_watch_busy", COUNTER,
 	  "Watched connections that were due, and in use by a program." },
 	{ "scans", "twheel_watch_scans", COUNTER,
@@ -71,9 +71,11 @@ static const struct metric rules[] = {
 	{ "matched", "twheel_rule_matched", COUNTER,
 	  "Connections that the rule was ever applied to." },
 	{ "closed", "twheel_rule_closed", COUNTER,
-	  "Connections that the rule has closed, or would have if it is a dry run." },
+	  "Connections that the rule has closed." },
+	{ "would_close", "twheel_rule_would_close", COUNTER,
+	  "Connections that the rule would have closed if it had been no dry run." },
 	{ "spared", "twheel_rule_spared", COUNTER,
-	  "Times that a connection was due, and had been active." },
+	  "Times that a connection was due, and had been active when its turn came." },
 	{ "delayed", "twheel_rule_delayed", COUNTER,
 	  "Times that a connection had to wait for the rate." },
 	{ "missed", "twheel_rule_missed", COUNTER,
@@ -81,7 +83,9 @@ static const struct metric rules[] = {
 	{ "waited", "twheel_rule_waited", COUNTER,
 	  "Times that a connection was due, and was spared as it waited for its peer." },
 	{ "overdue", "twheel_rule_overdue", COUNTER,
-	  "Connections that had been idle for longer when the rule came to apply to them." },
+	  "Connections that were due when the rule came to apply to them." },
+	{ "untimed", "twheel_rule_untimed", COUNTER,
+	  "Connections closed that were due before the rule was added or changed." },
 };
 
 static bool is_counter(const struct metric *metrics, size_t nr, const char *key)
@@ -243,7 +247,7 @@ static void print_kind_delay(const struct pairs *pairs, const char *kind,
 static void print_watches(void)
 {
 	static const struct metric delay = { "delay", "twheel_watch_delay_seconds", HISTOGRAM,
-		"Time from a watched connection's deadline to when it was dealt with." };
+		"Time from the expiry of a watched connection's timer to when it was dealt with." };
 	struct pairs pairs;
 	size_t i;
 

@@ -220,11 +220,13 @@ static const struct {
 	{ "watched", offsetof(struct twheel_rule, watched) },
 	{ "matched", offsetof(struct twheel_rule, matched) },
 	{ "closed", offsetof(struct twheel_rule, closed) },
+	{ "would_close", offsetof(struct twheel_rule, would_close) },
 	{ "spared", offsetof(struct twheel_rule, spared) },
 	{ "delayed", offsetof(struct twheel_rule, delayed) },
 	{ "missed", offsetof(struct twheel_rule, missed) },
 	{ "waited", offsetof(struct twheel_rule, waited) },
 	{ "overdue", offsetof(struct twheel_rule, overdue) },
+	{ "untimed", offsetof(struct twheel_rule, untimed) },
 };
 
 /**

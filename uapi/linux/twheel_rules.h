@@ -114,7 +114,7 @@ struct twheel_match {
  *	nanoseconds
  * @watched: out: connections to which the rule applies now
  * @matched: out: connections to which it has ever been applied
- * @closed: out: connections that it has closed, or would have without TWHEEL_RULE_DRY_RUN
+ * @closed: out: connections that it has closed
  * @spared: out: times that a connection was due, and had been active when its turn came
  * @delayed: out: times that a connection had to wait because of the rate
  * @missed: out: connections that could not be watched at once for lack of memory; they are
@@ -137,6 +137,9 @@ struct twheel_match {
  *	them: entry i counts those of less than 2^(20 + i) nanoseconds that no entry before it
  *	counts, the last one all others. Connections that were due before the rule was added or
  *	changed, or a rule before it was removed, are not counted
+ * @would_close: out: connections that it would have closed without TWHEEL_RULE_DRY_RUN. They are
+ *	not in @closed
+ * @untimed: out: connections of @closed and @would_close that are not in @late
  */
 struct twheel_rule {
 	__u32 id;
@@ -168,6 +171,8 @@ struct twheel_rule {
 	__aligned_u64 overdue;
 	__aligned_u64 waited;
 	__aligned_u64 late[TWHEEL_RULE_LATE];
+	__aligned_u64 would_close;
+	__aligned_u64 untimed;
 };
 
 /* A dry run has counted it, and there has been no activity since. */
