@@ -136,11 +136,26 @@ static inline bool twheel_cpuset_isolated(unsigned int cpu)
 	io_uring_cmd_done(ioucmd, ret, 0, issue_flags)
 #endif
 
-/* Since 6.5 tcp_abort() can reset a socket that BPF has locked. */
 #ifdef CONFIG_INET
 #include <linux/bpf.h>
 #include <net/tcp.h>
 
+/* When the timer for retransmissions and window probes expires, in jiffies: moved, and renamed. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define tcp_timeout_expires(sk)	READ_ONCE(inet_csk(sk)->icsk_timeout)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#define tcp_timeout_expires(sk)	icsk_timeout(inet_csk(sk))
+#endif
+
+/* Since 6.15 the longest time between two of them can be set. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+static inline u32 tcp_rto_max(const struct sock *sk)
+{
+	return TCP_RTO_MAX;
+}
+#endif
+
+/* Since 6.5 tcp_abort() can reset a socket that BPF has locked. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && defined(CONFIG_BPF_SYSCALL)
 
 static inline void twheel_tcp_abort_locked(struct sock *sk, int err)

@@ -121,13 +121,22 @@ static u64 close_deadline(const struct twheel_conn *conn, const struct twheel_id
 static u64 stalled_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			    u64 now)
 {
+	const u64 stalled = twheel_limits_of(rule)->stalled;
 	const struct sock *sk = conn->watch.sk;
 	u32 unacked;
 
-	if (!twheel_unacked_queue(sk, &unacked) && !unacked)
+	/* With the shortest time it does not even wait for a window probe. */
+	if (stalled <= 1 || (!twheel_unacked_queue(sk, &unacked) && !unacked))
 		return 0;
-	return twheel_last_ack(sk, now) +
-	       min_t(u64, twheel_limits_of(rule)->stalled, TWHEEL_TIME_MAX);
+	return twheel_owed_since(sk, now) + min_t(u64, stalled, TWHEEL_TIME_MAX);
+}
+
+/* When to close a connection if nothing happens, whether it waits for its peer or not. */
+static u64 final_deadline(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
+			  u64 now)
+{
+	return max(close_deadline(conn, rule, now),
+		   min(stalled_deadline(conn, rule, now), lifetime_end(conn, rule)));
 }
 
 /*
@@ -241,17 +250,14 @@ static bool is_kernel_socket(const struct sock *sk)
 static enum decision assign_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, bool busy,
 				 u64 now)
 {
-	u64 deadline;
-
 	twheel_conn_change_rule(conn, rule, busy ? TWHEEL_CONN_PROVISIONAL : 0);
 	if (busy) {
 		arm_retry(conn, now);
 		return GO_ON;
 	}
-	deadline = close_deadline(conn, rule, now);
-	if (deadline <= now)
+	if (final_deadline(conn, rule, now) <= now)
 		atomic64_inc(&rule->overdue);
-	arm_conn(conn, deadline);
+	arm_conn(conn, close_deadline(conn, rule, now));
 	return GO_ON;
 }
 
@@ -617,10 +623,9 @@ static struct twheel_idle_rule *match_rule_id(struct twheel_watch *watch, u32 id
 static void describe_conn(const struct twheel_conn *conn, const struct twheel_idle_rule *rule,
 			  u64 now, struct twheel_connection *connection)
 {
+	const u64 deadline = final_deadline(conn, rule, now);
 	const struct sock *sk = conn->watch.sk;
-	u64 deadline = close_deadline(conn, rule, now);
 
-	deadline = max(deadline, min(stalled_deadline(conn, rule, now), lifetime_end(conn, rule)));
 	connection->remaining = deadline - min(deadline, now);
 	connection->idle = now - twheel_last_activity(sk, twheel_limits_of(rule)->flags, now);
 	connection->unsent = twheel_unacked_queue(sk, &connection->unacked);

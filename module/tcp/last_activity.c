@@ -47,6 +47,7 @@
 #include <uapi/linux/twheel.h>
 
 #include "last_activity.h"
+#include "lib/compat.h"
 
 /* By how much the known start may advance per tick if that is periodic, in nanoseconds. */
 #define SLEW_NS		(TICK_NSEC / 256)
@@ -197,4 +198,106 @@ u32 twheel_unacked_queue(const struct sock *sk, u32 *unacked)
 
 	*unacked = sent - acked;
 	return written - sent;
+}
+
+/**
+ * struct asking - how TCP asks a peer whose window is closed whether it still is
+ * @next:	when it asks next, in nanoseconds of CLOCK_MONOTONIC
+ * @gap:	nanoseconds between that and the last time, unless this was not sent
+ * @asked:	how often it has asked since the last acknowledgment; 2 may mean more
+ * @longest:	@gap does not grow any more
+ */
+struct asking {
+	u64	next;
+	u64	gap;
+	u32	asked;
+	bool	longest;
+};
+
+/* By window probes, as nothing is in flight. Fields are written by TCP with the socket locked. */
+static void get_probing(const struct sock *sk, struct asking *asking)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	const u32 backoff = READ_ONCE(icsk->icsk_backoff), longest = tcp_rto_max(sk);
+	const u64 first = max_t(u32, READ_ONCE(icsk->icsk_rto), TCP_RTO_MIN);
+	const u64 gap = min_t(u64, first << min(backoff, 16U), longest);
+
+	asking->gap = gap * TICK_NSEC;
+	asking->asked = READ_ONCE(icsk->icsk_probes_out);
+	asking->longest = gap == longest ||
+			  backoff >= READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_retries2);
+}
+
+/* By retransmitting what is in flight: the peer has shrunk its window, or is out of memory. */
+static void get_retransmitting(const struct sock *sk, struct asking *asking, u64 acked)
+{
+	const u32 gap = READ_ONCE(inet_csk(sk)->icsk_rto);
+	/* Stamps in jiffies: of the same one, the answer is the later. */
+	const s32 sent_after = READ_ONCE(tcp_sk(sk)->lsndtime) - READ_ONCE(tcp_sk(sk)->rcv_tstamp);
+
+	asking->gap = (u64)gap * TICK_NSEC;
+	asking->longest = gap >= tcp_rto_max(sk);
+	asking->asked = 0;
+	/* TCP does not count them. After the first one, @next is 1.5 gaps later than @acked. */
+	if (sent_after > 0)
+		asking->asked = asking->next - acked < asking->gap / 8 * 13 ? 1 : 2;
+}
+
+/*
+ * Returns the time of the first question that has not been answered, the last answer being at
+ * @acked; or that of the next one, if all have.
+ *
+ * Each gap is twice the one before, and so half of all the time since the answer, which began with
+ * the gap that is wanted. But gaps do not grow any more once they are longest, nor after a question
+ * that the host itself had no room to send; and timers are late. So there are several answers, of
+ * which the latest is taken: a peer must not be blamed for what it was not asked.
+ */
+static u64 first_unanswered(const struct asking *asking, u64 acked)
+{
+	const u64 gap = asking->gap, spent = asking->next - min(acked, asking->next);
+	u64 first = gap, since;
+
+	if (!asking->asked)
+		return asking->next;
+	if (!asking->longest)
+		first = min(gap, max(2 * gap - min(spent, 2 * gap),
+				     gap >> min(asking->asked, 63U)));
+	since = acked + first;
+	if (asking->asked == 1)
+		since = max(since, asking->next - min(gap, asking->next));
+	return since;
+}
+
+/**
+ * twheel_owed_since - get the time since when a connection's peer owes an acknowledgment
+ * @sk:		a TCP socket with data in its send queue
+ * @now:	the current time of CLOCK_MONOTONIC, in nanoseconds
+ *
+ * That is the last acknowledgment if something is in flight. But if the peer's window is closed, it
+ * is to answer when TCP asks whether it still is, and owes that from the first question on that it
+ * has not answered: the time between two questions doubles, up to two minutes.
+ *
+ * Context: any but NMI. Exact while the socket is locked.
+ * Return: nanoseconds of CLOCK_MONOTONIC; later than @now if the question has not been asked yet.
+ */
+u64 twheel_owed_since(const struct sock *sk, u64 now)
+{
+	const u64 acked = twheel_last_ack(sk, now);
+	struct asking asking;
+	u32 unacked;
+	long left;
+
+	twheel_unacked_queue(sk, &unacked);
+	if (unacked && READ_ONCE(tcp_sk(sk)->snd_wnd))
+		return acked;
+	left = tcp_timeout_expires(sk) - jiffies;
+	asking.next = now + max(left, 0L) * TICK_NSEC;
+	if (unacked)
+		get_retransmitting(sk, &asking, acked);
+	else
+		get_probing(sk, &asking);
+	/* With no timer it is only about to send, or to set one. */
+	if (!READ_ONCE(inet_csk(sk)->icsk_pending))
+		return acked + asking.gap;
+	return first_unanswered(&asking, acked);
 }

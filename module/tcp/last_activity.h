@@ -13,6 +13,7 @@ struct sock;
 void twheel_note_jiffy(u64 jiffy, u64 now);
 u64 twheel_last_activity(const struct sock *sk, u16 flags, u64 now);
 u64 twheel_last_ack(const struct sock *sk, u64 now);
+u64 twheel_owed_since(const struct sock *sk, u64 now);
 u32 twheel_unacked_queue(const struct sock *sk, u32 *unacked);
 #else
 static inline void twheel_note_jiffy(u64 jiffy, u64 now)

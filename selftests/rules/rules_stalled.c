@@ -2,26 +2,11 @@
 /*
  * Rules for idle connections: an end that waits for its peer is not idle.
  */
-#include "rules_test.h"
+#include "stalled_test.h"
 
 #include <linux/sockios.h>
 
 #define RECEIVED	TWHEEL_WATCH_RECEIVED
-
-/* The most a connection may be closed late, on the slowest kernel, or early, due to jiffies. */
-#define LATE		(200 * MSEC)
-
-/* Writes until the send queue is full. Returns the number of bytes. */
-static __u64 fill_queue(int fd)
-{
-	static const char data[65536];
-	__u64 sum = 0;
-	ssize_t n;
-
-	while ((n = send(fd, data, sizeof(data), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0)
-		sum += n;
-	return sum;
-}
 
 /* Reads up to @most bytes, waiting for them if necessary. Returns the number of bytes. */
 static __u64 read_bytes(int fd, __u64 most)
@@ -38,36 +23,6 @@ static __u64 read_bytes(int fd, __u64 most)
 		sum += n;
 	}
 	return sum;
-}
-
-/* From now on, what either end sends arrives, or is lost. */
-static int set_lo_up(bool up)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int ret = ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
-
-	close(fd);
-	return ret;
-}
-
-/* Adds a rule with a separate limit for peers that acknowledge nothing. */
-static int add_stalled(int fd, __u32 flags, __u16 port, __u64 idle, __u64 stalled)
-{
-	struct twheel_rule rule = {
-		.flags		= LOCAL | ABORT | flags,
-		.local_port	= port,
-		.idle		= idle,
-		.stalled	= stalled,
-	};
-
-	return add(fd, &rule) ?: (int)rule.id;
-}
-
-/* Waits until a connection is closed. Returns the time, or 0. */
-static __u64 wait_closed(int fd)
-{
-	return wait_tcp_state(fd, TCP_CLOSE) ? now_ns() : 0;
 }
 
 TEST_F_TIMEOUT(rules, a_slow_reader_is_spared, TIMEOUT)
@@ -255,6 +210,30 @@ TEST_F_TIMEOUT(rules, a_peer_that_acknowledges_nothing_has_its_time, TIMEOUT)
 	for (i = 0; i < 9; i++)
 		on_time += rule.late[i];
 	EXPECT_EQ(1, on_time);
+}
+
+/* It is idle for longer than a new rule allows, but the rule does not close it. */
+TEST_F_TIMEOUT(rules, who_waits_is_not_overdue, TIMEOUT)
+{
+	const __u64 idle = 300 * MSEC;
+	struct pair pair, idle_pair;
+	struct twheel_rule rule;
+	int id;
+
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_TRUE(connect_pair(self->listener, &idle_pair));
+	ASSERT_LT(0, fill_queue(pair.server));
+	sleep_ns(3 * idle);
+	id = add_port(self->fd, LOCAL | ABORT, self->port, idle);
+	ASSERT_LT(0, id);
+	EXPECT_TRUE(wait_for(self->fd, id, closed, 1));
+	sleep_ns(3 * idle);
+	rule = look(self->fd, id);
+	EXPECT_EQ(2, rule.matched);
+	EXPECT_EQ(1, rule.overdue);
+	EXPECT_EQ(1, rule.untimed);
+	EXPECT_EQ(1, rule.closed);
+	EXPECT_TRUE(is_open(&pair));
 }
 
 TEST_F_TIMEOUT(rules, who_has_no_time_is_not_spared, TIMEOUT)

@@ -25,7 +25,7 @@
  * others, and again before they are closed.
  *
  * A connection with data in its send queue is waiting for its peer, and is not idle. After its
- * idle timeout it is closed only once the peer has acknowledged nothing for @stalled. If it was
+ * idle timeout it is closed only once the peer has owed an acknowledgment for @stalled. If it was
  * spared because of that, its idle timeout restarts, once, at the last acknowledgment.
  *
  * All ioctls require CAP_NET_ADMIN in the user namespace that owns the network namespace, and
@@ -122,7 +122,9 @@ struct twheel_match {
  * @name: letters, digits, '-', '_' and '.', starting with a letter, padded with 0; unique in the
  *	namespace. All 0: it has no name
  * @stalled: how long, in nanoseconds, the peer of a connection with data in its send queue may
- *	acknowledge nothing; 0 for %TWHEEL_RULE_STALLED. 1 spares no connection
+ *	owe an acknowledgment; 0 for %TWHEEL_RULE_STALLED. 1 spares no connection. With data in
+ *	flight this counts from the last acknowledgment, and with a closed window from the first
+ *	probe after it, which may be up to two minutes later
  * @matches: address of an array of struct twheel_match, further conditions of the rule; or 0.
  *	TWHEEL_IOC_RULE_NEXT: in: where to write them
  * @nr_matches: their number, up to %TWHEEL_RULE_MATCHES. TWHEEL_IOC_RULE_NEXT: in: the capacity
@@ -131,7 +133,7 @@ struct twheel_match {
  * @place: out: the rule's position in the order, from 1
  * @reserved2: 0
  * @age: out: nanoseconds since it was added, on CLOCK_BOOTTIME
- * @overdue: out: connections that had already been idle for longer when it first applied to them
+ * @overdue: out: connections that were due already when it first applied to them
  * @waited: out: times that a connection was due, and was spared because it waited for its peer
  * @late: out: a histogram of the time between when connections were due and when the rule closed
  *	them: entry i counts those of less than 2^(20 + i) nanoseconds that no entry before it
