@@ -470,6 +470,29 @@ log_tells() {
 	same instances "$(nr_instances)" 0
 }
 
+# log_warns TEXT: waits until a log has said this on standard error.
+log_warns() {
+	for _ in $(seq 300); do
+		! grep -q "$1" /tmp/log.errors || return 0
+		sleep 0.1
+	done
+	wrong "it did not say that $1: $(cat /tmp/log.errors)"
+}
+
+# With the module its tracepoint goes; when it is back, the log goes on.
+log_outlives_the_module() {
+	twctl idle log --count 1 > /tmp/log 2> /tmp/log.errors &
+	log=$!
+	follows $log && unload && log_warns "the module is not loaded any more" && load &&
+		log_warns "the module is loaded again" && follows $log || return
+	connections 4 $PORT || return
+	good twctl idle add web --port $PORT --timeout 300ms || return
+	wait $log || wrong "the log ended with an error" || return
+	connections_end
+	cp /tmp/log $OUT
+	lines 1 && says "rule [0-9]+ web: closed 127.0.0.1:$PORT "
+}
+
 # A log that was killed leaves its instance to the next.
 log_cleans_up() {
 	twctl idle log > /dev/null 2>&1 &
@@ -658,7 +681,7 @@ not_loaded() {
 }
 
 is_loaded || load
-tap_plan 33
+tap_plan 34
 tap "no rules" no_rules
 tap "list says what was asked for" list_says_what_was_asked
 tap "what is not said has a default" defaults
@@ -685,6 +708,7 @@ tap "lists find their connections" with_connections lists_find
 tap "lists are shown in one form" lists_are_shown
 tap "a port beside a list of ports" port_beside_list
 tap "log tells of each that is closed" with_connections log_tells
+tap "log outlives the module" log_outlives_the_module
 tap "log leaves nothing behind" log_cleans_up
 tap "log without a reader leaves nothing behind" with_connections log_without_reader
 tap "log goes on under nohup" with_connections log_under_nohup

@@ -3,7 +3,8 @@
  * twctl idle log: print a line for each connection that is closed
  *
  * It follows the tracepoint twheel_kick in a trace instance of its own. The instance is removed on
- * exit, including when the reader of the output has gone away.
+ * exit, including when the reader of the output has gone away. When the module is unloaded, its
+ * tracepoint goes with it, and is off when it is loaded again: so it is switched on every second.
  *
  * Terminating signals are blocked except while it waits: for more of the trace, or for the reader
  * of the output.
@@ -81,6 +82,19 @@ static void open_trace(void)
 		err(EXIT_FAILED, "%s", ENABLE);
 	}
 	trace = instance_open_pipe();
+}
+
+/* Switches the tracepoint on if the module has been loaded again. Says when it comes and goes. */
+static void keep_open(void)
+{
+	static bool gone;
+	const bool is_on = instance_write(ENABLE, "1");
+
+	if (is_on != gone)
+		return;
+	gone = !is_on;
+	warnx(gone ? "the module is not loaded any more; waiting for it" :
+		     "the module is loaded again");
 }
 
 /* Copies the word after @name, which ends with '='. Returns whether there is one that fits. */
@@ -218,9 +232,13 @@ static sigset_t block_signals(void)
 static void wait_for_more(const sigset_t *waiting)
 {
 	struct pollfd pollfd = { .fd = trace, .events = POLLIN };
+	const struct timespec second = { .tv_sec = 1 };
+	const int nr = ppoll(&pollfd, 1, &second, waiting);
 
-	if (ppoll(&pollfd, 1, NULL, waiting) < 0 && errno != EINTR)
+	if (nr < 0 && errno != EINTR)
 		err(EXIT_FAILED, "poll");
+	if (!nr)
+		keep_open();
 }
 
 /* This may block for long, so the terminating signals are unblocked meanwhile. */
