@@ -50,13 +50,27 @@ static bool is_counted(const struct twheel_connection *connection)
 	return connection->flags & TWHEEL_CONNECTION_COUNTED;
 }
 
+/* Will it be closed at all? Not by a rule that is an exception. */
+static bool is_limited(const struct twheel_connection *connection)
+{
+	return connection->remaining <= TWHEEL_TIME_MAX;
+}
+
+static struct text format_remaining(const struct twheel_connection *connection)
+{
+	struct text counted = { "counted" }, never = { "-" };
+
+	if (is_counted(connection))
+		return counted;
+	return is_limited(connection) ? duration_format(connection->remaining) : never;
+}
+
 static void print_connection(const struct twheel_connection *connection)
 {
 	print_endpoint(connection->family, connection->local_address, connection->local_port);
 	print_endpoint(connection->family, connection->remote_address, connection->remote_port);
 	printf("%6" PRIu32 " %9s %9s %8" PRIu32 " %8" PRIu32 "  %s\n", connection->uid,
-	       duration_format(connection->idle).s,
-	       is_counted(connection) ? "counted" : duration_format(connection->remaining).s,
+	       duration_format(connection->idle).s, format_remaining(connection).s,
 	       connection->unsent, connection->unacked, format_cookie(connection->cookie).s);
 }
 
@@ -72,7 +86,10 @@ static void json_connection(struct json *json, const struct twheel_connection *c
 	json_number(json, "remote_port", connection->remote_port);
 	json_number(json, "uid", connection->uid);
 	json_number(json, "idle_ns", connection->idle);
-	json_number(json, "remaining_ns", connection->remaining);
+	if (is_limited(connection))
+		json_number(json, "remaining_ns", connection->remaining);
+	else
+		json_null(json, "remaining_ns");
 	json_bool(json, "counted", is_counted(connection));
 	json_number(json, "unsent", connection->unsent);
 	json_number(json, "unacked", connection->unacked);

@@ -19,9 +19,16 @@ static uint64_t bucket_bound(size_t i)
 	return i < TWHEEL_RULE_LATE - 1 ? 1ULL << (LATE_SHIFT + i) : 0;
 }
 
+/* To the nearest second, so that it is the same when it is asked again. */
 static time_t start_time_of(const struct twheel_rule *rule)
 {
-	return time(NULL) - rule->age / 1000000000;
+	const uint64_t second = 1000000000;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	/* Before 1970 if the clock has never been set. */
+	return (int64_t)(now.tv_sec * second + now.tv_nsec - rule->age + second / 2) /
+	       (int64_t)second;
 }
 
 static void print_late(const struct twheel_rule *rule)
