@@ -24,6 +24,8 @@ guest='
 	echo old > /out/gone
 	! twctl metrics --file /out/gone 2> /out/gone.errors
 	! twctl metrics --file /nowhere/file 2> /out/nowhere.errors
+	! twctl metrics --file /dev/null 2> /out/device.errors
+	ls -l /dev/null > /out/device
 	insmod twheel.ko
 	take idle
 	twctl add 1h & twctl sleep 0.2
@@ -32,6 +34,7 @@ guest='
 	mkdir -p "$group" 2> /dev/null && twctl idle --cgroup "$group" --timeout 1m
 	twctl idle --port 7 --timeout 100ms
 	twctl idle --port 7 --uid root --lifetime 1h --dry-run
+	twctl idle --name lists --port 80,8080-8081 --remote 10.1.0.0/16 --keep
 	nc -l -p 7 -e cat &
 	twctl sleep 0.3
 	{ twctl sleep 2; } | nc 127.0.0.1 7 || :
@@ -78,11 +81,14 @@ histogram() {
 }
 
 rules() {
+	local lists='rule="4",name="lists",port_list="80,8080-8081",remote_list="10.1.0.0/16",keep="true"'
+
 	grep '^twheel_rule' "$tmp/out/busy.text"
 	[ "$(value "$tmp/out/busy.text" 'twheel_rule_closed_total{rule="2",local_port="7"}')" = 1 ] &&
 		grep -q '^twheel_rule_watched{rule="3",local_port="7",uid="0",dry_run="true"} ' \
 			"$tmp/out/busy.text" &&
 		grep -Fq '{rule="1",cgroup="a \"b\\c"} ' "$tmp/out/busy.text" &&
+		grep -Fq "twheel_rule_matched_total{$lists} 0" "$tmp/out/busy.text" &&
 		[ "$(grep -c '^twheel_watch_delay_seconds_bucket{kind="rules",le="+Inf"} [1-9]' \
 			"$tmp/out/busy.text")" = 1 ]
 }
@@ -132,6 +138,9 @@ ok "without the module there is a line that says so"
 ok "and no file that is old"
 [ "$(cat "$tmp/out/nowhere.errors")" = "twctl: /nowhere/file.new: No such file or directory" ]
 ok "a file that cannot be written"
+[ "$(cat "$tmp/out/device.errors")" = "twctl: /dev/null is no regular file; leave --file out, and redirect the output" ] &&
+	grep -q '^c' "$tmp/out/device"
+ok "a device is not replaced"
 names() {
 	sed -E '/^#/d; s/ [^ ]*$//' "$tmp/out/$1"
 }

@@ -293,6 +293,20 @@ static void print_number_label(bool has, const char *name, uint64_t value)
 	print_label(name, text.s);
 }
 
+/* The rule's lists, by the names that they have in JSON. */
+static void print_list_labels(const struct twheel_rule *rule)
+{
+	const struct rule_list *list;
+	char *text;
+
+	for (list = rule_lists; list->option; list++) {
+		text = rule_list_only(rule, list);
+		if (text)
+			print_label(rule_list_name(list).s, text);
+		free(text);
+	}
+}
+
 static void print_rule(const struct twheel_rule *rule, const struct metric *metric)
 {
 	const char *name;
@@ -313,6 +327,9 @@ static void print_rule(const struct twheel_rule *rule, const struct metric *metr
 	print_number_label(rule->flags & TWHEEL_RULE_UID, "uid", rule->uid);
 	if (rule->flags & TWHEEL_RULE_CGROUP)
 		print_label("cgroup", cgroup_name(rule->cgroup).path);
+	print_list_labels(rule);
+	if (rule->flags & TWHEEL_RULE_KEEP)
+		print_label("keep", "true");
 	if (rule->flags & TWHEEL_RULE_DRY_RUN)
 		print_label("dry_run", "true");
 	printf("} %" PRIu64 "\n", value);

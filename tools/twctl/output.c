@@ -4,6 +4,7 @@
  */
 #include <err.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "twctl.h"
@@ -28,6 +29,11 @@ static void discard_output(void)
  */
 void output_begin(const char *path)
 {
+	struct stat st;
+
+	/* It would be replaced, and not written to. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		refuse("%s is no regular file; leave --file out, and redirect the output", path);
 	if (snprintf(part, sizeof(part), "%s.new", path) >= (int)sizeof(part))
 		refuse("the name of the file is too long");
 	file = path;
@@ -41,7 +47,11 @@ void output_end(void)
 {
 	if (!file)
 		return;
-	if (ferror(stdout) || fflush(stdout) || rename(part, file))
-		err(EXIT_FAILED, "%s", file);
+	if (ferror(stdout) || fflush(stdout) || rename(part, file)) {
+		warn("%s", file);
+		discard_output();
+		/* Not exit(): nothing more is to be said of standard output. */
+		_exit(EXIT_FAILED);
+	}
 	file = NULL;
 }

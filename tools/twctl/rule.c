@@ -180,20 +180,16 @@ static void json_match(struct json *json, const char *name, bool has, uint64_t v
 static void json_lists(struct json *json, const struct twheel_rule *rule)
 {
 	const struct rule_list *list;
-	struct twheel_rule only = *rule;
-	char *text, name[32], *c;
+	struct text name;
+	char *text;
 
-	only.flags = 0;
 	for (list = rule_lists; list->option; list++) {
-		snprintf(name, sizeof(name), "%s_list", list->option);
-		for (c = name; *c; c++)
-			if (*c == '-')
-				*c = '_';
-		text = rule_lists_text(&only, list);
+		name = rule_list_name(list);
+		text = rule_list_only(rule, list);
 		if (text)
-			json_string(json, name, text);
+			json_string(json, name.s, text);
 		else
-			json_null(json, name);
+			json_null(json, name.s);
 		free(text);
 	}
 }

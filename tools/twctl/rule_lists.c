@@ -282,6 +282,35 @@ char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *li
 }
 
 /**
+ * rule_list_only - rule_lists_text() without the rule's single port
+ * @rule:	the rule
+ * @list:	which list
+ */
+char *rule_list_only(const struct twheel_rule *rule, const struct rule_list *list)
+{
+	struct twheel_rule only = *rule;
+
+	only.flags = 0;
+	return rule_lists_text(&only, list);
+}
+
+/**
+ * rule_list_name - the name of a list in JSON and in metrics
+ * @list:	which list
+ */
+struct text rule_list_name(const struct rule_list *list)
+{
+	struct text name;
+	char *c;
+
+	snprintf(name.s, sizeof(name.s), "%s_list", list->option);
+	for (c = name.s; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	return name;
+}
+
+/**
  * rule_lists_finish - complete the lists after all options of a rule have been parsed
  * @rule:	the rule
  *

@@ -331,6 +331,8 @@ struct twheel_match *rule_matches(const struct twheel_rule *rule);
 void rule_lists_parse(const struct command *command, struct twheel_rule *rule,
 		      const struct rule_list *list, const char *value);
 char *rule_lists_text(const struct twheel_rule *rule, const struct rule_list *list);
+char *rule_list_only(const struct twheel_rule *rule, const struct rule_list *list);
+struct text rule_list_name(const struct rule_list *list);
 void rule_lists_finish(struct twheel_rule *rule);
 
 /* rule_cover.c */
