@@ -530,7 +530,11 @@ not_there() {
 	good unshare -m sh -c "umount -l $DEBUGFS && twctl status" || return
 	says "^totals +debugfs is not mounted" || return
 	without "mount -t tmpfs tmpfs /dev" "no /dev/twheel, though the module is loaded" \
-		"twctl sleep 0"
+		"twctl sleep 0" || return
+	without "mount -t tmpfs tmpfs /dev && echo > /dev/twheel" \
+		"/dev/twheel is not the module's device; remove it, and" "twctl sleep 0" || return
+	without "mount -t tmpfs tmpfs /dev && mknod /dev/twheel c 1 3" \
+		"/dev/twheel is not the module's device; remove it, and" "twctl idle list"
 }
 
 not_loaded() {

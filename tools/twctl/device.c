@@ -74,10 +74,18 @@ static void explain_error(int error, struct message *why)
  */
 int device_try(struct message *why)
 {
+	struct twheel_info info = { 0 };
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0) {
 		explain_error(errno, why);
+	} else if (ioctl(fd, TWHEEL_IOC_INFO, &info) && errno == ENOTTY) {
+		snprintf(why->text, sizeof(why->text),
+			 "%s is not the module's device; remove it, and load the module again",
+			 DEVICE);
+		close(fd);
+		fd = -1;
+	}
 	return fd;
 }
 
