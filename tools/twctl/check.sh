@@ -74,6 +74,7 @@ completion() {
 	offered "--help" idle save - || return
 	offered "abort" idle --port 80 --action a || return
 	offered "received" idle --port 80 -a r || return
+	offered "inet inet6" idle --family in || return
 	offered "root" idle --uid roo || return
 	[[ " $(complete_words twctl add 1s -- ec) " == *" echo "* ]] || wrong "no echo" || return
 	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"
@@ -231,9 +232,9 @@ all_lists() {
 mapped_addresses() {
 	loads "--remote ::ffff:10.1.2.3 --keep" "--remote 10.1.2.3 --keep" || return
 	loads "--remote ::ffff:10.1.2.3/104 --keep" "--remote 10.0.0.0/8 --keep" || return
-	loads "--remote ::ffff:0:0/96,::ffff:0:0/95 --keep" "--remote '0.0.0.0/0,::fffe:0:0/95' --keep" ||
+	loads "--remote ::ffff:0:0/96,::ffff:0:0/95 --keep" "--remote 0.0.0.0/0,::fffe:0:0/95 --keep" ||
 		return
-	loads "--not-remote ::1,::/0,10.0.0.0/8 --keep" "--not-remote '10.0.0.0/8,::/0,::1' --keep"
+	loads "--not-remote ::1,::/0,10.0.0.0/8 --keep" "--not-remote 10.0.0.0/8,::/0,::1 --keep"
 }
 
 version() {

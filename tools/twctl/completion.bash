@@ -52,6 +52,13 @@ _twctl() {
 	*:--activity:* | *:-a:*)
 		words='received sent either'
 		;;
+	*:--family:*)
+		words='inet inet6'
+		;;
+	*:--before:*)
+		words=$(twctl idle list 2> /dev/null |
+			awk 'NR > 1 { print $1 } NR > 1 && $2 != "-" { print $2 }')
+		;;
 	*:--uid:* | *:-u:*)
 		_twctl_names -u
 		return

@@ -130,7 +130,7 @@ void words_print(const char *word)
 {
 	const char *c;
 
-	for (c = word; isalnum((unsigned char)*c) || (*c && strchr("-./:@_", *c)); c++)
+	for (c = word; isalnum((unsigned char)*c) || (*c && strchr("-,./:@_", *c)); c++)
 		;
 	if (*word && !*c) {
 		fputs(word, stdout);
