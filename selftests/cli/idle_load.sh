@@ -24,9 +24,10 @@ file() {
 	printf '%s\n' "$@" > $FILE
 }
 
-# load_says KEPT ADDED REMOVED [FILE]
+# load_says KEPT ADDED REMOVED [FILE [CHANGED]]
 load_says() {
-	good twctl idle load "${4-$FILE}" && prints "rules: $1 kept, $2 added, $3 removed"
+	good twctl idle load "${4-$FILE}" &&
+		prints "rules: $1 kept, ${5-0} changed, $2 added, $3 removed"
 }
 
 # ids: the ids of the rules, in their order.
@@ -133,10 +134,10 @@ unchanged_rules_keep_counts() {
 }
 
 same_again() {
-	loaded "--port 80 --timeout 1m" "--port 80 --timeout 1m" "--uid 0 --lifetime 1d" || return
+	loaded "--port 80 --timeout 1m" "--port 81 --timeout 1m" "--uid 0 --lifetime 1d" || return
 	load_says 3 0 0 && same ids "$(ids)" "$ids" || return
 	# It may be written differently.
-	file "-t 60 -p 80 -a either" "--timeout=60000ms --port=80 -R 1000/s" "--uid root -l 24h"
+	file "-t 60 -p 80 -a either" "--timeout=60000ms --port=81 -R 1000/s" "--uid root -l 24h"
 	load_says 3 0 0 && same ids "$(ids)" "$ids"
 }
 
@@ -152,6 +153,65 @@ changed_rule_is_replaced() {
 			file "--$match 6 --timeout 2m" "--$match 7 --timeout 1m" &&
 			load_says 1 1 1 || return
 	done
+}
+
+# A rule with a name gets its new limits in place, and keeps its counts.
+named_rule_is_changed() {
+	loaded "--name web --port $PORT --timeout 500ms" "--name db --port 81 --timeout 1m" || return
+	held su user -c "exec ./connections 4 $PORT $NR" || return
+	twctl sleep 1.5s
+	release
+	file "--name web --port $PORT --timeout 2m --rate 7 --dry-run" \
+		"--name db --port 81 --timeout 1m"
+	load_says 1 0 0 $FILE 1 && same ids "$(ids)" "$ids" && json twctl idle stats web &&
+		has closed $NR || return
+	rules "--name web --port $PORT --timeout 2m --rate 7 --dry-run" \
+		"--name db --port 81 --timeout 1m" || return
+	# Other conditions make it another rule, and so does another name.
+	file "--name web --port 82 --timeout 2m" "--name data --port 81 --timeout 2m"
+	load_says 0 2 2
+}
+
+# What the kernel refuses for the second leaves the first as it was.
+change_is_undone() {
+	loaded "--name web --port 80 --timeout 1m" "--name db --port 81 --timeout 1m" || return
+	file "--name web --port 80 --timeout 2m" "--name db --port 81 --timeout 1ms" \
+		"--port 82 --timeout 1m"
+	refused "$FILE:2: cannot change the rule: the timeout is shorter than 10 ms, or"
+}
+
+# As many as there can be, and no room for one more.
+all_are_changed() {
+	many 256 1m r && good twctl idle remove all && load_says 0 256 0 || return
+	many 256 2m r && load_says 0 0 0 $FILE 256 && good twctl idle remove all
+}
+
+# warned LINE WHY: the file is loaded, and a rule is said never to apply.
+warned() {
+	for option in --check ""; do
+		# shellcheck disable=SC2086 # no option is no word
+		twctl idle load $option $FILE > $OUT 2> $ERR || wrong "status $?" || return
+		same warning "$(cat $ERR)" "twctl: $FILE:$1: this rule will never apply: $2" ||
+			return
+	done
+}
+
+# What 'idle add' refuses, or warns of.
+useless_rules() {
+	loaded "--port 80 --timeout 1m" || return
+	file "--name a --port 81 --timeout 1m" "--name a --port 82 --timeout 1m" &&
+		refused "$FILE:2: $FILE:1 has the name a, too; " || return
+	complaint 1 "$FILE:2: $FILE:1 has the name a" twctl idle load --check $FILE || return
+	file "--remote 10.0.0.0/8 --family inet6 --timeout 1m"
+	warned 1 "no address of --remote, if any, is of a --family that is left" || return
+	file "--port 80 --timeout 1h" "--port 80 --uid 0 --timeout 1m"
+	warned 2 "$FILE:1 comes before it and takes all" || return
+	# One that has become equal to another one is saved, and can be loaded.
+	file "--name a --port 81 --timeout 1m" "--name b --port 81 --timeout 2m"
+	twctl idle load $FILE 2> /dev/null && good twctl idle set b --timeout 1m || return
+	good twctl idle save && grep -v '^#' $OUT > $FILE || return
+	warned 2 "$FILE:1 comes before it and takes all" &&
+		prints "rules: 2 kept, 0 changed, 0 added, 0 removed"
 }
 
 # What follows a new rule that may match the same connections is new, too.
@@ -258,9 +318,9 @@ rules_of_processes() {
 directory() {
 	mkdir -p $DIRECTORY && rm -rf "${DIRECTORY:?}"/* && good twctl idle remove all || return
 	load_says 0 0 0 $DIRECTORY || return
-	echo "--port 80 --timeout 2m" > $DIRECTORY/10-b.conf
-	echo "--port 80 --timeout 1m" > $DIRECTORY/10-a.conf
-	echo "--port 80 --timeout 3m" > $DIRECTORY/9.conf
+	echo "--port 80 --remote 10.1.0.0/16 --timeout 2m" > $DIRECTORY/10-b.conf
+	echo "--port 80 --remote 10.1.1.0/24 --timeout 1m" > $DIRECTORY/10-a.conf
+	echo "--port 80 --remote 10.0.0.0/8 --timeout 3m" > $DIRECTORY/9.conf
 	printf -- "--port 80 --timeout 0s" > $DIRECTORY/A.conf
 	for other in .hidden.conf README 10.conf.dpkg-old 10-conf 10.confx; do
 		echo nonsense > $DIRECTORY/$other
@@ -268,18 +328,23 @@ directory() {
 	complaint 1 "$DIRECTORY/A.conf:1: --timeout is 0" twctl idle load $DIRECTORY/ || return
 	same rules "$(ids)" "" || return
 	printf -- "--port 80 --timeout 4m" > $DIRECTORY/A.conf
-	load_says 0 4 0 $DIRECTORY && rules "--port 80 --timeout 1m" "--port 80 --timeout 2m" \
-		"--port 80 --timeout 3m" "--port 80 --timeout 4m" || return
-	rm $DIRECTORY/* && load_says 0 0 4 $DIRECTORY || return
+	load_says 0 4 0 $DIRECTORY && rules "--port 80 --remote 10.1.1.0/24 --timeout 1m" \
+		"--port 80 --remote 10.1.0.0/16 --timeout 2m" \
+		"--port 80 --remote 10.0.0.0/8 --timeout 3m" "--port 80 --timeout 4m" || return
+	# Not a file is left: that is hardly meant.
+	rm $DIRECTORY/*.conf && kept=$(ids) || return
+	complaint 1 "$DIRECTORY has no \*\.conf, but there are rules; " \
+		twctl idle load $DIRECTORY || return
+	same ids "$(ids)" "$kept" && : > $DIRECTORY/none.conf && load_says 0 0 4 $DIRECTORY || return
 	complaint 1 "$DIRECTORY.none: No such file or directory; give" \
 		twctl idle load $DIRECTORY.none
 }
 
-# many NUMBER TIMEOUT: that many rules.
+# many NUMBER TIMEOUT [NAME]: that many rules, with names that begin like this.
 many() {
-	awk -v nr="$1" -v timeout="$2" 'BEGIN {
+	awk -v nr="$1" -v timeout="$2" -v name="${3-}" 'BEGIN {
 		for (i = 1; i <= nr; i++)
-			print "--port " i " --timeout " timeout
+			print (name ? "--name " name i " " : "") "--port " i " --timeout " timeout
 	}' > $FILE
 }
 
@@ -369,7 +434,7 @@ have_cgroups() {
 }
 
 is_loaded || load
-tap_plan 21
+tap_plan 25
 tap "what was loaded is there" first_load
 tap "an error in line 7 changes nothing" error_in_line_7
 tap "nor does one that the kernel finds" error_of_the_kernel
@@ -377,6 +442,10 @@ tap "errors name file and line" errors
 tap "unchanged rules keep their numbers and counts" unchanged_rules_keep_counts
 tap "the same rules again" same_again
 tap "a changed rule is replaced" changed_rule_is_replaced
+tap "a rule with a name is changed" named_rule_is_changed
+tap "a change is undone" change_is_undone
+tap "all are changed" all_are_changed
+tap "rules that cannot apply" useless_rules
 tap "order, where it matters" order_is_kept
 tap "order, of what stays" order_of_what_stays
 tap "an exception is never without effect" exception_stays

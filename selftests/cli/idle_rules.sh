@@ -119,7 +119,7 @@ cgroup_is_quoted() {
 	json twctl idle list || return
 	has cgroup "\"idle_rules/inner/a\\u001b[31m $(printf '\303\274')\"" || return
 	good twctl idle save && cp $OUT /tmp/saved && good twctl idle load /tmp/saved || return
-	prints "rules: 1 kept, 0 added, 0 removed" && rmdir "$CGROUP/$name" && good twctl idle remove all
+	prints "rules: 1 kept, 0 changed, 0 added, 0 removed" && rmdir "$CGROUP/$name" && good twctl idle remove all
 }
 
 # A socket belongs to the cgroup in which it was created.
@@ -411,7 +411,7 @@ port_beside_list() {
 	good ./exercise ports 95 && good twctl idle list && says "  port=95 not-port=95$" || return
 	json twctl idle list && has local_port 95 && says '"port_list": "80-90", ' || return
 	good twctl idle save && cp $OUT /tmp/saved && says "^--port 95 --not-port 95 " || return
-	good twctl idle load /tmp/saved && prints "rules: 0 kept, 1 added, 1 removed" || return
+	good twctl idle load /tmp/saved && prints "rules: 0 kept, 0 changed, 1 added, 1 removed" || return
 	good twctl idle remove all
 }
 

@@ -92,6 +92,8 @@ int idle_add(struct rule_options *options)
 	int fd;
 
 	rule_options_check(options);
+	if (!rule_families(rule))
+		refuse("%s", NO_FAMILY);
 	fd = device_open();
 	rules_gather(fd, &rules);
 	find_place(options, &rules);

@@ -38,8 +38,8 @@ static int run_idle_load(int argc, char **argv)
 		return 0;
 	}
 	replaced = replace_rules(device_open(), &all);
-	printf("rules: %zu kept, %zu added, %zu removed\n", replaced.kept, replaced.added,
-	       replaced.removed);
+	printf("rules: %zu kept, %zu changed, %zu added, %zu removed\n", replaced.kept,
+	       replaced.changed, replaced.added, replaced.removed);
 	return 0;
 }
 

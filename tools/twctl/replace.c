@@ -4,12 +4,14 @@
  *
  * The first rule that matches a connection applies to it. An existing rule that is also wanted is
  * kept, with its id and its counters, as long as the new rules can be inserted between the kept
- * ones so that any two rules that may match the same connection are in the wanted order.
+ * ones so that any two rules that may match the same connection are in the wanted order. So is one
+ * with the same name and the same conditions, which gets other limits.
  *
- * Every new rule is added before any old one is removed. Until then the old rules apply, and a
- * failure is undone by removing the new ones. Then the old rules are removed, last one first, so
- * that each connection passes from its old rule straight to its new one, and never to a rule in
- * between that was meant for others, such as one to which the old rule was an exception.
+ * Every new rule is added before any old one is changed or removed. Until then the old rules apply,
+ * and a failure is undone by removing the new ones. Then the limits are changed, where a failure is
+ * undone, too. Then the old rules are removed, last one first, so that each connection passes from
+ * its old rule straight to its new one, and never to a rule in between that was meant for others,
+ * such as one to which the old rule was an exception.
  *
  * Old rules that will be removed lose their names first: new ones may need them.
  */
@@ -46,16 +48,39 @@ struct change {
 	size_t				nr_added;
 };
 
-/* The first existing rule after rule @after that equals the wanted one; from 1, or 0 if none. */
+/* Do two rules have the same name, if any, and the same conditions? */
+static bool has_same_conditions(const struct twheel_rule *old, const struct twheel_rule *wanted)
+{
+	const struct twheel_rule limits = rule_limits(wanted);
+	struct twheel_rule changed = *old;
+
+	changed.flags = (old->flags & ~rule_limits(old).flags) | limits.flags;
+	changed.rate = limits.rate;
+	changed.idle = limits.idle;
+	changed.lifetime = limits.lifetime;
+	changed.spread = limits.spread;
+	changed.stalled = limits.stalled;
+	return rule_same(&changed, wanted);
+}
+
+/*
+ * The first existing rule after rule @after that equals the wanted one, or that becomes the wanted
+ * one with other limits and has its name; from 1, or 0 if none.
+ */
 static size_t find_same(const struct change *change, size_t after, const struct twheel_rule *wanted)
 {
-	size_t i;
+	const struct twheel_rule *rule = change->rules.rule;
+	size_t i, found = 0;
 
-	for (i = after; i < change->rules.nr; i++)
-		if (!change->keep[i] && !change->moved[i] &&
-		    rule_same(&change->rules.rule[i], wanted))
+	for (i = after; i < change->rules.nr; i++) {
+		if (change->keep[i] || change->moved[i])
+			continue;
+		if (rule_same(&rule[i], wanted))
 			return i + 1;
-	return 0;
+		if (*wanted->name && has_same_conditions(&rule[i], wanted))
+			found = i + 1;
+	}
+	return found;
 }
 
 static bool wanted_overlap(const struct change *change, size_t i, size_t j)
@@ -197,9 +222,37 @@ static void add_new(struct change *change)
 	}
 }
 
+/* Gives the first @nr wanted rules that are kept their new limits, or the old ones back. */
+static const char *set_limits(const struct change *change, size_t nr, bool back, size_t *done)
+{
+	const struct twheel_rule *old, *wanted;
+	struct twheel_rule limits;
+	const char *why;
+	size_t i;
+
+	for (i = 0, *done = 0; i < nr; i++) {
+		wanted = &change->all->wanted[i].rule;
+		if (!change->stays[i])
+			continue;
+		old = &change->rules.rule[change->stays[i] - 1];
+		if (rule_same(old, wanted))
+			continue;
+		limits = rule_limits(back ? old : wanted);
+		limits.id = old->id;
+		why = rules_try_set(change->fd, &limits);
+		if (why && !back) {
+			set_limits(change, i, true, done);
+			*done = i;
+			return why;
+		}
+		++*done;
+	}
+	return NULL;
+}
+
 /*
- * Checks that the rules are the old ones in their order plus as many as were added. Returns NULL,
- * or what is wrong.
+ * Checks that the rules are the old ones in their order, with the limits they had, plus as many as
+ * were added. Returns NULL, or what is wrong.
  */
 static const char *check_unchanged(const struct change *change)
 {
@@ -211,9 +264,14 @@ static const char *check_unchanged(const struct change *change)
 	why = rules_try_gather(change->fd, &rules);
 	if (why)
 		return why;
-	for (i = 0; i < rules.nr; i++)
-		if (old < change->rules.nr && rules.rule[i].id == change->rules.rule[old].id)
-			old++;
+	for (i = 0; i < rules.nr; i++) {
+		if (old == change->rules.nr || rules.rule[i].id != change->rules.rule[old].id)
+			continue;
+		/* The others have lost their names. */
+		if (change->keep[old] && !rule_same(&rules.rule[i], &change->rules.rule[old]))
+			break;
+		old++;
+	}
 	same = old == change->rules.nr && rules.nr == old + change->nr_added;
 	rules_free(&rules);
 	return same ? NULL : "another program has changed the rules meanwhile";
@@ -236,6 +294,19 @@ static size_t remove_old(struct change *change)
 	return removed;
 }
 
+/* Refuses to remove all rules because a directory has no file. Rules of processes would stay. */
+static void refuse_empty(const struct change *change)
+{
+	size_t i;
+
+	if (!change->all->empty)
+		return;
+	for (i = 0; i < change->rules.nr; i++)
+		if (!(change->rules.rule[i].flags & TWHEEL_RULE_PID))
+			errx(EXIT_FAILED, "%s has no *.conf, but there are rules; %s",
+			     change->all->empty, "to remove them, run: twctl idle load /dev/null");
+}
+
 /**
  * replace_rules - replace the rules by others, or exit with nothing changed
  * @fd:		the device
@@ -247,10 +318,12 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 {
 	struct change change = { .fd = fd, .all = all };
 	struct replaced replaced;
+	size_t changed;
 	const char *why;
 	sigset_t every;
 
 	rules_gather(fd, &change.rules);
+	refuse_empty(&change);
 	change.keep = calloc(change.rules.nr + 1, sizeof(*change.keep));
 	change.moved = calloc(change.rules.nr + 1, sizeof(*change.moved));
 	change.stays = calloc(all->nr + 1, sizeof(*change.stays));
@@ -268,9 +341,16 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 		undo_add(&change);
 		errx(EXIT_FAILED, "%s; nothing is loaded, try again", why);
 	}
+	why = set_limits(&change, all->nr, false, &changed);
+	if (why) {
+		undo_add(&change);
+		errx(EXIT_FAILED, "%s: cannot change the rule: %s", all->wanted[changed].place,
+		     why);
+	}
 	replaced.added = change.nr_added;
 	replaced.removed = remove_old(&change);
-	replaced.kept = change.rules.nr - replaced.removed;
+	replaced.changed = changed;
+	replaced.kept = change.rules.nr - replaced.removed - changed;
 	rules_free(&change.rules);
 	free(change.keep);
 	free(change.moved);

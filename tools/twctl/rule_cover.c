@@ -129,10 +129,15 @@ static bool ports_overlap(const struct twheel_rule *a, const struct twheel_rule 
 	return find_port(a, b, remote, true);
 }
 
-/* The families that a rule allows: bit 0 for IPv4, bit 1 for IPv6. */
-static unsigned int families_of(const struct twheel_rule *rule)
+/**
+ * rule_families - get the families that a rule allows
+ * @rule:	the rule
+ *
+ * Return: bit 0 for IPv4, bit 1 for IPv6; 0 if its addresses are of none that it allows.
+ */
+unsigned int rule_families(const struct twheel_rule *rule)
 {
-	unsigned int named = 0, not = 0, bit;
+	unsigned int named = 0, not = 0, remote = 0, bit;
 	uint32_t i;
 
 	for (i = 0; i < rule->nr_matches; i++) {
@@ -141,8 +146,10 @@ static unsigned int families_of(const struct twheel_rule *rule)
 		bit = match->family == AF_INET ? 1 : 2;
 		if (match->kind == TWHEEL_MATCH_FAMILY)
 			*(match->flags ? &not : &named) |= bit;
+		else if (match->kind == TWHEEL_MATCH_REMOTE && !match->flags)
+			remote |= bit;
 	}
-	return (named ?: 3) & ~not;
+	return (named ?: 3) & (remote ?: 3) & ~not;
 }
 
 /* Is prefix @inner equal to @outer, or contained in it? */
@@ -218,7 +225,7 @@ bool rule_covers(const struct twheel_rule *outer, const struct twheel_rule *inne
 	    (outer->flags & TWHEEL_RULE_PID && outer->pid != inner->pid))
 		return false;
 	return ports_cover(outer, inner, false) && ports_cover(outer, inner, true) &&
-	       !(families_of(inner) & ~families_of(outer)) && addresses_cover(outer, inner);
+	       !(rule_families(inner) & ~rule_families(outer)) && addresses_cover(outer, inner);
 }
 
 /**
@@ -233,5 +240,5 @@ bool rules_overlap(const struct twheel_rule *a, const struct twheel_rule *b)
 	if (a->flags & b->flags & TWHEEL_RULE_UID && a->uid != b->uid)
 		return false;
 	return ports_overlap(a, b, false) && ports_overlap(a, b, true) &&
-	       families_of(a) & families_of(b);
+	       rule_families(a) & rule_families(b);
 }

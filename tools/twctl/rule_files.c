@@ -115,6 +115,7 @@ static void read_directory(struct wanted_rules *all, const char *directory)
 	nr = scandir(directory, &entries, is_conf, compare_names);
 	if (nr < 0)
 		errx(EXIT_FAILED, "%s: cannot be read: %s", directory, strerror(errno));
+	all->empty = nr ? NULL : directory;
 	while (length > 1 && directory[length - 1] == '/')
 		length--;
 	for (i = 0; i < nr; i++) {
@@ -125,6 +126,39 @@ static void read_directory(struct wanted_rules *all, const char *directory)
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+/* Warns of a rule that will never apply: the kernel accepts it, and so idle save may print it. */
+static void warn_of_rule(const struct wanted_rules *all, const struct wanted *rule)
+{
+	const struct wanted *before;
+
+	if (!rule_families(&rule->rule))
+		warnx("%s: this rule will never apply: %s", rule->place, NO_FAMILY);
+	for (before = all->wanted; before < rule; before++) {
+		if (!rule_covers(&before->rule, &rule->rule))
+			continue;
+		warnx("%s: this rule will never apply: %s comes before it and takes all",
+		      rule->place, before->place);
+		return;
+	}
+}
+
+static void check_rules(const struct wanted_rules *all)
+{
+	const struct wanted *wanted = all->wanted;
+	size_t i, j;
+
+	for (i = 0; i < all->nr; i++) {
+		options_set_place(wanted[i].place);
+		for (j = 0; *wanted[i].rule.name && j < i; j++)
+			if (!strcmp(wanted[j].rule.name, wanted[i].rule.name))
+				refuse("%s has the name %s, too; give each a name of its own",
+				       wanted[j].place, wanted[j].rule.name);
+	}
+	options_set_place(NULL);
+	for (i = 0; i < all->nr; i++)
+		warn_of_rule(all, &wanted[i]);
 }
 
 /**
@@ -144,4 +178,5 @@ void rule_files_read(const char *path, struct wanted_rules *all)
 		read_directory(all, path);
 	else
 		read_file(all, path);
+	check_rules(all);
 }

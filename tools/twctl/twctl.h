@@ -336,6 +336,10 @@ struct text rule_list_name(const struct rule_list *list);
 void rule_lists_finish(struct twheel_rule *rule);
 
 /* rule_cover.c */
+/* What is wrong if rule_families() returns 0. */
+#define NO_FAMILY	"no address of --remote, if any, is of a --family that is left"
+
+unsigned int rule_families(const struct twheel_rule *rule);
 bool rule_covers(const struct twheel_rule *outer, const struct twheel_rule *inner);
 bool rules_overlap(const struct twheel_rule *a, const struct twheel_rule *b);
 
@@ -385,10 +389,12 @@ struct wanted {
  * struct wanted_rules - the rules read from files
  * @wanted:	the rules, in order
  * @nr:		their number
+ * @empty:	the directory, if they are from one without files; else NULL
  */
 struct wanted_rules {
 	struct wanted	*wanted;
 	size_t		nr;
+	const char	*empty;
 };
 
 void rule_files_read(const char *path, struct wanted_rules *all);
@@ -398,11 +404,13 @@ void rule_files_read(const char *path, struct wanted_rules *all);
 /**
  * struct replaced - the outcome of replace_rules(), as numbers of rules
  * @kept:	left as they were
+ * @changed:	kept, with other limits
  * @added:	added
  * @removed:	removed
  */
 struct replaced {
 	size_t	kept;
+	size_t	changed;
 	size_t	added;
 	size_t	removed;
 };
