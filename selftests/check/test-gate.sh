@@ -383,19 +383,32 @@ unattended() {
 
 # ---- the checkers of style and of types
 
+# lint_says NAME STATUS CHECK: the checkers' status, and that of one of them.
+lint_says() {
+	PATH=$tmp/silent:$PATH "$tmp/lint/selftests/check/lint" > "$tmp/output" 2>&1
+	[ $? = "$2" ] && grep -Eq "^$([ "$2" = 0 ] || echo 'not ')ok [0-9]+ $3\$" "$tmp/output"
+	ok "lint: $1"
+}
+
 # sparse NAME STATUS: the fault on standard input occurs while the modules are built.
 sparse() {
 	cat > "$FAULT"
-	PATH=$tmp/silent:$PATH "$tmp/lint/selftests/check/lint" > "$tmp/output" 2>&1
-	[ $? = "$2" ] && grep -Eq "^$([ "$2" = 0 ] || echo 'not ')ok [0-9]+ sparse\$" "$tmp/output"
-	ok "lint: $1"
+	lint_says "$1" "$2" sparse
+}
+
+# manual NAME STATUS TEXT ROFF: this is a page of the manual, and what was made of it.
+manual() {
+	printf '%s\n' "; SPDX-License-Identifier: GPL-2.0-only" "$3" > \
+		"$tmp/lint/Documentation/man/page.1.scd"
+	printf '%s\n' "$4" > "$tmp/lint/build/man/page.1"
+	lint_says "$1" "$2" manual
 }
 
 # shellcheck disable=SC2016 # a stand-in's shell expands these
 lint() {
 	local name lint=$tmp/lint
 
-	mkdir -p "$lint"/{module,tools,selftests/{check,vm}}
+	mkdir -p "$lint"/{build/man,Documentation/man,module,tools,selftests/{check,vm}}
 	cp "$TOP/tools/paths.sh" "$lint/tools/"
 	cp "$TOP"/selftests/check/{lint,layers} "$lint/selftests/check/"
 	for name in one two; do
@@ -421,6 +434,11 @@ lint() {
 	# Checking these is not the checkers' job here.
 	sed -i '1a # SPDX-License-Identifier: GPL-2.0-only' "$lint/selftests/vm/fetch-kernel" \
 		"$lint/tools/fetch-source" "$lint/tools/build-modules"
+	: > "$FAULT"
+	manual "a table, and the first line says so" 0 'twheel(1)' "'\\\" t"$'\n.TS'
+	manual "a table, and it does not" 1 'twheel(1)' $'.nh\n.TS'
+	manual "a backslash that the page loses" 1 $'```\na \\n\n```' ''
+	manual "a backslash that is doubled" 0 $'```\na \\\\n\n```' ''
 	sparse "sparse finds nothing" 0 < /dev/null
 	sparse "sparse finds something" 1 <<< 'echo "$modules/one.c:1:1: warning: a context imbalance"'
 	sparse "sparse does not run" 1 <<< 'files='
