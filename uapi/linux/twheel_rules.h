@@ -124,7 +124,7 @@ struct twheel_match {
  * @stalled: how long, in nanoseconds, the peer of a connection with data in its send queue may
  *	owe an acknowledgment; 0 for %TWHEEL_RULE_STALLED. 1 spares no connection. With data in
  *	flight this counts from the last acknowledgment, and with a closed window from the first
- *	probe after it, which may be up to two minutes later
+ *	probe that it has not answered. The time between two probes doubles, up to two minutes
  * @matches: address of an array of struct twheel_match, further conditions of the rule; or 0.
  *	TWHEEL_IOC_RULE_NEXT: in: where to write them
  * @nr_matches: their number, up to %TWHEEL_RULE_MATCHES. TWHEEL_IOC_RULE_NEXT: in: the capacity
