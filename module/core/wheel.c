@@ -768,6 +768,20 @@ static void begin_slot(struct twheel *wheel, u64 tick)
 	slot->tail = NULL;
 }
 
+/* The rest of twheel_advance(), for when the slot is done: most batches find more in it. */
+static noinline bool begin_next_slot(struct twheel *wheel, u64 tick)
+{
+	const u64 next = twheel_next_expiry(wheel);
+
+	if (next <= tick) {
+		begin_slot(wheel, next);
+		return true;
+	}
+	wheel->max_pending_clear = TWHEEL_PENDING_CLEAR;
+	twheel_forward(wheel, tick);
+	return false;
+}
+
 /**
  * twheel_advance - advance to the next slot that is due
  * @wheel:	the wheel; by its owner
@@ -781,21 +795,11 @@ static void begin_slot(struct twheel *wheel, u64 tick)
  */
 bool twheel_advance(struct twheel *wheel, u64 tick)
 {
-	u64 next;
-
 	/* From here on a cell holds a node that is really there, or NULL. */
-	twheel_flush_dequeued(wheel);
+	if (wheel->nr_pending_clear)
+		twheel_flush_dequeued(wheel);
 	wheel->max_pending_clear = 1;
-	if (has_expiring(wheel))
-		return true;
-	next = twheel_next_expiry(wheel);
-	if (next <= tick) {
-		begin_slot(wheel, next);
-		return true;
-	}
-	wheel->max_pending_clear = TWHEEL_PENDING_CLEAR;
-	twheel_forward(wheel, tick);
-	return false;
+	return has_expiring(wheel) || begin_next_slot(wheel, tick);
 }
 
 /**
