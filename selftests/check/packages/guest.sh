@@ -20,7 +20,10 @@ collect() {
 	find "$3/modules" -name '*.xz' -exec unxz {} +
 	mkdir -p "$root"/{dev,proc,srv,sys,tmp}
 	tar -C "$1" "${unused[@]/#/--exclude=./}" -cf - . | tar -C "$root" -xf - &&
-		cp -r "$TOP/debian/tests" "$root/srv/"
+		cp -r "$TOP/debian/tests" "$root/srv/" || return
+	# The test compiles its examples.
+	mkdir "$root/usr/share/doc" &&
+		cp -r "$1/usr/share/doc/libtwheel-dev" "$root/usr/share/doc/"
 }
 
 # As on a machine with the packages installed, with its own modprobe, compiler and library.
