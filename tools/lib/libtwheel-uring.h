@@ -30,6 +30,7 @@ static __inline__ void twheel_uring_prep_submit(struct io_uring_sqe *sqe, int fd
 						const struct twheel_batch *batch,
 						unsigned int flags)
 {
+	const size_t room = sizeof(*sqe) - offsetof(struct io_uring_sqe, cmd);
 	struct twheel_submit submit;
 
 	submit.ops = (uintptr_t)batch->ops;
@@ -41,7 +42,9 @@ static __inline__ void twheel_uring_prep_submit(struct io_uring_sqe *sqe, int fd
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
 	sqe->cmd_op = TWHEEL_URING_SUBMIT;
-	memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), &submit, sizeof(submit));
+	/* A longer structure does not fit; none of its fields after these is set here. */
+	memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), &submit,
+	       sizeof(submit) < room ? sizeof(submit) : room);
 }
 
 #ifdef __cplusplus
