@@ -27,10 +27,14 @@
 #define ROUNDS		4
 #define OPS_PER_TIMER	8
 
-/* Deadlines: range of the near ones, how far timers are moved later, range of the distant ones. */
+/*
+ * Deadlines: range of the near ones, and of those which are several turns of a wheel away; how far
+ * timers are moved later; what is waited for; range of the distant ones.
+ */
 #define NEAR_SPREAD	(60U * NSEC_PER_MSEC)
+#define TURNS_SPREAD	(900U * NSEC_PER_MSEC)
 #define LATER_SPREAD	(30U * NSEC_PER_MSEC)
-#define NEAR_LIMIT	(150U * NSEC_PER_MSEC)
+#define WAITED_LIMIT	(1000U * NSEC_PER_MSEC)
 #define FAR_MIN		(60ULL * NSEC_PER_SEC)
 #define FAR_SPREAD	(60ULL * NSEC_PER_SEC)
 #define PAST_SPREAD	(1U * NSEC_PER_MSEC)
@@ -45,7 +49,7 @@
 
 /*
  * Schemes with ticks of their own tick so many times as fast, so that what has to wait for several
- * turns of a wheel does so in a round.
+ * turns of a wheel does so in a round: the longest is go-zero's, of 300 ms then.
  */
 #define SPEED		1000
 
@@ -147,10 +151,13 @@ static u32 random_below(struct bench_check *check, u32 limit)
 
 static u64 draw_deadline(struct bench_check *check)
 {
+	u32 kind = random_below(check, 16);
 	u32 random;
 
-	if (random_below(check, 4))
+	if (kind < 11)
 		return check->origin + random_below(check, NEAR_SPREAD);
+	if (kind == 11)
+		return check->origin + random_below(check, TURNS_SPREAD);
 	random = prandom_u32_state(&check->work.rnd);
 	return check->origin + FAR_MIN + mul_u64_u32_shr(FAR_SPREAD, random, 32);
 }
@@ -237,7 +244,7 @@ static u64 count_expected(struct bench_check *check)
 			check->req->expected++;
 		} else if (!(obj->state & ARMED)) {
 			continue;
-		} else if (obj->deadline > check->origin + NEAR_LIMIT) {
+		} else if (obj->deadline > check->origin + WAITED_LIMIT) {
 			apply_op(check, check->scheme->cancel, obj, true);
 			obj->state &= ~ARMED;
 		} else {
