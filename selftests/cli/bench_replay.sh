@@ -46,6 +46,35 @@ recording_ends() {
 	kill -TERM $! && wait $! && says 'operations on ' && [ -s /tmp/ended.trace ]
 }
 
+# However early it comes, nothing is left behind. Nothing is recorded, or little.
+ended_early() {
+	mkdir /tmp/early
+	for signal in TERM HUP; do
+		twbench record /tmp/early/trace --seconds 60 > $OUT 2> $ERR &
+		until set -- /tmp/early/trace.* && [ -e "$1" ]; do :; done
+		kill -$signal $!
+		wait $!
+		rm -f /tmp/early/trace
+		[ ! "$(ls /tmp/early)" ] || wrong "$signal: $(ls /tmp/early) is left" || return
+		! instance_left || wrong "$signal: an instance is left" || return
+	done
+}
+
+# A program may have the name of a tracepoint, or of a report of losses.
+odd_names() {
+	mkfifo /tmp/never
+	for name in ': timer_start: ' '\nCPU:9 [LOST 7 '; do
+		twbench record /tmp/odd.trace --events hrtimer > $OUT 2> $ERR &
+		sleep 1
+		# shellcheck disable=SC2059 # a format, for its newline
+		(printf "$name" > /proc/self/comm
+		 for _ in $(seq 200); do read -r -t 0.002 _ <> /tmp/never; done)
+		kill $!
+		wait $! && says 'operations on ' && [ ! -s $ERR ] || wrong "$(cat $OUT $ERR)" || return
+		[ "$(sed -n 's/ operations on .*//p' $OUT)" -ge 200 ] || wrong "$(cat $OUT)" || return
+	done
+}
+
 # What one leaves that is killed, the next one removes.
 recording_killed() {
 	twbench record /tmp/killed.trace > $OUT 2> $ERR &
@@ -66,12 +95,14 @@ ioctl_itself() {
 
 is_loaded || load
 modprobe twheel_bench || insmod ../../twheel_bench.ko
-tap_plan 6
+tap_plan 8
 tap "the ioctl" ioctl_itself
 tap "recorded traces are the same in all schemes" recorded
 tap "and so they are when scaled" scaled
 tap "what is recorded here" recorded_here
 tap "a signal ends a recording" recording_ends
+tap "a signal at its beginning" ended_early
+tap "programs with odd names" odd_names
 tap "what a killed one leaves is removed" recording_killed
 rmmod twheel_bench
 tap_end

@@ -245,37 +245,41 @@ static void take_event(const struct event *event, uint64_t time, const char *lin
 	}
 }
 
+/* Returns the last place of a text in a line, or NULL. */
+static const char *find_last(const char *line, const char *text)
+{
+	const char *at = strstr(line, text), *last = NULL;
+
+	for (; at; at = strstr(at + 1, text))
+		last = at;
+	return last;
+}
+
+/*
+ * A line begins with the name of a process, which may be like a tracepoint's. What follows the
+ * tracepoint's is the kernel's.
+ */
 static void take_line(char *line)
 {
+	const struct event *event = NULL;
+	const char *at, *last = NULL;
 	char text[64];
-	const char *at;
 	uint64_t time;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
 		snprintf(text, sizeof(text), ": %s: ", strchr(events[i].name, '/') + 1);
-		at = strstr(line, text);
-		if (!at)
-			continue;
-		time = parse_time(line, at);
-		if (time)
-			take_event(&events[i], time, at);
+		at = find_last(line, text);
+		if (at && (!last || at > last)) {
+			last = at;
+			event = &events[i];
+		}
+	}
+	if (!event)
 		return;
-	}
-}
-
-/* Does the list have this word? */
-static bool has_word(const char *list, const char *word, size_t length)
-{
-	const char *at = list;
-
-	while (at) {
-		if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
-			return true;
-		at = strchr(at, ',');
-		at += !!at;
-	}
-	return false;
+	time = parse_time(line, last);
+	if (time)
+		take_event(event, time, last);
 }
 
 /* What kind of timers a tracepoint is about. */
@@ -285,24 +289,39 @@ static const char *kind_of(const struct event *event)
 	       !strncmp(event->name, "timer/h", 7) ? "hrtimer" : "timer";
 }
 
-/* Enables the tracepoints. Without a list, those that there are. */
-static void enable_events(const char *list)
+static const char * const kinds[] = { "timer", "hrtimer", "twheel" };
+
+/* Notes which kinds of timers are in a list of words, or exits. Without a list, all are. */
+static void choose_kinds(const char *list, bool chosen[])
 {
-	unsigned int nr = 0;
-	const char *kind;
+	char *words = strdup(list ?: ""), *rest = list ? words : NULL, *word;
 	size_t i;
 
+	if (!words)
+		errx(EXIT_FAILED, "out of memory");
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		chosen[i] = !list;
+	while ((word = strsep(&rest, ","))) {
+		for (i = 0; i < ARRAY_SIZE(kinds) && strcmp(word, kinds[i]); i++)
+			;
+		if (i == ARRAY_SIZE(kinds))
+			errx(EXIT_USAGE, "--events is a list of timer, hrtimer and twheel");
+		chosen[i] = true;
+	}
+	free(words);
+}
+
+/* Enables the tracepoints of the kinds that were chosen; those that there are, or @all. */
+static void enable_events(const bool chosen[], bool all)
+{
+	size_t kind, i;
+
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		kind = kind_of(&events[i]);
-		if (list && !has_word(list, kind, strlen(kind)))
-			continue;
-		if (tracefs_enable(events[i].name))
-			nr++;
-		else if (list)
+		for (kind = 0; strcmp(kind_of(&events[i]), kinds[kind]); kind++)
+			;
+		if (chosen[kind] && !tracefs_enable(events[i].name) && all)
 			errx(EXIT_FAILED, "there is no tracepoint %s here", events[i].name);
 	}
-	if (!nr)
-		errx(EXIT_USAGE, "--events is a list of timer, hrtimer and twheel");
 }
 
 /* Timers that are only seen when they end have no part in the trace, and need no number. */
@@ -329,10 +348,12 @@ static void renumber(void)
  */
 void record_trace(const struct record_plan *plan, struct trace *recorded)
 {
+	bool chosen[ARRAY_SIZE(kinds)];
 	struct timespec resolution;
 	uint64_t lost, end;
 	size_t i;
 
+	choose_kinds(plan->events, chosen);
 	trace = recorded;
 	*trace = (struct trace) { 0 };
 	snprintf(trace->note, sizeof(trace->note), "%s", plan->note ? plan->note : "");
@@ -341,7 +362,7 @@ void record_trace(const struct record_plan *plan, struct trace *recorded)
 	jiffy_ns = resolution.tv_nsec;
 	realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	tracefs_open();
-	enable_events(plan->events);
+	enable_events(chosen, plan->events);
 	origin_ns = clock_ns(CLOCK_MONOTONIC);
 	tracefs_start();
 	lost = tracefs_follow(plan->seconds ?: MAX_SECONDS, take_line);

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "trace.h"
+#include "tracefs.h"
 
 #define MAX_SETTINGS	32
 
@@ -288,6 +289,8 @@ static void record(const struct options *opts)
 	struct trace trace;
 	FILE *out;
 
+	/* Nothing may be left behind, however early it is ended. */
+	tracefs_end_on_signals();
 	/* Before an hour is recorded, so as not to do so in vain. */
 	trace_create(&file, opts->name[0]);
 	out = file.temporary ? stdout : stderr;

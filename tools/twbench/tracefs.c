@@ -33,10 +33,14 @@ static void handle_signal(int signal)
 	ended = 1;
 }
 
-/* Not for those that are ignored, as under nohup. */
-static void handle_signals(void)
+/**
+ * tracefs_end_on_signals - from here on, signals that would end the process end the recording
+ *
+ * Those that are ignored, as under nohup, still are.
+ */
+void tracefs_end_on_signals(void)
 {
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = handle_signal };
 	struct sigaction before;
 	size_t i;
@@ -54,7 +58,6 @@ static void handle_signals(void)
 void tracefs_open(void)
 {
 	instance_create(PREFIX);
-	handle_signals();
 	instance_need("tracing_on", "0");
 	instance_need("trace_clock", "mono");
 	instance_need("buffer_size_kb", BUFFER_KB);
@@ -109,17 +112,21 @@ static void wait_until(double end)
 		err(EXIT_FAILED, "poll");
 }
 
-/* If a line says that events were lost, returns how many. */
+/*
+ * If a line says that events were lost, returns how many. A line may also begin with the name of a
+ * process, which has up to 15 characters of its choice.
+ */
 static uint64_t count_lost(const char *line)
 {
-	const char *lost = strstr(line, " [LOST ");
-	uint64_t nr;
+	unsigned long long nr;
+	unsigned int cpu;
+	int end = 0;
 
-	if (strncmp(line, "CPU:", strlen("CPU:")) || !lost)
-		return 0;
-	nr = strtoull(lost + strlen(" [LOST "), NULL, 10);
+	if (sscanf(line, "CPU:%u [LOST %llu EVENTS]%n", &cpu, &nr, &end) == 2 && end && !line[end])
+		return nr;
 	/* The kernel does not always know. */
-	return nr ? nr : 1;
+	sscanf(line, "CPU:%u [LOST EVENTS]%n", &cpu, &end);
+	return end && !line[end];
 }
 
 /* Passes on the lines of a buffer. What is left of it is moved to its beginning. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+void tracefs_end_on_signals(void);
 void tracefs_open(void);
 bool tracefs_enable(const char *event);
 void tracefs_start(void);
