@@ -322,6 +322,7 @@ bad() {
 
 bad_files() {
 	base | run > before
+	complaint 2 "/dev/zero: too large" twbench compare before /dev/zero || return
 	bad "empty; " true &&
 		bad "line 1: " echo nonsense &&
 		bad "line 3: " sed '3s/]/,]/' before &&
@@ -507,6 +508,11 @@ trace_command_lines() {
 		complaint 2 "rpc: timeout_max is less than timeout_min" \
 			twbench mix rpc --set timeout_min=2s &&
 		complaint 2 "rpc: its length is not" twbench mix rpc --set length=2h &&
+		complaint 2 "rpc: next_max is nothing" \
+			twbench mix rpc --set next_min=0 --set next_max=0 &&
+		complaint 2 "retry: backoff is less than 1" twbench mix retry --set backoff=0.5 &&
+		complaint 2 "--events is a list of timer, " twbench record x --events timer,timr &&
+		complaint 2 "--events is a list of timer, " twbench record x --events timer, &&
 		complaint 2 "replay needs a file" twbench replay &&
 		complaint 2 "record needs a file" twbench record &&
 		complaint 2 "--speed goes with replay" twbench mix rpc --speed 2 &&

@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,9 @@
  */
 #define MIN_VALUE	0.000001
 #define MAX_VALUE	1e15
+
+/* Runs are far smaller. */
+#define MAX_BYTES	(256U << 20)
 
 #define HINT	"compare reads what 'twbench' and 'twbench api' write with --json"
 
@@ -64,6 +66,8 @@ static char *read_text(const char *name, const char *shown, size_t *size)
 		err(EXIT_TROUBLE, "%s", shown);
 	*size = 0;
 	do {
+		if (*size > MAX_BYTES)
+			errx(EXIT_TROUBLE, "%s: too large for a run", shown);
 		max = *size + *size / 2 + 65536;
 		text = realloc(text, max);
 		if (!text)
@@ -102,8 +106,6 @@ static struct json_object *load(const char *name, const char *shown)
 	if (strlen(text) < size)
 		errx(EXIT_TROUBLE, "%s: line %u: a NUL; " HINT, shown,
 		     line_at(text, strlen(text)));
-	if (size >= INT_MAX)
-		errx(EXIT_TROUBLE, "%s: too large", shown);
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	/* The NUL at its end says that no number goes on. */
 	object = json_tokener_parse_ex(tokener, text, size + 1);

@@ -6,6 +6,7 @@
  * with it or lets it expire, and after a while arms it again. Owners wait in a heap for the time
  * at which they are next.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,17 +102,14 @@ static bool chance(struct world *world, double percent)
 static uint64_t draw_timeout(struct world *world, const struct owner *owner)
 {
 	const struct mixture *mixture = world->mixture;
-	double timeout = mixture->timeout_min;
-	unsigned int i;
+	double timeout;
 
 	if (owner->far)
 		return draw(world, mixture->far_min, mixture->far_max);
 	if (!mixture->backoff)
 		return draw(world, mixture->timeout_min, mixture->timeout_max);
-	for (i = 0; i < owner->streak && timeout < mixture->timeout_max; i++)
-		timeout *= mixture->backoff;
-	if (timeout > mixture->timeout_max)
-		timeout = mixture->timeout_max;
+	timeout = fmin(mixture->timeout_min * pow(mixture->backoff, owner->streak),
+		       mixture->timeout_max);
 	return draw(world, timeout, timeout);
 }
 

@@ -208,6 +208,11 @@ void mixture_check(const struct mixture *mixture)
 			     fields[i - 1].name);
 	if (mixture->timeout_min < US || (mixture->far && mixture->far_min < US))
 		errx(EXIT_USAGE, "%s: a timeout of nothing", mixture->name);
+	/* With nothing between two operations of a timer, they would never end. */
+	if (mixture->silent < 100 && mixture->next_max < US)
+		errx(EXIT_USAGE, "%s: next_max is nothing", mixture->name);
+	if (mixture->backoff && mixture->backoff < 1)
+		errx(EXIT_USAGE, "%s: backoff is less than 1", mixture->name);
 	if (mixture->length < MS || mixture->length > TWHEEL_BENCH_MAX_TIMEOUT_NS)
 		errx(EXIT_USAGE, "%s: its length is not 1 ms to an hour", mixture->name);
 }

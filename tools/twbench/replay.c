@@ -73,6 +73,9 @@ static void run_scheme(const struct setup *setup, uint32_t scheme, const struct 
 		     explain_error(errno));
 	if (replay->fault != TWHEEL_BENCH_OK)
 		exit_with_fault(replay, name, setup->schemes[scheme].name);
+	if (replay->cpu != (uint32_t)setup->common.cpu)
+		errx(EXIT_FAILED, "%s, %s: ran on CPU %u instead of %d", name,
+		     setup->schemes[scheme].name, replay->cpu, setup->common.cpu);
 }
 
 /* Exits unless a scheme did what it had to. */
