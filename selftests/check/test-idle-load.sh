@@ -138,7 +138,8 @@ no_text() {
 	refuses "$file:2: --port '??[2J' is not a number from 1 to 65535; see 'twctl idle --help'"
 }
 
-# options SEED: rules of all kinds, written differently from how they are printed.
+# options SEED: rules of all kinds, written differently from how they are printed. Each has a port of
+# its own, so that none takes what another one is for.
 options() {
 	awk -v seed="$1" '
 	function pick(n) { return int(rand() * n) }
@@ -150,7 +151,7 @@ options() {
 		for (i = 0; i < 7; i++)
 			unit[i] = words[i]
 		for (i = 0; i < 300; i++) {
-			line = "-p " pick(65535) + 1
+			line = "-p " 200 * i + pick(200) + 1
 			if (pick(2)) line = line " --remote-port=" pick(65535) + 1
 			if (pick(2)) line = "-u " pick(4294967295) " " line
 			line = line " --timeout " time()
@@ -167,7 +168,7 @@ options() {
 
 # The printed form means the same: it is printed as itself.
 round_trip() {
-	local seed=$RANDOM
+	local seed=${TWHEEL_SEED:-1}
 
 	options $seed > "$file"
 	"$twctl" idle load --check "$file" > "$tmp/once" 2> "$tmp/output"
