@@ -170,7 +170,7 @@ options() {
 round_trip() {
 	local seed=${TWHEEL_SEED:-1}
 
-	options $seed > "$file"
+	options "$seed" > "$file"
 	"$twctl" idle load --check "$file" > "$tmp/once" 2> "$tmp/output"
 	if [ "$(wc -l < "$tmp/once")" != 300 ] || ! reads "$(cat "$tmp/once")" "$tmp/once"; then
 		echo "seed $seed" >> "$tmp/output"

@@ -66,7 +66,7 @@ odd_names() {
 	for name in ': timer_start: ' '\nCPU:9 [LOST 7 '; do
 		twbench record /tmp/odd.trace --events hrtimer > $OUT 2> $ERR &
 		sleep 1
-		# shellcheck disable=SC2059 # a format, for its newline
+		# shellcheck disable=SC2059,SC3045 # a format, for its newline; busybox reads with -t
 		(printf "$name" > /proc/self/comm
 		 for _ in $(seq 200); do read -r -t 0.002 _ <> /tmp/never; done)
 		kill $!

@@ -125,7 +125,8 @@ static uint64_t count_lost(const char *line)
 	if (sscanf(line, "CPU:%u [LOST %llu EVENTS]%n", &cpu, &nr, &end) == 2 && end && !line[end])
 		return nr;
 	/* The kernel does not always know. */
-	sscanf(line, "CPU:%u [LOST EVENTS]%n", &cpu, &end);
+	if (sscanf(line, "CPU:%u [LOST EVENTS]%n", &cpu, &end) != 1)
+		return 0;
 	return end && !line[end];
 }
 
