@@ -260,7 +260,9 @@ static int begin_watch(struct twheel_context *ctx, struct twheel_utimer *old,
 
 	if (old && twheel_kind_of(old) == TWHEEL_WITH_WATCH &&
 	    twheel_sock_timer_of(old)->watch.sk == sk) {
-		twheel_watch_replace(&ctx->watch_worker, &twheel_sock_timer_of(old)->watch, watch);
+		/* Before it loses its socket, which the worker needs. */
+		twheel_watch_unqueue(&ctx->watch_worker, &twheel_sock_timer_of(old)->watch);
+		twheel_watch_replace(&sock_timer_kind, &twheel_sock_timer_of(old)->watch, watch);
 		return 0;
 	}
 	return twheel_watch_insert(&sock_timer_kind, watch, sk);

@@ -11,7 +11,6 @@
 
 #include "watch.h"
 #include "watch_table.h"
-#include "watch_worker.h"
 
 /* Is this the watch of another socket? It may be removed concurrently, and inserted elsewhere. */
 static int compare_socket(struct rhashtable_compare_arg *arg, const void *obj)
@@ -121,30 +120,36 @@ int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *wat
 	return ret == -EEXIST ? -EBUSY : -ENOMEM;
 }
 
+/*
+ * A watch that is about to lose its socket must not be queued, as the worker takes a reference to
+ * the socket of each watch it finds. The state is written with the owner's lock held, except by the
+ * worker, which only takes watches off its list.
+ */
+static void warn_if_queued(const struct twheel_watch *watch)
+{
+	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_QUEUED);
+}
+
 /**
  * twheel_watch_replace - replace the watch of a socket by another one
- * @worker:	the worker of the owner of both
- * @old:	a watch in the table, which leaves it, and also the worker's list if it is queued
+ * @kind:	the kind of both
+ * @old:	a watch in the table, which leaves it; as for twheel_watch_remove()
  * @watch:	the watch that takes its place; as for twheel_watch_insert()
  *
  * Needs no memory. If @old is in state %TWHEEL_WATCH_PROCESSING it stays so: the worker holds a
  * reference of its own to the socket, and returns the watch by evaluate().
  *
- * Context: process and softirq, with the owner's lock held.
+ * Context: process and softirq, with the lock of the owner of both held.
  */
-void twheel_watch_replace(struct twheel_watch_worker *worker, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
 			  struct twheel_watch *watch)
 {
-	/*
-	 * Before it loses its socket: the worker takes a reference to the socket of each queued
-	 * watch.
-	 */
-	twheel_watch_unqueue(worker, old);
+	warn_if_queued(old);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->ended, 0);
 	WRITE_ONCE(watch->sk, old->sk);
 	watch->state = TWHEEL_WATCH_IDLE;
-	rhashtable_replace_fast(&worker->kind->table, &old->hash, &watch->hash, watch_rht_params);
+	rhashtable_replace_fast(&kind->table, &old->hash, &watch->hash, watch_rht_params);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(old->sk, NULL);
 }
@@ -164,11 +169,7 @@ struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_w
 {
 	struct sock *sk = watch->sk;
 
-	/*
-	 * Written with the owner's lock held, except by the worker, which only takes watches off
-	 * its list.
-	 */
-	WARN_ON_ONCE(READ_ONCE(watch->state) == TWHEEL_WATCH_QUEUED);
+	warn_if_queued(watch);
 	rhashtable_remove_fast(&kind->table, &watch->hash, watch_rht_params);
 	/* As in twheel_watch_insert(). */
 	WRITE_ONCE(watch->sk, NULL);

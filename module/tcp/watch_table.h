@@ -6,7 +6,6 @@
 #define _TWHEEL_TCP_WATCH_TABLE_H
 
 struct sock;
-struct twheel_watch_worker;
 struct twheel_watch;
 struct twheel_watch_kind;
 
@@ -15,7 +14,7 @@ void twheel_watch_table_destroy(struct twheel_watch_kind *kind);
 struct sock *twheel_watch_sockfd_lookup(int fd);
 int twheel_watch_insert(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 			struct sock *sk);
-void twheel_watch_replace(struct twheel_watch_worker *worker, struct twheel_watch *old,
+void twheel_watch_replace(struct twheel_watch_kind *kind, struct twheel_watch *old,
 			  struct twheel_watch *watch);
 struct sock *twheel_watch_remove(struct twheel_watch_kind *kind, struct twheel_watch *watch);
 struct twheel_watch *twheel_watch_find(struct twheel_watch_kind *kind, const struct sock *sk);

@@ -395,6 +395,46 @@ TEST_F_TIMEOUT(races, replaced_when_due, 120)
 	}
 }
 
+/* A timer that is replaced while the worker is to look at it, and has not come to that yet. */
+TEST_F_TIMEOUT(races, replaced_before_the_worker_comes, 120)
+{
+	struct twheel_context_stats stats;
+	int pair[NR_KEYS][2], replaced = 0, read = 0, round, i, ret;
+	struct twheel_event events[64];
+	struct late_workers late;
+
+	ASSERT_EQ(0, connections(AF_INET, pair, NR_KEYS));
+	for (round = 0; round < 3; round++) {
+		ASSERT_TRUE(hold_workers(&late));
+		for (i = 0; i < NR_KEYS; i++)
+			ASSERT_LE(0, set_timer(self->fd, pair, i, TWHEEL_IDLE_MIN));
+		sleep_ns(3 * TWHEEL_IDLE_MIN);
+		for (i = 0; i < NR_KEYS; i++) {
+			ret = set_timer(self->fd, pair, i, TWHEEL_IDLE_MIN);
+			ASSERT_LE(0, ret);
+			replaced += ret == TWHEEL_WAS_PENDING;
+		}
+		EXPECT_TRUE(let_workers_be(&late));
+		EXPECT_TRUE(wait_for_last(self->fd));
+		while ((ret = wh_read(self->fd, events, ARRAY_SIZE(events))) > 0)
+			read += ret;
+		EXPECT_TRUE(wait_timers(self->fd, 0));
+	}
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(2 * 3 * NR_KEYS, stats.adds);
+	EXPECT_EQ(replaced, stats.cancels);
+	EXPECT_EQ(read, stats.delivered);
+	EXPECT_EQ(stats.adds, stats.cancels + stats.delivered);
+	printf("# %d replaced, %d events\n", replaced, read);
+	/* Most of the time, the workers are really late. */
+	EXPECT_LT(2 * NR_KEYS, replaced);
+	for (i = 0; i < NR_KEYS; i++) {
+		EXPECT_TRUE(say(pair[i][0], pair[i][1]));
+		close(pair[i][0]);
+		close(pair[i][1]);
+	}
+}
+
 /* Waits until a connection is being closed. Returns false on a timeout. */
 static bool await_end(int sock)
 {
