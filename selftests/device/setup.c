@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TWHEEL_IOC_SETUP: a context's own limit on its timers. For rings and touch arrays, see ring.c and
- * touch.c.
+ * TWHEEL_IOC_SETUP: a context's own limit on its timers. For rings and touch arrays, see
+ * ring_setup.c.
  */
 #include "twheel_test.h"
 
