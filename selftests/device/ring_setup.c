@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TWHEEL_IOC_SETUP makes a ring or a touch array: invalid calls are rejected, waiting events go into
- * the ring in order, also beside a read(), and the poll() that moves them comes to an end.
+ * TWHEEL_IOC_SETUP makes a ring or a touch array: invalid calls are rejected, waiting events go
+ * into the ring in order, also beside a read(), and the poll() that moves them comes to an end.
  */
 #include "ring_test.h"
 
