@@ -287,8 +287,14 @@ save_and_load() {
 # The path contains what a shell would not leave alone.
 cgroup_is_saved() {
 	mkdir -p "$CGROUP/a 'b\" \\c#" && mkdir $CGROUP/gone || return
-	good twctl idle remove all &&
-		rule --cgroup "idle_load/a 'b\" \\c#" --timeout 1m &&
+	good twctl idle remove all && rule --cgroup / --port 1 --timeout 1m &&
+		rule --cgroup . --port 2 --timeout 1m &&
+		rule --cgroup /sys/fs/cgroup --port 3 --timeout 1m || return
+	same root "$(saved | grep -c -- '--cgroup / ')" 3 && twctl idle save > $FILE &&
+		load_says 3 0 0 && good twctl idle remove all &&
+		complaint 1 "the path of the cgroup is too long" \
+			twctl idle add --cgroup "$(printf 'a%5000s' "" | tr ' ' /)" --timeout 1m || return
+	rule --cgroup "idle_load/a 'b\" \\c#" --timeout 1m &&
 		rule --cgroup idle_load/gone --timeout 1m || return
 	twctl idle save > $FILE && load_says 2 0 0 || return
 	rmdir $CGROUP/gone

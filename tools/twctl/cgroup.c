@@ -19,6 +19,20 @@
 /* The type of a file handle that consists of a cgroup's id: the kernel's FILEID_KERNFS. */
 #define KERNFS_HANDLE	0xfe
 
+/* The whole path of a cgroup, from one that is absolute or relative to /sys/fs/cgroup. */
+static struct cgroup whole_path(const char *name)
+{
+	const size_t length = strlen(CGROUPS);
+	const bool whole = !strncmp(name, CGROUPS, length) &&
+			   (!name[length] || name[length] == '/');
+	struct cgroup cgroup;
+
+	if (snprintf(cgroup.path, sizeof(cgroup.path), "%s%s", whole ? "" : CGROUPS "/", name) >=
+	    (int)sizeof(cgroup.path))
+		refuse("the path of the cgroup is too long");
+	return cgroup;
+}
+
 /**
  * cgroup_find - find a cgroup, or exit
  * @name:	its path, absolute or relative to /sys/fs/cgroup
@@ -27,12 +41,10 @@
  */
 uint64_t cgroup_find(const char *name)
 {
-	bool whole = !strncmp(name, CGROUPS "/", strlen(CGROUPS "/"));
-	struct cgroup cgroup;
+	const struct cgroup cgroup = whole_path(name);
 	struct statfs fs;
 	struct stat st;
 
-	snprintf(cgroup.path, sizeof(cgroup.path), "%s%s", whole ? "" : CGROUPS "/", name);
 	if (statfs(cgroup.path, &fs) || stat(cgroup.path, &st))
 		refuse("cgroup '%s': %s; see what there is in %s", name, strerror(errno), CGROUPS);
 	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
@@ -44,7 +56,8 @@ uint64_t cgroup_find(const char *name)
  * cgroup_name - get the path of a cgroup, relative to /sys/fs/cgroup
  * @id:		its id
  *
- * Return: the path; or the id, if the cgroup is gone or this user may not look it up.
+ * Return: the path, which is / for the root; or the id, if the cgroup is gone or this user may not
+ * look it up.
  */
 struct cgroup cgroup_name(uint64_t id)
 {
@@ -61,7 +74,9 @@ struct cgroup cgroup_name(uint64_t id)
 	fd = open_by_handle_at(root, &file.handle, O_PATH | O_CLOEXEC);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, cgroup.path, sizeof(cgroup.path) - 1);
-	if (length > 0 && !strncmp(cgroup.path, CGROUPS "/", strlen(CGROUPS "/")))
+	if (length > 0 && !strcmp(cgroup.path, CGROUPS))
+		memcpy(cgroup.path, "/", sizeof("/"));
+	else if (length > 0 && !strncmp(cgroup.path, CGROUPS "/", strlen(CGROUPS "/")))
 		memmove(cgroup.path, cgroup.path + strlen(CGROUPS "/"),
 			length + 1 - strlen(CGROUPS "/"));
 	else
@@ -79,13 +94,8 @@ struct cgroup cgroup_name(uint64_t id)
  */
 bool cgroup_exists(uint64_t id)
 {
-	struct cgroup cgroup = cgroup_name(id);
+	const struct cgroup cgroup = whole_path(cgroup_name(id).path);
 	struct stat st;
-	int root, ret;
 
-	root = open(CGROUPS, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ret = fstatat(root, cgroup.path, &st, 0);
-	if (root >= 0)
-		close(root);
-	return !ret && st.st_ino == id;
+	return !stat(cgroup.path, &st) && st.st_ino == id;
 }
