@@ -109,7 +109,26 @@ errors() {
 	file "--port '80 --timeout 1m" && refused ":1: a quotation mark has no partner" || return
 	file "--port 80 --timeout 1m \\" && refused ":1: nothing follows the backslash" || return
 	printf -- '--port 80\0 --timeout 1m\n' > $FILE && refused ":1: there is a zero byte" || return
+	printf -- '--port 80 --timeout 1m\r--port 81 --timeout 1m\r' > $FILE &&
+		refused ":1: there is a carriage return within the line" || return
 	rm $FILE && refused "$FILE: No such file or directory; give a file, "
+}
+
+# What editors of other systems write.
+other_ends() {
+	loaded "--port 80 --timeout 1m" || return
+	printf -- '\357\273\277--port 81 --timeout 1m\r\n# none\r\n\r\n--port 82 --timeout 1m\r\n' > $FILE
+	load_says 0 2 1 && rules "--port 81 --timeout 1m" "--port 82 --timeout 1m"
+}
+
+# A name can be anything, and a message is one line that a terminal does not obey.
+odd_name() {
+	name=$(printf '/tmp/a\033[2J\nb.conf')
+	echo --port > "$name"
+	complaint 1 "/tmp/a\\?\\[2J\\?b.conf:1: --port needs a value" twctl idle load "$name"
+	result=$?
+	rm "$name"
+	return $result
 }
 
 # The first rule has closed connections, and still watches some.
@@ -334,6 +353,8 @@ directory() {
 	complaint 1 "$DIRECTORY/A.conf:1: --timeout is 0" twctl idle load $DIRECTORY/ || return
 	same rules "$(ids)" "" || return
 	printf -- "--port 80 --timeout 4m" > $DIRECTORY/A.conf
+	mkfifo $DIRECTORY/pipe.conf && complaint 1 "$DIRECTORY/pipe.conf is no regular file" \
+		twctl idle load $DIRECTORY && rm $DIRECTORY/pipe.conf || return
 	load_says 0 4 0 $DIRECTORY && rules "--port 80 --remote 10.1.1.0/24 --timeout 1m" \
 		"--port 80 --remote 10.1.0.0/16 --timeout 2m" \
 		"--port 80 --remote 10.0.0.0/8 --timeout 3m" "--port 80 --timeout 4m" || return
@@ -440,7 +461,7 @@ have_cgroups() {
 }
 
 is_loaded || load
-tap_plan 25
+tap_plan 27
 tap "what was loaded is there" first_load
 tap "an error in line 7 changes nothing" error_in_line_7
 tap "nor does one that the kernel finds" error_of_the_kernel

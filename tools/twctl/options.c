@@ -32,11 +32,11 @@ void options_set_place(const char *where)
 	place = where;
 }
 
-/*
- * The message may quote arbitrary bytes. Replaces control characters and invalid UTF-8, so that it
- * stays on one line and cannot control a terminal.
+/**
+ * text_clean - replace control characters and invalid UTF-8 by question marks
+ * @text:	the text, which then stays on one line and cannot control a terminal
  */
-static void __attribute__((noreturn)) complain_and_exit(int status, const char *prefix, char *text)
+void text_clean(char *text)
 {
 	size_t length;
 	char *c;
@@ -48,6 +48,12 @@ static void __attribute__((noreturn)) complain_and_exit(int status, const char *
 		length = length ?: 1;
 		memset(c, '?', length);
 	}
+}
+
+/* The message may quote arbitrary bytes. */
+static void __attribute__((noreturn)) complain_and_exit(int status, const char *prefix, char *text)
+{
+	text_clean(text);
 	errx(status, "%s%s%s", prefix, *prefix ? ": " : "", text);
 }
 

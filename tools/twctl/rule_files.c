@@ -64,6 +64,7 @@ static void read_line(struct wanted_rules *all, char *line, const char *place)
 
 static void read_stream(struct wanted_rules *all, FILE *file, const char *name)
 {
+	static const char mark[] = "\xef\xbb\xbf";
 	char place[PATH_MAX + 32], *line = NULL;
 	unsigned long number = 0;
 	size_t size = 0;
@@ -71,16 +72,21 @@ static void read_stream(struct wanted_rules *all, FILE *file, const char *name)
 
 	while (errno = 0, (length = getline(&line, &size, file)) >= 0) {
 		snprintf(place, sizeof(place), "%s:%lu", name, ++number);
+		text_clean(place);
 		options_set_place(place);
 		if (strlen(line) != (size_t)length)
 			refuse("there is a zero byte; this is not a text file");
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = '\0';
-		read_line(all, line, place);
+		/* Lines may end as on other systems, but the end of one must not go unnoticed. */
+		if (strchr(line, '\r') && strchr(line, '\r')[1])
+			refuse("there is a carriage return within the line; end lines as on Unix");
+		/* Some editors put a byte order mark in front. */
+		read_line(all, line + (number == 1 && !strncmp(line, mark, 3) ? 3 : 0), place);
 	}
 	options_set_place(NULL);
 	if (!feof(file))
-		errx(EXIT_FAILED, "%s: cannot be read: %s", name, strerror(errno));
+		refuse("%s: cannot be read: %s", name, strerror(errno));
 	free(line);
 }
 
@@ -89,8 +95,8 @@ static void read_file(struct wanted_rules *all, const char *name)
 	FILE *file = fopen(name, "re");
 
 	if (!file)
-		errx(EXIT_FAILED, "%s: %s; give a file, a directory, or - for standard input", name,
-		     strerror(errno));
+		refuse("%s: %s; give a file, a directory, or - for standard input", name,
+		       strerror(errno));
 	read_stream(all, file, name);
 	fclose(file);
 }
@@ -110,17 +116,21 @@ static void read_directory(struct wanted_rules *all, const char *directory)
 {
 	int nr, i, length = strlen(directory);
 	struct dirent **entries;
+	struct stat st;
 	char *name;
 
 	nr = scandir(directory, &entries, is_conf, compare_names);
 	if (nr < 0)
-		errx(EXIT_FAILED, "%s: cannot be read: %s", directory, strerror(errno));
+		refuse("%s: cannot be read: %s", directory, strerror(errno));
 	all->empty = nr ? NULL : directory;
 	while (length > 1 && directory[length - 1] == '/')
 		length--;
 	for (i = 0; i < nr; i++) {
 		if (asprintf(&name, "%.*s/%s", length, directory, entries[i]->d_name) < 0)
 			errx(EXIT_FAILED, "out of memory");
+		/* A FIFO may have no end; and a link to /dev/null masks a file of this name. */
+		if (!stat(name, &st) && !S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+			refuse("%s is no regular file; remove it, or give it another name", name);
 		read_file(all, name);
 		free(name);
 		free(entries[i]);

@@ -71,6 +71,7 @@ void no_operands(const struct command *command, int argc, char **argv);
 void usage(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 void options_set_place(const char *where);
+void text_clean(char *text);
 void refuse(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 uint64_t parse_count(const struct command *command, const char *what, const char *text,
