@@ -383,12 +383,16 @@ too_many() {
 	load_says 0 0 256 /dev/null
 }
 
-# Adds a rule and removes it again, as fast as possible, as long as the file exists.
+# Adds a rule and removes it again, as fast as possible, as long as the file exists; and, in a /run
+# that it cannot write to, without the lock, like another program.
 disturb() {
 	echo holding
-	while [ -e $DISTURBING ]; do
-		added=$(twctl idle --port 9999 --timeout 1h) && twctl idle remove "${added#rule }"
-	done 2> /dev/null
+	unshare -m sh -c "
+		mount -t tmpfs -o ro none /run
+		while [ -e $DISTURBING ]; do
+			added=\$(twctl idle --port 9999 --timeout 1h) &&
+				twctl idle remove \"\${added#rule }\"
+		done" 2> /dev/null
 }
 
 # What is loaded meanwhile is loaded as a whole, or not at all.
@@ -414,6 +418,29 @@ disturbed() {
 	rm $DISTURBING
 	wait "$HOLDER"
 	[ $rounds = 4 ]
+}
+
+# waits COMMAND...: while another one changes rules.
+waits() {
+	timeout 1 twctl idle "$@" > $OUT 2> $ERR
+	# 128 and SIGTERM, which the shell may tell of, too.
+	same status $? 143 && same message "$(grep -v Terminated $ERR)" \
+		"twctl: waiting for another twctl that changes rules"
+}
+
+# One command at a time changes rules.
+one_at_a_time() {
+	loaded "--name web --port 80 --timeout 1m" && held ./hold_lock /run/twheel/rules.lock || return
+	file "--port 81 --timeout 1m"
+	waits load $FILE && waits set web --timeout 2m && waits add --port 82 --timeout 1m &&
+		waits remove web && waits remove all && rules "--name web --port 80 --timeout 1m"
+	result=$?
+	twctl idle load $FILE > $OUT 2> $ERR &
+	loading=$!
+	twctl sleep 300ms
+	rules "--name web --port 80 --timeout 1m" || result=1
+	release
+	wait $loading && rules "--port 81 --timeout 1m" && return $result
 }
 
 checks_only() {
@@ -461,11 +488,14 @@ have_cgroups() {
 }
 
 is_loaded || load
-tap_plan 27
+mkdir -p /run
+tap_plan 28
 tap "what was loaded is there" first_load
 tap "an error in line 7 changes nothing" error_in_line_7
 tap "nor does one that the kernel finds" error_of_the_kernel
 tap "errors name file and line" errors
+tap "lines end as on other systems" other_ends
+tap "a file with an odd name" odd_name
 tap "unchanged rules keep their numbers and counts" unchanged_rules_keep_counts
 tap "the same rules again" same_again
 tap "a changed rule is replaced" changed_rule_is_replaced
@@ -487,6 +517,7 @@ tap "rules of processes stay" rules_of_processes
 tap "a directory" directory
 tap "too many rules" too_many
 tap "rules that others change" disturbed
+tap "one at a time" one_at_a_time
 tap "--check changes nothing" checks_only
 tap "bad command lines are refused" bad_command_lines
 tap "not permitted" not_permitted

@@ -95,6 +95,7 @@ int idle_add(struct rule_options *options)
 	if (!rule_families(rule))
 		refuse("%s", NO_FAMILY);
 	fd = device_open();
+	rules_lock();
 	rules_gather(fd, &rules);
 	find_place(options, &rules);
 	refuse_duplicate(options, &rules);

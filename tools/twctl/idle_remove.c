@@ -22,6 +22,7 @@ static int run_idle_remove(int argc, char **argv)
 	name = argv[optind++];
 	no_operands(&idle_remove_command, argc, argv);
 	fd = device_open();
+	rules_lock();
 	if (!strcmp(name, "all")) {
 		rules_remove_all(fd);
 		return 0;

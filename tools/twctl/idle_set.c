@@ -67,6 +67,7 @@ static int run_idle_set(int argc, char **argv)
 	name = argv[optind++];
 	no_operands(&idle_set_command, argc, argv);
 	fd = device_open();
+	rules_lock();
 	rules_gather(fd, &rules);
 	rule = rules_require(&rules, name);
 	options.rule = rule_limits(rule);

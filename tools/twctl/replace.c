@@ -322,6 +322,7 @@ struct replaced replace_rules(int fd, const struct wanted_rules *all)
 	const char *why;
 	sigset_t every;
 
+	rules_lock();
 	rules_gather(fd, &change.rules);
 	refuse_empty(&change);
 	change.keep = calloc(change.rules.nr + 1, sizeof(*change.keep));

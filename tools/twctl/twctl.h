@@ -295,6 +295,9 @@ const struct twheel_rule *rules_find(const struct rules *rules, const char *name
 const struct twheel_rule *rules_require(const struct rules *rules, const char *name);
 struct twheel_connection *rules_connections(int fd, uint32_t id, size_t *nr);
 
+/* rules_lock.c */
+void rules_lock(void);
+
 /* rule.c */
 struct text rule_label(const struct twheel_rule *rule);
 const char *rule_activity(const struct twheel_rule *rule);
