@@ -42,6 +42,8 @@ guest='
 	wait %2 || :
 	take busy
 	echo old > /out/file
+	echo other > /out/other
+	ln -s other /out/file.new
 	twctl metrics --file /out/file
 	! su nobody -s /bin/sh -c "twctl metrics" > /out/user 2> /out/user.errors'
 
@@ -147,6 +149,8 @@ names() {
 [ -n "$(names file)" ] && [ "$(names file)" = "$(names busy.text)" ] &&
 	[ -z "$(find "$tmp/out" -name '*.new')" ]
 ok "a file is replaced"
+[ "$(cat "$tmp/out/other")" = other ] && [ ! -L "$tmp/out/file" ]
+ok "and nothing else is written to"
 [ ! -s "$tmp/out/user" ] && [ "$(wc -l < "$tmp/out/user.errors")" = 1 ]
 ok "nor is there anything for who may not see it"
 finish

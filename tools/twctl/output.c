@@ -3,6 +3,7 @@
  * twctl: output to a file that is replaced atomically: readers see all of it or none
  */
 #include <err.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ static void discard_output(void)
 void output_begin(const char *path)
 {
 	struct stat st;
+	int fd;
 
 	/* It would be replaced, and not written to. */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
@@ -38,8 +40,12 @@ void output_begin(const char *path)
 		refuse("the name of the file is too long");
 	file = path;
 	atexit(discard_output);
-	if (!freopen(part, "w", stdout))
+	/* Of one that was killed; or what another user has put there, such as a link. */
+	unlink(part);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		err(EXIT_FAILED, "%s", part);
+	close(fd);
 }
 
 /** output_end - move the complete output to the file given to output_begin(), if any */
