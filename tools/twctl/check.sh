@@ -71,10 +71,15 @@ completion() {
 	offered "--check --help" idle load - || return
 	offered "$TOP/VERSION" idle load "$TOP/VERS" || return
 	offered "$TOP/VERSION" idle load --check "$TOP/VERS" || return
+	offered "$TOP/VERSION" idle load -c "$TOP/VERS" || return
+	offered "$TOP/VERSION" metrics --file "$TOP/VERS" || return
+	offered "$TOP/VERSION" metrics -f "$TOP/VERS" || return
 	offered "--help" idle save - || return
 	offered "abort" idle --port 80 --action a || return
 	offered "received" idle --port 80 -a r || return
 	offered "inet inet6" idle --family in || return
+	offered "inet inet6" idle -f in || return
+	offered "inet inet6" idle add -F "" || return
 	offered "root" idle --uid roo || return
 	[[ " $(complete_words twctl add 1s -- ec) " == *" echo "* ]] || wrong "no echo" || return
 	[[ " $(complete_words twctl add 1s -- env ec) " == *" echo "* ]] || wrong "no echo"

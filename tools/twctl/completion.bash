@@ -24,7 +24,7 @@ _twctl_names() {
 
 _twctl() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} words='' parts i
+	local command=${COMP_WORDS[1]} words='' parts options i
 
 	COMPREPLY=()
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -39,39 +39,45 @@ _twctl() {
 		command+=" ${COMP_WORDS[2]}"
 		parts=''
 	fi
+	# shellcheck disable=SC2086 # the command and its subcommand
+	options=$(twctl $command --help 2> /dev/null | sed -nE 's/^  (-.), (--[a-z-]+) .*/\1 \2/p')
+	# A letter is another option for each command.
+	[[ $before != -? ]] || before=$(sed -n "s/^$before //p" <<< "$options")
 	case $COMP_CWORD:$before:$word in
 	1:*)
 		words=$(twctl --help | sed -nE 's/^  (--)?([a-z]+) .*/\1\2/p')
 		;;
-	*:--clock:* | *:-c:*)
+	*:--clock:*)
 		words='monotonic boottime realtime'
 		;;
-	*:--action:* | *:-A:*)
+	*:--action:*)
 		words='abort shutdown'
 		;;
-	*:--activity:* | *:-a:*)
+	*:--activity:*)
 		words='received sent either'
 		;;
-	*:--family:*)
+	*:--family:* | *:--not-family:*)
 		words='inet inet6'
 		;;
 	*:--before:*)
 		words=$(twctl idle list 2> /dev/null |
 			awk 'NR > 1 { print $1 } NR > 1 && $2 != "-" { print $2 }')
 		;;
-	*:--uid:* | *:-u:*)
+	*:--uid:*)
 		_twctl_names -u
 		return
 		;;
-	*:--cgroup:* | *:-g:*)
+	*:--cgroup:*)
 		compopt -o filenames 2> /dev/null
 		mapfile -t COMPREPLY < <(cd /sys/fs/cgroup && compgen -d -- "$word")
 		return
 		;;
+	*:--file:*)
+		_twctl_names -f
+		return
+		;;
 	*:*:-*)
-		# shellcheck disable=SC2086 # the command and its subcommand
-		words=$(twctl $command --help 2> /dev/null |
-			sed -nE 's/^  -., (--[a-z-]+) .*/\1/p')
+		words=$(cut -d ' ' -f 2 <<< "$options")
 		;;
 	*)
 		((COMP_CWORD > 2)) || words=$parts
