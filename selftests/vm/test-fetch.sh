@@ -61,8 +61,10 @@ make_commands() {
 	EOF
 	executable "$tmp/bin/apt-get" <<-'EOF'
 	lists=$APT/lists
+	strict=
 	while [[ $1 == -* ]]; do
 		case $1 in
+		--error-on=any) strict=1 ;;
 		-t) lists=$APT/$2; [ -e "$lists.newer" ] || lists=$APT/suite; shift ;;
 		-o) shift ;;
 		esac
@@ -80,6 +82,10 @@ make_commands() {
 		;;
 	update)
 		[ ! -e "$APT/no-update" ] || exit 100
+		if [ -e "$APT/no-mirror" ]; then
+			echo "W: Failed to fetch http://localhost/debian"
+			exit ${strict:+100}
+		fi
 		cat "$lists.newer" > "$lists"
 		;;
 	install)
@@ -346,6 +352,8 @@ kernels() {
 	broken_kernel "no download, and no newer lists"
 	offers
 	fetch "kernel: none of this version" 4 selftests/vm/fetch-kernel 6.1
+	offers no-mirror
+	fetch "kernel: none of this version, and no newer lists" bad selftests/vm/fetch-kernel 6.1
 	offers
 	: > "$APT/lists"
 	fetch "kernel: none, and then newer lists" 0 selftests/vm/fetch-kernel 6.12
