@@ -685,6 +685,7 @@ builds() {
 	. "$tmp/make"
 	EOF
 	executable "$tmp/bin/objcopy" <<-'EOF'
+	[ ! -e "$APT/no-room" ] || exit 1
 	exec cp "$2" "$3"
 	EOF
 
@@ -700,7 +701,13 @@ builds() {
 	nothing "$cache/kernels" "build: what was made is no kernel"
 
 	: > "$tmp/make"
-	mkdir "$other" "$old"
+	offers no-room
+	build "there is no room for it" bad
+	nothing "$cache/kernels" "build: there is no room for it"
+	offers
+	rm -rf "$cache/built"
+	: > "$tmp/made"
+	mkdir -p "$other" "$old"
 	touch -d '8 days ago' "$old"
 	build "made" 0
 	own=$(readlink "$cache/kernels/uml/build")
