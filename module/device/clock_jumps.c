@@ -7,16 +7,17 @@
  * has jumped forward, the timer would expire late. (If it was set back, the timer comes due early
  * and is re-armed: see limits.c.)
  *
- * The timekeeping core reports each jump (timekeeper.c). It does so with its lock held, so the jump
- * is only counted there, and work is queued for each context that has timers on such clocks; the
- * work re-arms all of them that have not seen this jump. Contexts are on a list, and the timers of
- * each on a list of the context's; those that have seen the latest jump are at the tail. A timer
- * that is armed meanwhile has
+ * The timekeeping core reports each jump (timekeeper.c). It does so with its lock held, and since
+ * Linux 6.13 before it changes the offset that others read. So the jump is counted when the update
+ * is over, and work is queued for each context that has timers on such clocks; the work re-arms all
+ * of them that have not seen this jump. Contexts are on a list, and the timers of each on a list of
+ * the context's; those that have seen the latest jump are at the tail. A timer that is armed
+ * meanwhile has
  *
- *	timekeeping			arming
+ *	timekeeping, then count_jump()	arming
  *	the clock's offset changes
  *	jumps++				seen_jump = jumps
- *					reads the offset, not before the change is complete
+ *					reads the offset
  *
  * seen the new offset, or the work finds it, or both. The work items of one user's contexts take
  * turns (users.c), and closing a context waits for no more than one batch of its own.
@@ -76,7 +77,8 @@ static void rearm_clocked_work(struct work_struct *work)
 {
 	struct twheel_context *ctx = container_of(work, struct twheel_context, clock_work);
 
-	if (rearm_batch(ctx, atomic_read(&twheel_clock_jumps)))
+	/* Offsets are read after this. Pairs with count_jump(). */
+	if (rearm_batch(ctx, atomic_read_acquire(&twheel_clock_jumps)))
 		queue_work(ctx->user->queue, &ctx->clock_work);
 }
 
@@ -106,12 +108,24 @@ static void handle_jump(struct work_struct *work)
 
 static DECLARE_WORK(jump_work, handle_jump);
 
-static void queue_jump_work(struct irq_work *work)
+static void count_jump(struct irq_work *work)
 {
+	struct timespec64 unused;
+
+	/*
+	 * The update that was reported last may still go on, on another CPU. To read a clock is to
+	 * wait for its end; offsets are read without that.
+	 */
+	ktime_get_coarse_real_ts64(&unused);
+	/*
+	 * Orders the new offset before the count. Pairs with twheel_clock_set_deadline() and
+	 * rearm_clocked_work().
+	 */
+	atomic_inc_return(&twheel_clock_jumps);
 	queue_work(system_dfl_wq, &jump_work);
 }
 
-static DEFINE_IRQ_WORK(jump_irq_work, queue_jump_work);
+static DEFINE_IRQ_WORK(jump_irq_work, count_jump);
 
 /**
  * twheel_clocks_jumped - handle a notification that clocks were set
@@ -130,8 +144,6 @@ void twheel_clocks_jumped(ktime_t realtime, ktime_t boottime)
 		return;
 	last_realtime = realtime;
 	last_boottime = boottime;
-	/* Orders the new offset before the count. Pairs with twheel_clock_set_deadline(). */
-	atomic_inc_return(&twheel_clock_jumps);
 	irq_work_queue(&jump_irq_work);
 }
 

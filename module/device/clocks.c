@@ -68,8 +68,7 @@ void twheel_clock_set_deadline(struct twheel_context *ctx, struct twheel_extende
 	et->clock = clock;
 	if (clock == CLOCK_MONOTONIC)
 		return;
-	et->seen_jump = atomic_read(&twheel_clock_jumps);
-	/* The offset is read after this. Pairs with twheel_clocks_jumped(). */
-	smp_rmb();
+	/* The offset is read after this. Pairs with count_jump(). */
+	et->seen_jump = atomic_read_acquire(&twheel_clock_jumps);
 	list_add_tail(&et->clock_link, &ctx->clocked);
 }

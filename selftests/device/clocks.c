@@ -7,6 +7,8 @@
  */
 #include "twheel_test.h"
 
+#define STALL_UPDATES	"/sys/module/twheel_stall/parameters/update_ns"
+
 FIXTURE(clocks)
 {
 	int fd;
@@ -442,6 +444,85 @@ TEST_F_TIMEOUT(clocks, set_while_they_are_used, 60)
 	EXPECT_EQ(NULL, wrong);
 	printf("# %llu timers\n", calls);
 	EXPECT_EQ(0, wh_nr_timers(self->fd));
+}
+
+/* Adds timers, as many at a time as the module reads the clock for, until told to stop. */
+struct adder {
+	pthread_t thread;
+	int fd;
+	int cpu;
+	__u64 deadline;
+	bool stop;
+	__u64 added;
+};
+
+static void *add_for_a_while(void *arg)
+{
+	enum { N = 64 };
+	struct adder *adder = arg;
+	struct twheel_op ops[N];
+	int i;
+
+	if (pin(adder->cpu))
+		return arg;
+	while (!__atomic_load_n(&adder->stop, __ATOMIC_RELAXED)) {
+		for (i = 0; i < N; i++)
+			ops[i] = (struct twheel_op){
+				.opcode	= TWHEEL_OP_ADD,
+				.flags	= ABS,
+				.clock	= CLOCK_REALTIME,
+				.time	= adder->deadline,
+			};
+		if (wh_submit(adder->fd, ops, N, sizeof(ops[0]), 0) != N)
+			return arg;
+		__atomic_fetch_add(&adder->added, N, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/*
+ * Modules hear of an update before the clock shows it, since Linux 6.13, so a timer can be armed in
+ * between: here others are, while the update is held up.
+ */
+TEST_F_TIMEOUT(clocks, armed_in_the_middle_of_an_update, 60)
+{
+	static struct twheel_event events[1000];
+	struct adder adder = { .fd = self->fd };
+	int list[64], round, n;
+	__u64 seen;
+	void *wrong;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, system("modprobe twheel_stall"));
+	EXPECT_EQ(-ERANGE, file_write(STALL_UPDATES, SEC));
+	ASSERT_EQ(0, pin(list[0]));
+	adder.cpu = list[1];
+	/* Those that are armed before it are moved, step by step. */
+	punctual_allow(100 * MSEC);
+	for (round = 0; round < 10; round++) {
+		adder.deadline = now_ns() + self->offset + HOUR / 2;
+		adder.stop = false;
+		adder.added = 0;
+		ASSERT_EQ(0, pthread_create(&adder.thread, NULL, add_for_a_while, &adder));
+		while (!__atomic_load_n(&adder.added, __ATOMIC_RELAXED))
+			sched_yield();
+		ASSERT_EQ(0, file_write(STALL_UPDATES, 3 * MSEC));
+		ASSERT_EQ(0, set_clock(self, HOUR));
+		ASSERT_EQ(0, file_write(STALL_UPDATES, 0));
+		__atomic_store_n(&adder.stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(adder.thread, &wrong));
+		ASSERT_EQ(NULL, wrong);
+		for (seen = 0; seen < adder.added; seen += n) {
+			ASSERT_EQ(true, wh_wait(self->fd))
+				TH_LOG("round %d: %llu of %llu expire", round, seen, adder.added);
+			n = wh_read(self->fd, events, ARRAY_SIZE(events));
+			ASSERT_LT(0, n);
+		}
+		EXPECT_EQ(0, wh_nr_timers(self->fd));
+		ASSERT_EQ(0, set_clock(self, 0));
+	}
+	EXPECT_EQ(0, system("rmmod twheel_stall"));
 }
 
 TEST_F_TIMEOUT(clocks, across_a_suspend, 60)
