@@ -230,8 +230,9 @@ static void arm_retry(struct twheel_conn *conn, u64 now)
 /*
  * Does a connection belong to the kernel itself, as those of NVMe over TCP, NFS and iSCSI do? Then
  * nobody may close it: freeing memory, or the root file system, may depend on it. Such a socket has
- * no file; or was created by the kernel, even if it has a file; or notifies the kernel of its end.
- * The socket is locked.
+ * no file; or was created by the kernel, even if it has a file; or notifies the kernel of its end; or
+ * allocates memory otherwise than for programs, such as one that nbd got from a program. The socket
+ * is locked.
  */
 static bool is_kernel_socket(const struct sock *sk)
 {
@@ -243,7 +244,9 @@ static bool is_kernel_socket(const struct sock *sk)
 	/* A bit-field: this bit never changes, but its neighbours do. */
 	return data_race((bool)sk->sk_kern_sock) ||
 	       /* Pairs with whoever in the kernel replaces it, under sk_callback_lock. */
-	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change;
+	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change ||
+	       /* Likewise, whenever it sends. */
+	       READ_ONCE(sk->sk_allocation) != GFP_KERNEL;
 }
 
 /* Attaches a connection to the rule that applies to it. */

@@ -24,12 +24,14 @@
  * @WITHOUT_FILE: like those of the iSCSI target and OCFS2
  * @WITH_CALLBACK: it has a file, and an in-kernel callback for state changes, like those of NVMe
  * @KERN_SOCK: it has a file, and was created for the kernel, like those of NFS and 9p
+ * @OTHER_MEMORY: it has a file, and allocates memory as those do that a program has given to nbd
  * @NR_OWNERS: the number of kinds
  */
 enum owner {
 	WITHOUT_FILE,
 	WITH_CALLBACK,
 	KERN_SOCK,
+	OTHER_MEMORY,
 	NR_OWNERS,
 };
 
@@ -74,8 +76,10 @@ static int set_owner(struct socket *sock, enum owner owner)
 	lock_sock(sock->sk);
 	if (owner == WITH_CALLBACK)
 		sock->sk->sk_state_change = ignore_state_change;
-	else
+	else if (owner == KERN_SOCK)
 		sock->sk->sk_kern_sock = 1;
+	else
+		sock->sk->sk_allocation = GFP_NOIO | __GFP_MEMALLOC;
 	release_sock(sock->sk);
 	return 0;
 }

@@ -128,7 +128,7 @@ TEST_F_TIMEOUT(rules, removed_ones_close_nothing, TIMEOUT)
 
 #define SOCKETS		"/sys/module/twheel_sockets/parameters/"
 /* The number of ways in which the module makes them. */
-#define NR_OWNERS	3
+#define NR_OWNERS	4
 
 /* By port: the user's connections are closed. */
 TEST_F_TIMEOUT(rules, kernels_own_by_port, TIMEOUT)
