@@ -36,12 +36,16 @@
 #include "tcp/watch_worker.h"
 #include "track.h"
 
-/* Maximum number of rules in a namespace. */
+/*
+ * Maximum numbers of rules in a namespace, and of entries in all their lists. A worker compares each
+ * new connection with all of them, while the changes of other namespaces' sockets wait.
+ */
 #define RULES_MAX	256
+#define MATCHES_MAX	1024
 
 /*
  * Guards, for all namespaces, the list of rules, their @limits and @late_from, and @last_id, @nr,
- * @leftover and @user of struct twheel_rules. Taken in process context. twheel_idle_rule.lock nests
+ * @nr_matches, @leftover and @user of struct twheel_rules. Taken in process context. twheel_idle_rule.lock nests
  * inside it, and no other lock of twheel; it is not held across anything that takes long.
  */
 static DEFINE_MUTEX(rules_lock);
@@ -251,9 +255,10 @@ static int insert_rule(struct twheel_rules *net_rules, struct twheel_idle_rule *
 	}
 	if (is_name_taken(net_rules, limits_locked(rule)->name, NULL))
 		return -EEXIST;
-	if (net_rules->nr == RULES_MAX)
+	if (net_rules->nr == RULES_MAX || net_rules->nr_matches + rule->nr_matches > MATCHES_MAX)
 		return -ENOSPC;
 	net_rules->nr++;
+	net_rules->nr_matches += rule->nr_matches;
 	rule->id = ++net_rules->last_id;
 	rule->late_from = ktime_get_ns();
 	rule->added_boot = ktime_get_boottime_ns();
@@ -330,8 +335,10 @@ static void free_rules(struct list_head *removed)
 		twheel_track_put();
 	synchronize_rcu();
 	mutex_lock(&rules_lock);
-	list_for_each_entry(rule, removed, removed)
+	list_for_each_entry(rule, removed, removed) {
 		twheel_rules_of_net(rule->net)->nr--;
+		twheel_rules_of_net(rule->net)->nr_matches -= rule->nr_matches;
+	}
 	mutex_unlock(&rules_lock);
 	list_for_each_entry_safe(rule, next, removed, removed)
 		destroy_rule(rule);
@@ -411,7 +418,7 @@ static void reap_leftover(struct work_struct *work)
  * * %-EEXIST	- another rule has its name
  * * %-ESRCH	- there is no such process
  * * %-EOPNOTSUPP - this kernel does not report state changes, or has no cgroups of sockets
- * * %-ENOSPC	- the namespace has the maximum number of rules
+ * * %-ENOSPC	- the namespace has the maximum number of rules, or of entries in their lists
  * * %-ENOMEM, %-EBUSY - no memory, or no number for it
  */
 int twheel_rules_add(struct net *net, struct twheel_rule *spec,

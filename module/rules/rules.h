@@ -179,6 +179,7 @@ struct twheel_scan {
  *		held; read under RCU
  * @last_id:	the last id given out; guarded by that mutex
  * @nr:		number of rules, including those that have not been freed yet; guarded by that mutex
+ * @nr_matches:	number of entries in all their lists; likewise
  * @net:	the namespace; constant
  * @exiting:	the namespace is going away: its scan has to end
  * @scan_work:	scans for connections that should have a watch and have none, step by step
@@ -203,6 +204,7 @@ struct twheel_rules {
 	struct list_head	list;
 	u32			last_id;
 	u32			nr;
+	u32			nr_matches;
 	struct net		*net;
 	bool			exiting;
 	struct delayed_work	scan_work;

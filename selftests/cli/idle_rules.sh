@@ -664,7 +664,7 @@ not_permitted() {
 
 too_many() {
 	good ./exercise rules && prints 256 || return
-	complaint 1 "too many rules; remove some, see 'twctl idle list'" \
+	complaint 1 "256 rules, or 1024 ports, prefixes and families; remove some" \
 		twctl idle --port $PORT --timeout 1h || return
 	good twctl idle list && same lines "$(wc -l < $OUT)" 257 || return
 	good twctl idle remove all && no_rules

@@ -62,6 +62,28 @@ static struct twheel_match family(__u16 family, __u16 flags)
 	};
 }
 
+/* However they are spread over rules. */
+TEST_F_TIMEOUT(rules, as_many_entries_as_there_may_be, TIMEOUT)
+{
+	enum { RULES = 1024 / TWHEEL_RULE_MATCHES };
+	struct twheel_match list[TWHEEL_RULE_MATCHES];
+	int ids[RULES], i;
+
+	for (i = 0; i < TWHEEL_RULE_MATCHES; i++)
+		list[i] = ports(TWHEEL_MATCH_LOCAL_PORT, 0, i + 1, i + 1);
+	for (i = 0; i < RULES; i++) {
+		ids[i] = add_list(self->fd, list, TWHEEL_RULE_MATCHES, HOUR);
+		ASSERT_LT(0, ids[i]);
+	}
+	EXPECT_EQ(-ENOSPC, add_list(self->fd, list, 1, HOUR));
+	EXPECT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	ASSERT_EQ(0, remove_rule(self->fd, ids[3]));
+	ASSERT_LT(0, add_list(self->fd, list, 1, HOUR));
+	EXPECT_EQ(-ENOSPC, add_list(self->fd, list, TWHEEL_RULE_MATCHES, HOUR));
+	EXPECT_LT(0, add_list(self->fd, list, TWHEEL_RULE_MATCHES - 1, HOUR));
+	EXPECT_EQ(-ENOSPC, add_list(self->fd, list, 1, HOUR));
+}
+
 TEST_F_TIMEOUT(rules, ports, TIMEOUT)
 {
 	const __u16 here = TWHEEL_MATCH_LOCAL_PORT, there = TWHEEL_MATCH_REMOTE_PORT;

@@ -235,8 +235,8 @@ struct twheel_connections {
 /*
  * Adds a rule, and watches the connections to which it applies. Returns 0, and fills in the "out"
  * fields of the structure. Errors: EPERM, EINVAL, EOPNOTSUPP, ESRCH (no such process), ENOENT (no
- * such cgroup, or no rule @before), EEXIST (another rule has the name), ENOSPC (256 rules),
- * ENOMEM.
+ * such cgroup, or no rule @before), EEXIST (another rule has the name), ENOSPC (the
+ * namespace would have more than 256 rules, or 1024 @matches in all of them), ENOMEM.
  */
 #define TWHEEL_IOC_RULE_ADD	_IOWR(TWHEEL_IOC_MAGIC, 0xb0, struct twheel_rule)
 
