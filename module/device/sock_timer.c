@@ -234,7 +234,8 @@ static int enable_watches(struct twheel_context *ctx)
 	/* Pairs with the smp_store_release() below. */
 	if (smp_load_acquire(&ctx->has_watches))
 		return 0;
-	mutex_lock(&join_lock);
+	if (mutex_lock_killable(&join_lock))
+		return -EINTR;
 	if (!ctx->has_watches) {
 		if (!nr_joined)
 			ret = twheel_watch_kind_add(&sock_timer_kind);

@@ -372,7 +372,8 @@ int twheel_track_get(void)
 {
 	int ret = 0;
 
-	mutex_lock(&kind_lock);
+	if (mutex_lock_killable(&kind_lock))
+		return -EINTR;
 	if (!nr_users)
 		ret = twheel_watch_kind_add(&twheel_conn_kind);
 	if (!ret)
