@@ -326,6 +326,35 @@ static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct s
 }
 
 /*
+ * Ends a timer, of whatever context, if the connection that it watches has ended, and the socket has
+ * another one by now. The worker was about to. The socket is locked. Returns whether it did so.
+ */
+static bool end_stale_timer(struct sock *sk)
+{
+	struct twheel_watch *watch;
+	struct twheel_context *ctx;
+	struct twheel_utimer *ut;
+	bool ended = false;
+
+	rcu_read_lock();
+	watch = twheel_watch_find(&sock_timer_kind, sk);
+	if (watch && twheel_watch_has_ended(&sock_timer_kind, watch)) {
+		ut = &sock_timer_of_watch(watch)->et.kt.ut;
+		ctx = twheel_block_of(ut)->ctx;
+		spin_lock_bh(&ctx->lock);
+		ended = watch->sk == sk;
+		if (ended) {
+			twheel_utimer_cancel(ctx, ut);
+			ctx->stats.cancels--;
+			ctx->stats.ended++;
+		}
+		spin_unlock_bh(&ctx->lock);
+	}
+	rcu_read_unlock();
+	return ended;
+}
+
+/*
  * Adds a timer, with the locks taken from the outside in: that of the socket, whose state must not
  * change until the watch is in the table, and that of the context.
  */
@@ -338,6 +367,8 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
 		spin_lock_bh(&ctx->lock);
 		ret = add_locked(ctx, op, sk);
 		spin_unlock_bh(&ctx->lock);
+		if (ret == -EBUSY && end_stale_timer(sk))
+			ret = -EAGAIN;
 	}
 	release_sock(sk);
 	return ret;

@@ -526,6 +526,68 @@ TEST_F_TIMEOUT(races, connected_again_at_once, 120)
 }
 
 /*
+ * Nor does it keep the socket from being watched again at once, by this context or another: the
+ * worker cannot run here.
+ */
+TEST_F_TIMEOUT(races, watched_again_at_once, 120)
+{
+	enum { SOCKETS = 10 };
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct twheel_timer_add add = {
+		.time		= TWHEEL_TIME_NONE,
+		.flags		= TWHEEL_WATCHED,
+		.clock		= CLOCK_MONOTONIC,
+		.idle		= HOUR,
+	};
+	int sock[SOCKETS], here[SOCKETS], there[SOCKETS], fd, other, i;
+	struct sockaddr_storage address;
+	struct twheel_context_stats stats;
+	struct late_workers late;
+	socklen_t length;
+
+	fd = listener(AF_INET, &address, &length);
+	ASSERT_LE(0, fd);
+	other = wh_open(O_NONBLOCK);
+	ASSERT_LE(0, other);
+	for (i = 0; i < SOCKETS; i++) {
+		sock[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ASSERT_EQ(0, connect(sock[i], (void *)&address, length));
+		here[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		add.touch = sock[i];
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+		EXPECT_EQ(-EBUSY, wh_add_timer(other, &add));
+	}
+	ASSERT_EQ(true, hold_workers(&late));
+	for (i = 0; i < SOCKETS; i++) {
+		EXPECT_EQ(0, connect(sock[i], &nowhere, sizeof(nowhere)));
+		EXPECT_EQ(0, connect(sock[i], (void *)&address, length)) TH_LOG("%d", errno);
+		there[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		add.touch = sock[i];
+		EXPECT_EQ(0, wh_add_timer(i % 2 ? other : self->fd, &add));
+		EXPECT_EQ(-EBUSY, wh_add_timer(i % 2 ? self->fd : other, &add));
+	}
+	EXPECT_EQ(SOCKETS / 2, wh_nr_timers(other));
+	EXPECT_EQ(SOCKETS - SOCKETS / 2, wh_nr_timers(self->fd));
+	ASSERT_EQ(true, let_workers_be(&late));
+	sleep_ns(SEC);
+	EXPECT_EQ(SOCKETS / 2, wh_nr_timers(other));
+	EXPECT_EQ(SOCKETS - SOCKETS / 2, wh_nr_timers(self->fd));
+	ASSERT_EQ(0, wh_stats(self->fd, &stats));
+	EXPECT_EQ(SOCKETS, stats.ended);
+	EXPECT_EQ(0, stats.cancels);
+	EXPECT_EQ(0, wh_nr_events(self->fd) + wh_nr_events(other));
+	for (i = 0; i < SOCKETS; i++) {
+		close(sock[i]);
+		close(here[i]);
+		close(there[i]);
+	}
+	EXPECT_EQ(true, wait_timers(self->fd, 0));
+	EXPECT_EQ(true, wait_timers(other, 0));
+	close(other);
+	close(fd);
+}
+
+/*
  * A program that uses its socket, for as long as it likes, delays nobody else; and what it does
  * counts as activity.
  */
