@@ -24,9 +24,10 @@
  * ioctl number. Structures grow only at the end: a kernel that knows a longer
  * structure takes the missing tail as zero, and a kernel that knows a shorter one
  * accepts a longer one if the unknown tail is zero. If a call fails, nothing has
- * changed and, except with EFAULT, nothing has been written to the structure.
- * (The kernel checks that the result can be written before it does anything. If
- * the memory becomes inaccessible after that check, what was done stays done;
+ * changed and, except with EFAULT, the structure holds what it held. (The kernel
+ * checks that the result can be written before it does anything: it writes back
+ * what it has read, so no other thread may write there meanwhile. If the memory
+ * becomes inaccessible after that check, what was done stays done;
  * but a timer whose handle could not be returned is removed again, unless it has
  * a key: then the call has succeeded.)
  *
