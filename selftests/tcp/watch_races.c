@@ -399,7 +399,7 @@ TEST_F_TIMEOUT(races, replaced_when_due, 120)
 TEST_F_TIMEOUT(races, replaced_before_the_worker_comes, 120)
 {
 	struct twheel_context_stats stats;
-	int pair[NR_KEYS][2], replaced = 0, read = 0, round, i, ret;
+	int pair[NR_KEYS][2], replaced = 0, expired = 0, read = 0, round, i, ret;
 	struct twheel_event events[64];
 	struct late_workers late;
 
@@ -413,6 +413,7 @@ TEST_F_TIMEOUT(races, replaced_before_the_worker_comes, 120)
 			ret = set_timer(self->fd, pair, i, TWHEEL_IDLE_MIN);
 			ASSERT_LE(0, ret);
 			replaced += ret == TWHEEL_WAS_PENDING;
+			expired += ret == TWHEEL_WAS_EXPIRED;
 		}
 		EXPECT_TRUE(let_workers_be(&late));
 		EXPECT_TRUE(wait_for_last(self->fd));
@@ -422,12 +423,13 @@ TEST_F_TIMEOUT(races, replaced_before_the_worker_comes, 120)
 	}
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
 	EXPECT_EQ(2 * 3 * NR_KEYS, stats.adds);
-	EXPECT_EQ(replaced, stats.cancels);
+	EXPECT_EQ(replaced + expired, stats.cancels);
 	EXPECT_EQ(read, stats.delivered);
 	EXPECT_EQ(stats.adds, stats.cancels + stats.delivered);
-	printf("# %d replaced, %d events\n", replaced, read);
-	/* Most of the time, the workers are really late. */
-	EXPECT_LT(2 * NR_KEYS, replaced);
+	printf("# %d replaced, %d of which the event was taken back, %d events\n", replaced, expired,
+	       read);
+	/* The workers are really late. */
+	EXPECT_LT(0, replaced);
 	for (i = 0; i < NR_KEYS; i++) {
 		EXPECT_TRUE(say(pair[i][0], pair[i][1]));
 		close(pair[i][0]);
