@@ -21,7 +21,8 @@
  * rules_lock - wait until no other twctl changes rules; none will before this process ends
  *
  * Rules of all network namespaces share the lock. Whoever may not write to /run, like the root user
- * of a user namespace, does without it. The kernel does not know of it.
+ * of a user namespace, does without it, and so does everybody where files cannot be locked. The kernel
+ * does not know of it.
  */
 void rules_lock(void)
 {
@@ -33,7 +34,7 @@ void rules_lock(void)
 		return;
 	if (fd < 0)
 		err(EXIT_FAILED, "%s", LOCK);
-	if (!flock(fd, LOCK_EX | LOCK_NB))
+	if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
 		return;
 	warnx("waiting for another twctl that changes rules");
 	while (flock(fd, LOCK_EX))
