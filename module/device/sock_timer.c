@@ -326,8 +326,8 @@ static int add_locked(struct twheel_context *ctx, struct twheel_op *op, struct s
 }
 
 /*
- * Ends a timer, of whatever context, if the connection that it watches has ended, and the socket has
- * another one by now. The worker was about to. The socket is locked. Returns whether it did so.
+ * Ends a timer, of whatever context, if the connection that it watches has ended, and the socket
+ * has another one by now. The worker was about to. The socket is locked. Returns whether it did so.
  */
 static bool end_stale_timer(struct sock *sk)
 {

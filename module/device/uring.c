@@ -2,11 +2,11 @@
 /*
  * twheel: io_uring: arrays of operations by IORING_OP_URING_CMD
  *
- * A command runs when it is issued: like an ioctl it may wait for memory, for pages of the program
- * and, to watch a socket, for the socket's lock, but for no other event. So no command is ever pending, there is nothing to cancel when
- * an io_uring is closed, and a command holds the file only while it runs. A long one does not run
- * where others of the same io_uring would wait for it: there it fails with -EAGAIN, and io_uring
- * hands it to a worker.
+ * A command runs when it is issued: like an ioctl it may wait for memory, for pages of the
+ * program and, to watch a socket, for the socket's lock, but for no other event. So no command is
+ * ever pending, there is nothing to cancel when an io_uring is closed, and a command holds the
+ * file only while it runs. A long one does not run where others of the same io_uring would wait
+ * for it: there it fails with -EAGAIN, and io_uring hands it to a worker.
  */
 #include <linux/build_bug.h>
 #include <linux/fs.h>

@@ -37,16 +37,17 @@
 #include "track.h"
 
 /*
- * Maximum numbers of rules in a namespace, and of entries in all their lists. A worker compares each
- * new connection with all of them, while the changes of other namespaces' sockets wait.
+ * Maximum numbers of rules in a namespace, and of entries in all their lists. A worker compares
+ * each new connection with all of them, while the changes of other namespaces' sockets wait.
  */
 #define RULES_MAX	256
 #define MATCHES_MAX	1024
 
 /*
  * Guards, for all namespaces, the list of rules, their @limits and @late_from, and @last_id, @nr,
- * @nr_matches, @leftover and @user of struct twheel_rules. Taken in process context. twheel_idle_rule.lock nests
- * inside it, and no other lock of twheel; it is not held across anything that takes long.
+ * @nr_matches, @leftover and @user of struct twheel_rules. Taken in process context.
+ * twheel_idle_rule.lock nests inside it, and no other lock of twheel; it is not held across
+ * anything that takes long.
  */
 static DEFINE_MUTEX(rules_lock);
 

@@ -228,11 +228,11 @@ static void arm_retry(struct twheel_conn *conn, u64 now)
 }
 
 /*
- * Does a connection belong to the kernel itself, as those of NVMe over TCP, NFS and iSCSI do? Then
- * nobody may close it: freeing memory, or the root file system, may depend on it. Such a socket has
- * no file; or was created by the kernel, even if it has a file; or notifies the kernel of its end; or
- * allocates memory otherwise than for programs, such as one that nbd got from a program. The socket
- * is locked.
+ * Does a connection belong to the kernel itself, as those of NVMe over TCP, NFS and iSCSI do?
+ * Then nobody may close it: freeing memory, or the root file system, may depend on it. Such a
+ * socket has no file; or was created by the kernel, even if it has a file; or notifies the kernel
+ * of its end; or allocates memory otherwise than for programs, such as one that nbd got from a
+ * program. The socket is locked.
  */
 static bool is_kernel_socket(const struct sock *sk)
 {

@@ -6,9 +6,9 @@
  * CPUs spin for that long, with interrupts off. The write does not wait for them. If one of them
  * is the CPU that counts jiffies, jiffies stand still for some ticks.
  *
- * Writing one to parameters/update_ns stalls the CPU that sets a clock, from now on, in the middle of
- * the update: modules that were loaded before have been notified, and other CPUs that read a clock
- * spin until it is over.
+ * Writing one to parameters/update_ns stalls the CPU that sets a clock, from now on, in the middle
+ * of the update: modules that were loaded before have been notified, and other CPUs that read a
+ * clock spin until it is over.
  */
 #include <linux/delay.h>
 #include <linux/kstrtox.h>

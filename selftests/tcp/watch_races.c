@@ -426,8 +426,7 @@ TEST_F_TIMEOUT(races, replaced_before_the_worker_comes, 120)
 	EXPECT_EQ(replaced + expired, stats.cancels);
 	EXPECT_EQ(read, stats.delivered);
 	EXPECT_EQ(stats.adds, stats.cancels + stats.delivered);
-	printf("# %d replaced, %d of which the event was taken back, %d events\n", replaced, expired,
-	       read);
+	printf("# %d replaced, %d events taken back, %d events read\n", replaced, expired, read);
 	/* The workers are really late. */
 	EXPECT_LT(0, replaced);
 	for (i = 0; i < NR_KEYS; i++) {

@@ -32,7 +32,7 @@ static const char *explain_error(int error)
 	case ENOENT:
 		return "there is no such cgroup any more; see /sys/fs/cgroup";
 	case ENOSPC:
-		return "there are 256 rules, or 1024 ports, addresses and families in them; remove some";
+		return "there are 256 rules, or 1024 ports, prefixes and families; remove some";
 	}
 	return strerror(error);
 }

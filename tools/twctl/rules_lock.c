@@ -20,9 +20,9 @@
 /**
  * rules_lock - wait until no other twctl changes rules; none will before this process ends
  *
- * Rules of all network namespaces share the lock. Whoever may not write to /run, like the root user
- * of a user namespace, does without it, and so does everybody where files cannot be locked. The kernel
- * does not know of it.
+ * Rules of all network namespaces share the lock. Whoever may not write to /run, like the root
+ * user of a user namespace, does without it, and so does everybody where files cannot be locked.
+ * The kernel does not know of it.
  */
 void rules_lock(void)
 {
