@@ -10,8 +10,9 @@
 
 #define CONTEXTS	1000
 #define USERS		500
-/* A few less than a network namespace may have. */
+/* A few less than a network namespace may have, and as many as may have full lists. */
 #define RULES		200
+#define FULL_RULES	(1024 / TWHEEL_RULE_MATCHES)
 
 /* The uid of the first user who opens the device; the others follow. */
 #define UID		10000
@@ -156,16 +157,16 @@ TEST_F_TIMEOUT(charged, keys, 120)
 	expect_grown(_metadata, self, before, n * sizeof(void *));
 }
 
-/* Adds rules like this one, each of which takes at least @bytes. */
+/* Adds @nr rules like this one, each of which takes at least @bytes. */
 static void add_rules(struct __test_metadata *_metadata, FIXTURE_DATA(charged) * self,
-		      struct twheel_rule *rule, __u64 bytes)
+		      struct twheel_rule *rule, int nr, __u64 bytes)
 {
 	__u64 before = wait_uncharged(self->group);
 	int i;
 
-	for (i = 0; i < RULES; i++)
+	for (i = 0; i < nr; i++)
 		ASSERT_EQ(0, add(self->fd, rule));
-	expect_grown(_metadata, self, before, RULES * bytes);
+	expect_grown(_metadata, self, before, nr * bytes);
 }
 
 TEST_F_TIMEOUT(charged, rules, TIMEOUT)
@@ -177,7 +178,7 @@ TEST_F_TIMEOUT(charged, rules, TIMEOUT)
 	};
 
 	/* Its counters. */
-	add_rules(_metadata, self, &rule, 9 * sizeof(__u64) + sizeof(rule.late));
+	add_rules(_metadata, self, &rule, RULES, 9 * sizeof(__u64) + sizeof(rule.late));
 }
 
 TEST_F_TIMEOUT(charged, lists_of_rules, TIMEOUT)
@@ -196,7 +197,7 @@ TEST_F_TIMEOUT(charged, lists_of_rules, TIMEOUT)
 		matches[i].first = i + 1;
 		matches[i].last = i + 1;
 	}
-	add_rules(_metadata, self, &rule, sizeof(matches));
+	add_rules(_metadata, self, &rule, FULL_RULES, sizeof(matches));
 }
 
 /* Such a rule has a bit for each port. */
@@ -208,7 +209,7 @@ TEST_F_TIMEOUT(charged, rules_for_a_process, TIMEOUT)
 		.idle	= HOUR,
 	};
 
-	add_rules(_metadata, self, &rule, 65536 / 8);
+	add_rules(_metadata, self, &rule, RULES, 65536 / 8);
 }
 
 TEST_HARNESS_MAIN
