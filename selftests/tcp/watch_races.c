@@ -480,50 +480,83 @@ TEST_F_TIMEOUT(races, connected_again, 120)
 	close(fd);
 }
 
+/* Sockets that are connected again, and both ends of what they are connected to. */
+#define NR_AGAIN	10
+
+struct again {
+	int listener;
+	struct sockaddr_storage address;
+	socklen_t length;
+	int sock[NR_AGAIN];
+	int here[NR_AGAIN];
+	int there[NR_AGAIN];
+};
+
+/* Both return 0 or a negative error number. */
+static int connect_first(struct again *again, int i)
+{
+	again->sock[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(again->sock[i], (void *)&again->address, again->length))
+		return -errno;
+	again->here[i] = accept4(again->listener, NULL, NULL, SOCK_CLOEXEC);
+	return again->here[i] < 0 ? -errno : 0;
+}
+
+static int connect_again(struct again *again, int i)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+
+	if (connect(again->sock[i], &nowhere, sizeof(nowhere)) ||
+	    connect(again->sock[i], (void *)&again->address, again->length))
+		return -errno;
+	again->there[i] = accept4(again->listener, NULL, NULL, SOCK_CLOEXEC);
+	return again->there[i] < 0 ? -errno : 0;
+}
+
+static void close_again(struct again *again)
+{
+	int i;
+
+	for (i = 0; i < NR_AGAIN; i++) {
+		close(again->sock[i]);
+		close(again->here[i]);
+		close(again->there[i]);
+	}
+	close(again->listener);
+}
+
 /*
  * A program that does so before the worker has checked the connection: a timer ends with its
  * connection, and does not go on to watch the next one.
  */
 TEST_F_TIMEOUT(races, connected_again_at_once, 120)
 {
-	enum { SOCKETS = 10 };
-	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 	struct twheel_timer_add add = {
 		.time		= TWHEEL_TIME_NONE,
 		.flags		= TWHEEL_WATCHED | TWHEEL_WATCH_ABORT,
 		.clock		= CLOCK_MONOTONIC,
 		.lifetime	= 3 * SEC,
 	};
-	int sock[SOCKETS], here[SOCKETS], there[SOCKETS], fd, i;
-	struct sockaddr_storage address;
 	struct late_workers late;
-	socklen_t length;
+	struct again again;
+	int i;
 
-	fd = listener(AF_INET, &address, &length);
-	ASSERT_LE(0, fd);
-	for (i = 0; i < SOCKETS; i++) {
-		sock[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		ASSERT_EQ(0, connect(sock[i], (void *)&address, length));
-		here[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		add.touch = sock[i];
+	again.listener = listener(AF_INET, &again.address, &again.length);
+	ASSERT_LE(0, again.listener);
+	for (i = 0; i < NR_AGAIN; i++) {
+		ASSERT_EQ(0, connect_first(&again, i));
+		add.touch = again.sock[i];
 		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 	}
 	ASSERT_EQ(true, hold_workers(&late));
-	for (i = 0; i < SOCKETS; i++) {
-		EXPECT_EQ(0, connect(sock[i], &nowhere, sizeof(nowhere)));
-		EXPECT_EQ(0, connect(sock[i], (void *)&address, length)) TH_LOG("%d", errno);
-		there[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	}
+	for (i = 0; i < NR_AGAIN; i++)
+		ASSERT_EQ(0, connect_again(&again, i));
 	ASSERT_EQ(true, let_workers_be(&late));
 	EXPECT_EQ(true, wait_timers(self->fd, 0));
 	sleep_ns(4 * SEC);
-	for (i = 0; i < SOCKETS; i++) {
-		EXPECT_EQ(TCP_ESTABLISHED, tcp_info(sock[i]).tcpi_state);
-		close(sock[i]);
-		close(here[i]);
-		close(there[i]);
-	}
-	close(fd);
+	for (i = 0; i < NR_AGAIN; i++)
+		EXPECT_EQ(TCP_ESTABLISHED, tcp_info(again.sock[i]).tcpi_state);
+	close_again(&again);
 }
 
 /*
@@ -532,60 +565,48 @@ TEST_F_TIMEOUT(races, connected_again_at_once, 120)
  */
 TEST_F_TIMEOUT(races, watched_again_at_once, 120)
 {
-	enum { SOCKETS = 10 };
-	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 	struct twheel_timer_add add = {
 		.time		= TWHEEL_TIME_NONE,
 		.flags		= TWHEEL_WATCHED,
 		.clock		= CLOCK_MONOTONIC,
 		.idle		= HOUR,
 	};
-	int sock[SOCKETS], here[SOCKETS], there[SOCKETS], fd, other, i;
-	struct sockaddr_storage address;
 	struct twheel_context_stats stats;
 	struct late_workers late;
-	socklen_t length;
+	struct again again;
+	int other, i;
 
-	fd = listener(AF_INET, &address, &length);
-	ASSERT_LE(0, fd);
+	again.listener = listener(AF_INET, &again.address, &again.length);
+	ASSERT_LE(0, again.listener);
 	other = wh_open(O_NONBLOCK);
 	ASSERT_LE(0, other);
-	for (i = 0; i < SOCKETS; i++) {
-		sock[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		ASSERT_EQ(0, connect(sock[i], (void *)&address, length));
-		here[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		add.touch = sock[i];
+	for (i = 0; i < NR_AGAIN; i++) {
+		ASSERT_EQ(0, connect_first(&again, i));
+		add.touch = again.sock[i];
 		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
 		EXPECT_EQ(-EBUSY, wh_add_timer(other, &add));
 	}
 	ASSERT_EQ(true, hold_workers(&late));
-	for (i = 0; i < SOCKETS; i++) {
-		EXPECT_EQ(0, connect(sock[i], &nowhere, sizeof(nowhere)));
-		EXPECT_EQ(0, connect(sock[i], (void *)&address, length)) TH_LOG("%d", errno);
-		there[i] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		add.touch = sock[i];
+	for (i = 0; i < NR_AGAIN; i++) {
+		ASSERT_EQ(0, connect_again(&again, i));
+		add.touch = again.sock[i];
 		EXPECT_EQ(0, wh_add_timer(i % 2 ? other : self->fd, &add));
 		EXPECT_EQ(-EBUSY, wh_add_timer(i % 2 ? self->fd : other, &add));
 	}
-	EXPECT_EQ(SOCKETS / 2, wh_nr_timers(other));
-	EXPECT_EQ(SOCKETS - SOCKETS / 2, wh_nr_timers(self->fd));
+	EXPECT_EQ(NR_AGAIN / 2, wh_nr_timers(other));
+	EXPECT_EQ(NR_AGAIN - NR_AGAIN / 2, wh_nr_timers(self->fd));
 	ASSERT_EQ(true, let_workers_be(&late));
 	sleep_ns(SEC);
-	EXPECT_EQ(SOCKETS / 2, wh_nr_timers(other));
-	EXPECT_EQ(SOCKETS - SOCKETS / 2, wh_nr_timers(self->fd));
+	EXPECT_EQ(NR_AGAIN / 2, wh_nr_timers(other));
+	EXPECT_EQ(NR_AGAIN - NR_AGAIN / 2, wh_nr_timers(self->fd));
 	ASSERT_EQ(0, wh_stats(self->fd, &stats));
-	EXPECT_EQ(SOCKETS, stats.ended);
+	EXPECT_EQ(NR_AGAIN, stats.ended);
 	EXPECT_EQ(0, stats.cancels);
 	EXPECT_EQ(0, wh_nr_events(self->fd) + wh_nr_events(other));
-	for (i = 0; i < SOCKETS; i++) {
-		close(sock[i]);
-		close(here[i]);
-		close(there[i]);
-	}
+	close_again(&again);
 	EXPECT_EQ(true, wait_timers(self->fd, 0));
 	EXPECT_EQ(true, wait_timers(other, 0));
 	close(other);
-	close(fd);
 }
 
 /*
