@@ -385,7 +385,8 @@ static int lock_and_add(struct twheel_context *ctx, struct twheel_op *op, struct
  * * %-EOPNOTSUPP - it is not a TCP socket, or this kernel does not report changes of sockets
  * * %-ENOTCONN	- it has no connection that can be watched
  * * %-EBUSY	- another timer watches it
- * * %-ENOSPC, %-ENOMEM, %-EINTR - no room for the timer
+ * * %-ENOSPC, %-ENOMEM - no room for the timer
+ * * %-EINTR	- killed while it waited for memory, or for others' first watch
  */
 int twheel_sock_timer_add(struct twheel_context *ctx, struct twheel_op *op)
 {

@@ -245,7 +245,7 @@ static bool is_kernel_socket(const struct sock *sk)
 	return data_race((bool)sk->sk_kern_sock) ||
 	       /* Pairs with whoever in the kernel replaces it, under sk_callback_lock. */
 	       READ_ONCE(sk->sk_state_change) != twheel_rules_state_change ||
-	       /* Likewise, whenever it sends. */
+	       /* Likewise; some do so whenever they send. */
 	       READ_ONCE(sk->sk_allocation) != GFP_KERNEL;
 }
 
