@@ -28,6 +28,7 @@
 #include <net/net_namespace.h>
 
 #include "admin.h"
+#include "changes.h"
 #include "conn.h"
 #include "lib/memory.h"
 #include "lib/users.h"
@@ -37,15 +38,15 @@
 #include "track.h"
 
 /*
- * Maximum numbers of rules in a namespace, and of entries in all their lists. A worker compares
- * each new connection with all of them, while the changes of other namespaces' sockets wait.
+ * Maximum numbers of rules in a namespace, and of entries in all their lists. Each new connection
+ * is compared with all of them.
  */
 #define RULES_MAX	256
 #define MATCHES_MAX	1024
 
 /*
  * Guards, for all namespaces, the list of rules, their @limits and @late_from, and @last_id, @nr,
- * @nr_matches, @leftover and @user of struct twheel_rules. Taken in process context.
+ * @nr_matches, @leftover, @user and @changes of struct twheel_rules. Taken in process context.
  * twheel_idle_rule.lock nests inside it, and no other lock of twheel; it is not held across
  * anything that takes long.
  */
@@ -207,6 +208,28 @@ static int bind_user(struct twheel_rules *net_rules)
 	return 0;
 }
 
+/* Makes room for the changes of a namespace's sockets, once. Returns 0 or -ENOMEM. */
+static int enable_changes(struct twheel_rules *net_rules)
+{
+	struct twheel_changes *changes;
+
+	/* Pairs with the smp_store_release() below. */
+	if (smp_load_acquire(&net_rules->changes))
+		return 0;
+	changes = twheel_changes_create(net_rules);
+	if (!changes)
+		return -ENOMEM;
+	mutex_lock(&rules_lock);
+	if (!net_rules->changes) {
+		/* It is complete. Pairs with twheel_changes_add(). */
+		smp_store_release(&net_rules->changes, changes);
+		changes = NULL;
+	}
+	mutex_unlock(&rules_lock);
+	twheel_changes_free(changes);
+	return 0;
+}
+
 /* The limits of a rule. The caller holds the mutex. */
 static struct twheel_limits *limits_locked(const struct twheel_idle_rule *rule)
 {
@@ -276,7 +299,7 @@ static int publish_rule(struct net *net, struct twheel_idle_rule *rule, u32 befo
 	struct twheel_rules *net_rules = twheel_rules_of_net(net);
 	int ret;
 
-	ret = bind_user(net_rules);
+	ret = bind_user(net_rules) ?: enable_changes(net_rules);
 	if (ret)
 		return ret;
 	mutex_lock(&rules_lock);
@@ -597,6 +620,7 @@ static void exit_net_rules(struct list_head *nets)
 	free_rules(&removed);
 	twheel_scan_stop(nets);
 	list_for_each_entry(net, nets, exit_list) {
+		twheel_changes_free(twheel_rules_of_net(net)->changes);
 		twheel_watch_worker_stop(&twheel_rules_of_net(net)->worker);
 		if (twheel_rules_of_net(net)->user)
 			twheel_user_put(twheel_rules_of_net(net)->user);

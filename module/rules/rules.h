@@ -30,6 +30,7 @@
 
 struct cgroup;
 struct pid;
+struct twheel_changes;
 
 /**
  * struct twheel_limits - what can be changed of a rule; constant, and replaced as a whole
@@ -199,6 +200,7 @@ struct twheel_scan {
  * @user:	the owner of the namespace, once there are rules; NULL for namespaces of the initial
  *		user namespace
  * @worker:	evaluates watches of the namespace's connections that are due
+ * @changes:	changes of its sockets that wait to be handled, once there are rules
  */
 struct twheel_rules {
 	struct list_head	list;
@@ -221,6 +223,7 @@ struct twheel_rules {
 	struct delayed_work	reap_work;
 	struct twheel_user	*user;
 	struct twheel_watch_worker	worker;
+	struct twheel_changes	*changes;
 };
 
 #ifdef CONFIG_INET

@@ -19,13 +19,13 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
-#include <linux/pid_namespace.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
 
+#include "changes.h"
 #include "conn.h"
 #include "enforce.h"
 #include "lib/inject.h"
@@ -163,43 +163,6 @@ static void handle_sk_closed(struct twheel_watch *stale, struct sock *sk)
 	if (watch)
 		twheel_conn_queue(twheel_conn_of(watch));
 	spin_unlock_bh(lock);
-}
-
-static struct pid *get_change_pid(const struct twheel_watch_change *change)
-{
-	struct pid *pid;
-
-	if (!change->pid)
-		return NULL;
-	rcu_read_lock();
-	pid = get_pid(find_pid_ns(change->pid, &init_pid_ns));
-	rcu_read_unlock();
-	return pid;
-}
-
-static void handle_sk_changed(const struct twheel_watch_change *change)
-{
-	struct pid *pid;
-
-	if (!change) {
-		twheel_scan_all_later();
-		return;
-	}
-	/* A socket that is not for rules may outlive its namespace. */
-	if (!twheel_is_for_rules(change->sk))
-		return;
-	if (change->port) {
-		pid = get_change_pid(change);
-		twheel_rules_listener_gone(sock_net(change->sk), change->port, pid);
-		put_pid(pid);
-		return;
-	}
-	pid = change->state == TCP_ESTABLISHED ? NULL : get_change_pid(change);
-	if (change->state == TCP_LISTEN)
-		twheel_rules_listener_added(change->sk, pid);
-	else if (pid || change->state == TCP_ESTABLISHED)
-		twheel_track(change->sk, pid, change->state);
-	put_pid(pid);
 }
 
 /*
@@ -413,5 +376,5 @@ void __init twheel_track_init(void)
 		spin_lock_init(&twheel_conn_locks[i]);
 	twheel_conn_kind.evaluate = twheel_enforce_evaluate;
 	twheel_conn_kind.sk_closed = handle_sk_closed;
-	twheel_conn_kind.sk_changed = handle_sk_changed;
+	twheel_conn_kind.sk_changed = twheel_changes_add;
 }

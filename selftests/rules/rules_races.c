@@ -406,6 +406,50 @@ TEST_F_TIMEOUT(rules, end_that_is_lost, TIMEOUT)
 	close_pair(&pair);
 }
 
+/*
+ * Connections of which a namespace cannot note as many as begin, as each is compared with a thousand
+ * ports: the others are found, too.
+ */
+TEST_F_TIMEOUT(rules, more_than_can_wait, TIMEOUT)
+{
+	/* With three changes each, more than 512 for the namespace, and fewer than 2048 for a CPU. */
+	enum { PAIRS = 600 };
+	static struct pair pair[PAIRS];
+	struct twheel_match list[TWHEEL_RULE_MATCHES];
+	struct twheel_rule in_vain = {
+		.flags		= ABORT,
+		.idle		= HOUR,
+		.matches	= (uintptr_t)list,
+		.nr_matches	= TWHEEL_RULE_MATCHES,
+	}, rule;
+	struct twheel_rule all = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= getuid(),
+		.idle	= HOUR,
+	};
+	struct late_workers late;
+	int i;
+
+	ASSERT_EQ(0, many_files());
+	for (i = 0; i < TWHEEL_RULE_MATCHES; i++)
+		list[i] = (struct twheel_match) {
+			.kind = TWHEEL_MATCH_LOCAL_PORT, .first = i + 1, .last = i + 1,
+		};
+	for (i = 0; i < 1024 / TWHEEL_RULE_MATCHES; i++) {
+		rule = in_vain;
+		ASSERT_EQ(0, add(self->fd, &rule));
+	}
+	ASSERT_EQ(0, add(self->fd, &all));
+	ASSERT_EQ(true, hold_workers(&late));
+	for (i = 0; i < PAIRS; i++)
+		ASSERT_EQ(true, connect_pair(self->listener, &pair[i]));
+	ASSERT_EQ(true, let_workers_be(&late));
+	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * PAIRS));
+	for (i = 0; i < PAIRS; i++)
+		close_pair(&pair[i]);
+	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 0));
+}
+
 static bool race_is_over;
 
 static bool race_goes_on(void)

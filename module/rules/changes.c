@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel: changes of sockets that rules are for, handed to the worker of their namespace
+ *
+ * The worker that is notified of all sockets' changes is everybody's. To compare a connection with
+ * the rules of its namespace may take a thousand steps, so it does not do that: it only hands
+ * changes on to a work of the namespace, which runs on the queue of the user who owns it. Whoever
+ * has many rules and makes many connections keeps no one waiting but himself. If there are more
+ * changes than there is room for, a scan of the namespace makes up for them (scan.c).
+ */
+#include <linux/kfifo.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "changes.h"
+#include "conn.h"
+#include "lib/memory.h"
+#include "match.h"
+#include "rules.h"
+#include "tcp/watch.h"
+#include "track.h"
+
+/* Changes of a namespace that can wait: 12 KB. */
+#define FIFO_SIZE	512
+
+/* Changes handled before others get their turn. */
+#define BATCH		64
+
+/**
+ * struct net_change - a change that waits
+ * @sk:		the socket, with a reference
+ * @pid:	the process that made the change, with a reference; or NULL
+ * @state:	as in struct twheel_watch_change
+ * @port:	likewise
+ */
+struct net_change {
+	struct sock	*sk;
+	struct pid	*pid;
+	u16		state;
+	u16		port;
+};
+
+/**
+ * struct twheel_changes - the changes of a namespace that wait
+ * @fifo:	the changes. Written by twheel_changes_add(), read by @work
+ * @work:	handles them
+ * @net_rules:	the rules of the namespace; constant
+ */
+struct twheel_changes {
+	DECLARE_KFIFO_PTR(fifo, struct net_change);
+	struct work_struct	work;
+	struct twheel_rules	*net_rules;
+};
+
+static void put_change(const struct net_change *change)
+{
+	put_pid(change->pid);
+	sock_put(change->sk);
+}
+
+static void handle_change(const struct net_change *change)
+{
+	if (change->port)
+		twheel_rules_listener_gone(sock_net(change->sk), change->port, change->pid);
+	else if (change->state == TCP_LISTEN)
+		twheel_rules_listener_added(change->sk, change->pid);
+	else
+		twheel_track(change->sk, change->pid, change->state);
+}
+
+static void handle_changes(struct work_struct *work)
+{
+	struct twheel_changes *changes = container_of(work, struct twheel_changes, work);
+	struct net_change change;
+	int n;
+
+	for (n = 0; n < BATCH; n++) {
+		/* Pairs with add_change(). kfifo orders the accesses to its indices, unmarked. */
+		if (!data_race(kfifo_get(&changes->fifo, &change)))
+			return;
+		handle_change(&change);
+		put_change(&change);
+		cond_resched();
+	}
+	queue_work(changes->net_rules->worker.queue, &changes->work);
+}
+
+/**
+ * twheel_changes_create - make room for the changes of a namespace
+ * @net_rules:	its rules: there are none yet, but the worker has its queue
+ *
+ * The memory is charged to the caller.
+ *
+ * Context: process; may sleep.
+ * Return: the room; or NULL if there is no memory.
+ */
+struct twheel_changes *twheel_changes_create(struct twheel_rules *net_rules)
+{
+	struct twheel_changes *changes = kzalloc(sizeof(*changes), TWHEEL_GFP_USER);
+
+	if (!changes)
+		return NULL;
+	if (kfifo_alloc(&changes->fifo, FIFO_SIZE, TWHEEL_GFP_USER)) {
+		kfree(changes);
+		return NULL;
+	}
+	INIT_WORK(&changes->work, handle_changes);
+	changes->net_rules = net_rules;
+	return changes;
+}
+
+/**
+ * twheel_changes_free - undo twheel_changes_create()
+ * @changes:	the room, or NULL. The namespace has no rules left, and nothing is added any more
+ *
+ * Waits for a batch that is being handled.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_changes_free(struct twheel_changes *changes)
+{
+	struct net_change change;
+
+	if (!changes)
+		return;
+	cancel_work_sync(&changes->work);
+	while (kfifo_get(&changes->fifo, &change))
+		put_change(&change);
+	kfifo_free(&changes->fifo);
+	kfree(changes);
+}
+
+static struct pid *get_change_pid(const struct twheel_watch_change *change)
+{
+	/* A connection may be established by any process, for which the softirq came just then. */
+	if (!change->pid || change->state == TCP_ESTABLISHED)
+		return NULL;
+	return get_pid(find_pid_ns(change->pid, &init_pid_ns));
+}
+
+/* Hands a change on. */
+static void add_change(struct twheel_changes *changes, const struct twheel_watch_change *change)
+{
+	const struct net_change handed = {
+		.sk	= change->sk,
+		.pid	= get_change_pid(change),
+		.state	= change->state,
+		.port	= change->port,
+	};
+
+	/* Only a process can be its beginning. */
+	if (twheel_is_connecting(change->state) && !handed.pid)
+		return;
+	sock_hold(handed.sk);
+	/* Pairs with handle_changes(). The caller is the only one that writes. */
+	if (data_race(kfifo_put(&changes->fifo, handed))) {
+		queue_work(changes->net_rules->worker.queue, &changes->work);
+		return;
+	}
+	put_change(&handed);
+	twheel_scan_later(changes->net_rules->net, 0);
+}
+
+/**
+ * twheel_changes_add - handle a change of a socket, or make up for changes that were lost
+ * @change:	the change; or NULL if some were lost
+ *
+ * Called by one worker at a time.
+ *
+ * Context: process.
+ */
+void twheel_changes_add(const struct twheel_watch_change *change)
+{
+	struct twheel_rules *net_rules;
+	struct twheel_changes *changes;
+
+	if (!change) {
+		twheel_scan_all_later();
+		return;
+	}
+	/* A socket that is not for rules may outlive its namespace. */
+	if (!twheel_is_for_rules(change->sk))
+		return;
+	net_rules = twheel_rules_of_net(sock_net(change->sk));
+	/* Pairs with enable_changes(). */
+	changes = smp_load_acquire(&net_rules->changes);
+	rcu_read_lock();
+	/* Without rules, there is nothing to compare it with. */
+	if (changes && !list_empty(&net_rules->list))
+		add_change(changes, change);
+	rcu_read_unlock();
+}
