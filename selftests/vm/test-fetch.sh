@@ -655,8 +655,8 @@ roots() {
 
 # build NAME STATUS: with what the stand-in for make does, in $tmp/make.
 build() {
-	mkdir -p "$cache/linux-source-6.12.9-1"
-	echo mainmenu > "$cache/linux-source-6.12.9-1/Kconfig"
+	mkdir -p "$cache/linux-source-7.3.9-1"
+	echo mainmenu > "$cache/linux-source-7.3.9-1/Kconfig"
 	: > "$tmp/made"
 	keep=1 fetch "build: $1" "$2" selftests/vm/build-kernel uml
 }
@@ -680,8 +680,8 @@ builds() {
 	echo made >> "$tmp/made"
 	echo "  CC      main.o"
 	mkdir -p "\$out/include/config"
-	echo 6.12.9 > "\$out/include/config/kernel.release"
-	echo "Linux version 6.12.9 (somebody)" > "\$out/vmlinux"
+	echo 7.3.9 > "\$out/include/config/kernel.release"
+	echo "Linux version 7.3.9 (somebody)" > "\$out/vmlinux"
 	. "$tmp/make"
 	EOF
 	executable "$tmp/bin/objcopy" <<-'EOF'
@@ -711,7 +711,7 @@ builds() {
 	touch -d '8 days ago' "$old"
 	build "made" 0
 	own=$(readlink "$cache/kernels/uml/build")
-	made 1 && [ -e "$own/built" ] && [ "$(cat "$cache/kernels/uml/release")" = 6.12.9 ]
+	made 1 && [ -e "$own/built" ] && [ "$(cat "$cache/kernels/uml/release")" = 7.3.9 ]
 	ok "build: and put where it is looked for"
 	[ -e "$other" ] && [ ! -e "$old" ]
 	ok "build: another clone's is kept, an old one not"
