@@ -285,12 +285,14 @@ plots() {
 
 	only arena exact mixtures connections programs || return
 	jq '.timeout = 10' "$json/connections.json" > "$json/connections-10s.json"
+	jq '.replays += [.replays[] | .trace = "rpc"]' "$json/mixtures.json" > "$tmp/more" &&
+		mv "$tmp/more" "$json/mixtures.json" || return
 	run && well_formed 12 && no_scripts || return
 	"$HERE/run" --plot cost-exact-add "$json" > "$tmp/a.svg" && xmllint --noout "$tmp/a.svg" &&
 		[ "$(sed -n 2p "$tmp/a.svg")" = '<!-- SPDX-License-Identifier: GPL-2.0-only -->' ] || return
 	for name in ratios-exact cost-exact-add cost-exact-cancel percentiles late-mixtures-connections \
-		late-programs late-connections memory memory-programs cpu-connections cpu-timeout \
-		trade-mixtures-connections; do
+		cost-mixtures-rpc late-programs late-connections memory memory-programs cpu-mixture \
+		cpu-connections cpu-timeout trade-mixtures-connections; do
 		grep -q "id='$name-" "$report/index.html" || wrong "no plot $name" || return
 	done
 	# A curve has its label.

@@ -109,6 +109,13 @@ def cost_plots($schemes):
 		| curves($name; "\($one.workload): \($one.unit) per operation, \($one.set)"; n_axes($one.unit);
 			 $schemes));
 
+# What mixtures of operations take. That of connections is drawn next to a server's: cpu_plots().
+def mixture_plots($schemes):
+	map(select(.quantity == "cpu" and .set == "mixtures" and .workload != "connections" and role($schemes) != "base"))
+	| . as $all | in_order(.[].workload)[] as $of | "cost-mixtures-\($of)" as $name
+	| attempt($name; $all | map(select(.workload == $of)) | against_n | select(length > 0)
+		| curves($name; "\($of), a mixture: % of a CPU"; n_axes("%"); $schemes));
+
 # ---- a table of numbers in colours
 
 # Cells: [{ row, column, text, share }], share from -1 (another is ahead) over 0 to 1 (the wheel is);
@@ -351,7 +358,7 @@ def plots($schemes):
 	def ratios($set): attempt("ratios-\($set)"; ratio_plot($set; $schemes));
 	def ticks($quantity; $name): attempt("ticks-\($quantity)"; tick_plot($quantity; $name; $schemes));
 	[ratios("exact"), ratios("native"), ratios("programs"), ratios("user"), ratios("api"),
-	 cost_plots($schemes), attempt("percentiles"; percentile_plot($schemes)), replay_lateness($schemes),
+	 cost_plots($schemes), mixture_plots($schemes), attempt("percentiles"; percentile_plot($schemes)), replay_lateness($schemes),
 	 attempt("late-programs"; program_lateness($schemes)),
 	 attempt("late-connections"; kick_lateness($schemes)), memory_plots($schemes), cpu_plots($schemes),
 	 ticks("softirqs"; "Timer softirqs"), ticks("interrupts"; "Timer interrupts"),
