@@ -7,6 +7,10 @@
  * changes on to a work of the namespace, which runs on the queue of the user who owns it. Whoever
  * has many rules and makes many connections keeps no one waiting but himself. If there are more
  * changes than there is room for, a scan of the namespace makes up for them (scan.c).
+ *
+ * A scan cannot find out which process has begun a connection, if that has passed it on. So
+ * connections that are only about to begin are tracked at once: the only rules for them are those
+ * for the process, which are quickly found.
  */
 #include <linux/kfifo.h>
 #include <linux/pid.h>
@@ -25,66 +29,68 @@
 #include "tcp/watch.h"
 #include "track.h"
 
-/* Changes of a namespace that can wait: 12 KB. */
+/* Changes of a namespace that can wait: 8 KB. */
 #define FIFO_SIZE	512
 
 /* Changes handled before others get their turn. */
 #define BATCH		64
 
 /**
- * struct net_change - a change that waits
- * @sk:		the socket, with a reference
- * @pid:	the process that made the change, with a reference; or NULL
- * @state:	as in struct twheel_watch_change
- * @port:	likewise
- */
-struct net_change {
-	struct sock	*sk;
-	struct pid	*pid;
-	u16		state;
-	u16		port;
-};
-
-/**
  * struct twheel_changes - the changes of a namespace that wait
- * @fifo:	the changes. Written by twheel_changes_add(), read by @work
+ * @fifo:	the changes, each with a reference to its socket. Written by twheel_changes_add(),
+ *		read by @work
  * @work:	handles them
  * @net_rules:	the rules of the namespace; constant
  */
 struct twheel_changes {
-	DECLARE_KFIFO_PTR(fifo, struct net_change);
+	DECLARE_KFIFO_PTR(fifo, struct twheel_watch_change);
 	struct work_struct	work;
 	struct twheel_rules	*net_rules;
 };
 
-static void put_change(const struct net_change *change)
+static struct pid *get_change_pid(const struct twheel_watch_change *change)
 {
-	put_pid(change->pid);
-	sock_put(change->sk);
+	struct pid *pid;
+
+	if (!change->pid)
+		return NULL;
+	rcu_read_lock();
+	pid = get_pid(find_pid_ns(change->pid, &init_pid_ns));
+	rcu_read_unlock();
+	return pid;
 }
 
-static void handle_change(const struct net_change *change)
+static void handle_change(const struct twheel_watch_change *change)
 {
+	struct pid *pid;
+
+	/* It may be established by any process that is interrupted by its packet. */
+	if (change->state == TCP_ESTABLISHED) {
+		twheel_track(change->sk, NULL, change->state);
+		return;
+	}
+	pid = get_change_pid(change);
 	if (change->port)
-		twheel_rules_listener_gone(sock_net(change->sk), change->port, change->pid);
+		twheel_rules_listener_gone(sock_net(change->sk), change->port, pid);
 	else if (change->state == TCP_LISTEN)
-		twheel_rules_listener_added(change->sk, change->pid);
-	else
-		twheel_track(change->sk, change->pid, change->state);
+		twheel_rules_listener_added(change->sk, pid);
+	else if (pid)
+		twheel_track(change->sk, pid, change->state);
+	put_pid(pid);
 }
 
 static void handle_changes(struct work_struct *work)
 {
 	struct twheel_changes *changes = container_of(work, struct twheel_changes, work);
-	struct net_change change;
+	struct twheel_watch_change change;
 	int n;
 
 	for (n = 0; n < BATCH; n++) {
-		/* Pairs with add_change(). kfifo orders the accesses to its indices, unmarked. */
+		/* Pairs with hand_on(). kfifo orders the accesses to its indices, unmarked. */
 		if (!data_race(kfifo_get(&changes->fifo, &change)))
 			return;
 		handle_change(&change);
-		put_change(&change);
+		sock_put(change.sk);
 		cond_resched();
 	}
 	queue_work(changes->net_rules->worker.queue, &changes->work);
@@ -124,45 +130,27 @@ struct twheel_changes *twheel_changes_create(struct twheel_rules *net_rules)
  */
 void twheel_changes_free(struct twheel_changes *changes)
 {
-	struct net_change change;
+	struct twheel_watch_change change;
 
 	if (!changes)
 		return;
 	cancel_work_sync(&changes->work);
 	while (kfifo_get(&changes->fifo, &change))
-		put_change(&change);
+		sock_put(change.sk);
 	kfifo_free(&changes->fifo);
 	kfree(changes);
 }
 
-static struct pid *get_change_pid(const struct twheel_watch_change *change)
-{
-	/* A connection may be established by any process, for which the softirq came just then. */
-	if (!change->pid || change->state == TCP_ESTABLISHED)
-		return NULL;
-	return get_pid(find_pid_ns(change->pid, &init_pid_ns));
-}
-
 /* Hands a change on. */
-static void add_change(struct twheel_changes *changes, const struct twheel_watch_change *change)
+static void hand_on(struct twheel_changes *changes, const struct twheel_watch_change *change)
 {
-	const struct net_change handed = {
-		.sk	= change->sk,
-		.pid	= get_change_pid(change),
-		.state	= change->state,
-		.port	= change->port,
-	};
-
-	/* Only a process can be its beginning. */
-	if (twheel_is_connecting(change->state) && !handed.pid)
-		return;
-	sock_hold(handed.sk);
+	sock_hold(change->sk);
 	/* Pairs with handle_changes(). The caller is the only one that writes. */
-	if (data_race(kfifo_put(&changes->fifo, handed))) {
+	if (data_race(kfifo_put(&changes->fifo, *change))) {
 		queue_work(changes->net_rules->worker.queue, &changes->work);
 		return;
 	}
-	put_change(&handed);
+	sock_put(change->sk);
 	twheel_scan_later(changes->net_rules->net, 0);
 }
 
@@ -186,12 +174,16 @@ void twheel_changes_add(const struct twheel_watch_change *change)
 	/* A socket that is not for rules may outlive its namespace. */
 	if (!twheel_is_for_rules(change->sk))
 		return;
+	if (twheel_is_connecting(change->state)) {
+		handle_change(change);
+		return;
+	}
 	net_rules = twheel_rules_of_net(sock_net(change->sk));
 	/* Pairs with enable_changes(). */
 	changes = smp_load_acquire(&net_rules->changes);
 	rcu_read_lock();
 	/* Without rules, there is nothing to compare it with. */
 	if (changes && !list_empty(&net_rules->list))
-		add_change(changes, change);
+		hand_on(changes, change);
 	rcu_read_unlock();
 }

@@ -406,22 +406,36 @@ TEST_F_TIMEOUT(rules, end_that_is_lost, TIMEOUT)
 	close_pair(&pair);
 }
 
-/*
- * Connections of which a namespace cannot note as many as begin, as each is compared with a thousand
- * ports: the others are found, too.
- */
+/* With three changes each, more than 512 for a namespace, and fewer than 2048 for a CPU. */
+#define MANY_PAIRS	600
+
+/* Adds rules that compare each connection with a thousand ports, in vain. Returns 0 or -errno. */
+static int add_in_vain(int fd)
+{
+	struct twheel_match list[TWHEEL_RULE_MATCHES];
+	int i, ret = 0;
+
+	for (i = 0; i < TWHEEL_RULE_MATCHES; i++)
+		list[i] = (struct twheel_match) {
+			.kind = TWHEEL_MATCH_LOCAL_PORT, .first = i + 1, .last = i + 1,
+		};
+	for (i = 0; i < 1024 / TWHEEL_RULE_MATCHES && !ret; i++) {
+		struct twheel_rule rule = {
+			.flags		= ABORT,
+			.idle		= HOUR,
+			.matches	= (uintptr_t)list,
+			.nr_matches	= TWHEEL_RULE_MATCHES,
+		};
+
+		ret = add(fd, &rule);
+	}
+	return ret;
+}
+
+/* Connections of which a namespace cannot note as many as begin: the others are found, too. */
 TEST_F_TIMEOUT(rules, more_than_can_wait, TIMEOUT)
 {
-	/* With three changes each, more than 512 for the namespace, and fewer than 2048 for a CPU. */
-	enum { PAIRS = 600 };
-	static struct pair pair[PAIRS];
-	struct twheel_match list[TWHEEL_RULE_MATCHES];
-	struct twheel_rule in_vain = {
-		.flags		= ABORT,
-		.idle		= HOUR,
-		.matches	= (uintptr_t)list,
-		.nr_matches	= TWHEEL_RULE_MATCHES,
-	}, rule;
+	static struct pair pair[MANY_PAIRS];
 	struct twheel_rule all = {
 		.flags	= ABORT | TWHEEL_RULE_UID,
 		.uid	= getuid(),
@@ -431,23 +445,81 @@ TEST_F_TIMEOUT(rules, more_than_can_wait, TIMEOUT)
 	int i;
 
 	ASSERT_EQ(0, many_files());
-	for (i = 0; i < TWHEEL_RULE_MATCHES; i++)
-		list[i] = (struct twheel_match) {
-			.kind = TWHEEL_MATCH_LOCAL_PORT, .first = i + 1, .last = i + 1,
-		};
-	for (i = 0; i < 1024 / TWHEEL_RULE_MATCHES; i++) {
-		rule = in_vain;
-		ASSERT_EQ(0, add(self->fd, &rule));
-	}
+	ASSERT_EQ(0, add_in_vain(self->fd));
 	ASSERT_EQ(0, add(self->fd, &all));
 	ASSERT_EQ(true, hold_workers(&late));
-	for (i = 0; i < PAIRS; i++)
+	for (i = 0; i < MANY_PAIRS; i++)
 		ASSERT_EQ(true, connect_pair(self->listener, &pair[i]));
 	ASSERT_EQ(true, let_workers_be(&late));
-	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * PAIRS));
-	for (i = 0; i < PAIRS; i++)
+	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * MANY_PAIRS));
+	for (i = 0; i < MANY_PAIRS; i++)
 		close_pair(&pair[i]);
 	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 0));
+}
+
+/* What connect_and_pass_on() is given: where, where to, when to begin, and whom to tell of it. */
+struct passing_on {
+	int cpu;
+	int listener;
+	int begin[2];
+	int connected[2];
+};
+
+/* Connects, leaves the connection to another process, and stays. */
+static void connect_and_pass_on(void *arg)
+{
+	struct passing_on *passing = arg;
+	const __u16 port = local_port(passing->listener);
+	char byte;
+	int sock;
+
+	close(passing->listener);
+	/* Like the test, which holds up the others. */
+	if (pin(passing->cpu) || !set_real_time(2) || read(passing->begin[0], &byte, 1) != 1)
+		_exit(1);
+	sock = reach(AF_INET, false, port);
+	if (sock < 0)
+		_exit(1);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
+	close(sock);
+	if (write(passing->connected[1], "", 1) != 1)
+		_exit(1);
+	pause();
+}
+
+/* Who has begun a connection is known only when it begins, and may not keep it. */
+TEST_F_TIMEOUT(rules, passed_on_while_more_begin_than_can_wait, TIMEOUT)
+{
+	static struct pair pair[MANY_PAIRS];
+	struct passing_on passing = { .cpu = sched_getcpu(), .listener = self->listener };
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct late_workers late;
+	char byte;
+	int i;
+
+	ASSERT_EQ(0, many_files());
+	ASSERT_EQ(0, pipe2(passing.begin, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(passing.connected, O_CLOEXEC));
+	rule.pid = spawn(connect_and_pass_on, &passing);
+	ASSERT_LT(0, rule.pid);
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, add_in_vain(self->fd));
+	ASSERT_EQ(true, hold_workers(&late));
+	/* All changes of a CPU are handed on in order. */
+	ASSERT_EQ(0, pin(passing.cpu));
+	for (i = 0; i < MANY_PAIRS; i++)
+		ASSERT_EQ(true, connect_pair(self->listener, &pair[i]));
+	ASSERT_EQ(1, write(passing.begin[1], "", 1));
+	ASSERT_EQ(1, read(passing.connected[0], &byte, 1));
+	ASSERT_EQ(true, let_workers_be(&late));
+	EXPECT_EQ(true, wait_for(self->fd, rule.id, watched, 1));
+	ASSERT_EQ(0, kill(rule.pid, SIGKILL));
+	ASSERT_EQ(rule.pid, waitpid(rule.pid, NULL, 0));
+	for (i = 0; i < MANY_PAIRS; i++)
+		close_pair(&pair[i]);
 }
 
 static bool race_is_over;
