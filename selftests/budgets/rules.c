@@ -400,8 +400,8 @@ TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
 }
 
 /*
- * Who is notified of all sockets' changes compares none with rules, of which somebody may have many:
- * that is left to the worker of their namespace.
+ * Who is notified of all sockets' changes compares none with rules, of which somebody may have
+ * many: that is left to the worker of their namespace.
  */
 TEST_F_TIMEOUT(budgets, of_changes_of_others, TIMEOUT)
 {
