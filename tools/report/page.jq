@@ -35,7 +35,7 @@ def item($new; $schemes):
 
 def column($all; $verdict; $schemes):
 	($all | map(select(.verdict == $verdict)) | length) as $nr
-	| ($all | foremost($verdict) | .[:6]) as $first
+	| ($all | foremost($verdict) | .[:6] | sort_by(-.ratio)) as $first
 	| "<div class=\"\($verdict)\"><h2>\(if $verdict == "ahead" then "The wheel is ahead" else "Another scheme is ahead" end)" +
 	  " in \($nr) of \($all | length)</h2><ul>",
 	  (if $verdict == "ahead" then "<li class=\"whom\">Right for \("wheel" | right_for($schemes) | html).</li>" else empty end),
