@@ -28,8 +28,14 @@ const (
 
 	clockProcessCPU = 2
 	tries           = 5
-	waitForLost     = 30 * time.Second
-	exitUsage       = 2
+
+	// In expireAll, each timer moves later by more than this process may be held up between
+	// reading the clock and Reset. Else a few move earlier; when such a timer is due, Go 1.19
+	// looks through its heap once more for each timer it moves, a minute for a million timers.
+	surelyLater = 100 * time.Millisecond
+
+	waitForLost = 30 * time.Second
+	exitUsage   = 2
 )
 
 type operation int
@@ -207,6 +213,9 @@ func (w *work) armAll(begin time.Time, lead time.Duration) time.Duration {
 
 	for _, op := range []operation{add, rearmLater} {
 		w.prepare(op)
+		if op == rearmLater {
+			lead += surelyLater
+		}
 		for _, timer := range w.order {
 			due := lead + w.time[timer]/shorterExpire
 			if last < due {
@@ -222,7 +231,9 @@ func (w *work) armAll(begin time.Time, lead time.Duration) time.Duration {
 func (w *work) awaitAll(begin time.Time, last time.Duration) time.Duration {
 	start := cpuTime()
 	time.Sleep(last - time.Since(begin))
-	for w.total < w.size && time.Since(begin) < last+waitForLost {
+	// To fire a million may take it a minute, all of it processor time.
+	patience := waitForLost + time.Duration(w.size)*200*time.Microsecond
+	for w.total < w.size && time.Since(begin) < last+patience {
 		time.Sleep(time.Millisecond)
 	}
 	ns := cpuTime() - start
