@@ -136,7 +136,7 @@ final class Measure {
       peer.begin(true);
       armAll(work, begin, lead);
       if (System.nanoTime() - begin < lead) {
-        return peer.worker() == null ? expireHere(begin, lead) : expireThere(work.size);
+        return peer.worker() == null ? expireHere(lead) : expireThere(work.size);
       }
       // Some came due meanwhile. Once more, with more time.
       peer.cancel(work.order, work.size);
@@ -158,9 +158,9 @@ final class Measure {
     peer.settle();
   }
 
-  private double expireHere(long begin, long lead) {
-    // 150 s is the longest time of all.
-    long end = begin + lead + 300000000000L / peer.shorter();
+  private double expireHere(long lead) {
+    // From the last arming on, as to compute a million delays takes time; 150 s is the longest of all.
+    long end = System.nanoTime() + lead + 150000000000L / peer.shorter();
     while (System.nanoTime() < end) {
       Peer.sleep(1);
     }
