@@ -131,7 +131,7 @@ bench-programs: ## compare the wheel with timers of libraries and languages, N= 
 	@tools/deps --install build
 	@tools/deps --install bench-programs || echo "What is missing is skipped." >&2
 	@mkdir -p build/bench
-	@tools/bench-programs/run --timers "$(or $(N),10k,100k,1M)" --json build/bench/programs.json
+	@tools/bench-programs/run --timers "$(if $(N),$(N),10k,100k,1M)" --json build/bench/programs.json
 
 report: ## write build/report/index.html from the figures in build/bench, which others measure
 	@tools/deps --install report
