@@ -47,7 +47,7 @@ is_complete() {
 }
 
 echo "TAP version 13"
-echo "1..17"
+echo "1..18"
 FAULT=none "$out/broken" check 100 1 > "$output" 2>&1 && grep -q 'fired 86.000' "$output"
 result "check: without a fault, 86 of 100 timers fire and 14 are cancelled"
 finds lost check '1 of 86 timers have not fired'
@@ -65,6 +65,9 @@ result "check: the wheel fires each timer once, and none early"
 result "measure: all figures of the wheel"
 "$out/limit" measure 500 1 > "$output" 2>&1 && is_complete
 result "measure: all figures of the limit line"
+
+FAULT=few "$out/broken" measure 1000 1 > "$output" 2>&1 && is_complete
+result "measure: with half as many timers as wanted, that is their number"
 
 "$out/wheel" measure 0 1 > "$output" 2>&1
 [ $? = 2 ]

@@ -89,6 +89,8 @@ static void print_tables(const struct figures *figures, size_t size, const char 
 	for (i = 0; i < figures->nr_peers; i++)
 		if (find_figure(figures, figures->peers[i], size, order, "add"))
 			print_times(figures, figures->peers[i], size, order);
+	if (!find_figure(figures, "wheel", size, order, "add"))
+		return;
 	printf("\nn = %zu, %s order, as a multiple of the wheel's; and bytes per timer\n", size,
 	       order);
 	print_heading("bytes", 15);

@@ -3,7 +3,7 @@
  * bench-programs: a scheme with a fault, which the checks have to find
  *
  * Every timer is looked at in each turn. The environment variable FAULT is one of: none, lost,
- * twice, early, late-cancel. It is met by one timer only.
+ * twice, early, late-cancel, which are met by one timer only, or few.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -29,6 +29,14 @@ static uint64_t now, origin;
 static const char *fault;
 static size_t victim;
 
+/* A scheme that cannot have as many timers as are wanted. */
+size_t program_limit(size_t wanted)
+{
+	const char *few = getenv("FAULT");
+
+	return few && !strcmp(few, "few") ? wanted / 2 : wanted;
+}
+
 static struct timer *timer_of(struct object *objects, const struct step *step)
 {
 	return (struct timer *)objects[step->object].timer;
@@ -39,7 +47,7 @@ static void broken_create(size_t nr)
 	nr_all = nr;
 	fault = getenv("FAULT");
 	if (!fault)
-		errx(EXIT_USAGE, "set FAULT to none, lost, twice, early or late-cancel");
+		errx(EXIT_USAGE, "set FAULT to none, lost, twice, early, late-cancel or few");
 	victim = strcmp(fault, "late-cancel") ? VICTIM : CANCELLED_VICTIM;
 }
 

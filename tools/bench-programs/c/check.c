@@ -135,7 +135,7 @@ static int compare_times(const void *a, const void *b)
 
 /**
  * check - check when the timers of a scheme fire, and print it; exit if one is lost or fires twice
- * @wanted:	number of timers
+ * @wanted:	number of timers; if there can be fewer, figures are those of so many
  * @seed:	seed of the times and the orders
  */
 void check(size_t wanted, uint64_t seed)
@@ -153,9 +153,9 @@ void check(size_t wanted, uint64_t seed)
 	await_timers(work, time, shorter, &outcome);
 	SCHEME.destroy();
 	qsort(outcome.late, outcome.fired, sizeof(*outcome.late), compare_times);
-	print_figure(wanted, "-", "fired", outcome.fired);
-	print_figure(wanted, "-", "early", outcome.early);
-	print_figure(wanted, "-", "earliest_us", outcome.earliest / 1e3);
+	print_figure(work->size, "-", "fired", outcome.fired);
+	print_figure(work->size, "-", "early", outcome.early);
+	print_figure(work->size, "-", "earliest_us", outcome.earliest / 1e3);
 	if (outcome.fired)
-		print_figure(wanted, "-", "late_us", outcome.late[outcome.fired / 2] / 1e3);
+		print_figure(work->size, "-", "late_us", outcome.late[outcome.fired / 2] / 1e3);
 }

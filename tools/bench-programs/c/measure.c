@@ -71,9 +71,9 @@ static void check_timers(const struct work *work, enum workload operation)
 
 /*
  * Measures all operations. Timers that expire have been re-armed to a later time: whoever only
- * notes that time has to do the rest when they come due. If @wanted is 0, nothing is printed.
+ * notes that time has to do the rest when they come due.
  */
-static void run_round(struct work *work, size_t wanted)
+static void run_round(struct work *work, bool print)
 {
 	const char *order = work->sequential ? "sequential" : "random";
 	enum workload operation;
@@ -93,13 +93,13 @@ static void run_round(struct work *work, size_t wanted)
 		}
 		ns = run_operation(work, operation, last);
 		check_timers(work, operation);
-		if (wanted)
-			print_figure(wanted, order, operation_names[operation], ns);
+		if (print)
+			print_figure(work->size, order, operation_names[operation], ns);
 	}
 }
 
 /* Adds all timers for the first time, and prints what they take. */
-static void measure_memory(struct work *work, size_t wanted)
+static void measure_memory(struct work *work)
 {
 	double before = resident_bytes(), bytes;
 
@@ -108,14 +108,14 @@ static void measure_memory(struct work *work, size_t wanted)
 	make_steps(work, ADD_RANDOM);
 	SCHEME.add(work->objects, work->steps, work->size);
 	bytes = SCHEME.memory ? (double)SCHEME.memory() : resident_bytes() - before;
-	print_figure(wanted, "-", "bytes", SCHEME.timer_bytes + bytes / work->size);
+	print_figure(work->size, "-", "bytes", SCHEME.timer_bytes + bytes / work->size);
 	make_steps(work, CANCEL);
 	SCHEME.cancel(work->objects, work->steps, work->size);
 }
 
 /**
  * measure - measure a scheme, and print the figures
- * @wanted:	number of timers
+ * @wanted:	number of timers; if there can be fewer, figures are those of so many
  * @seed:	seed of the times and the orders
  *
  * The first of three rounds is a warm-up.
@@ -124,13 +124,13 @@ void measure(size_t wanted, uint64_t seed)
 {
 	struct work *work = new_work(program_limit(wanted), seed);
 
-	measure_memory(work, wanted);
+	measure_memory(work);
 	/* The slots of a wheel may begin anywhere. Nothing is pending, so only the clock moves. */
 	if (SCHEME.shorter == 1)
 		SCHEME.expire(work->time[0]);
-	run_round(work, 0);
-	run_round(work, wanted);
+	run_round(work, false);
+	run_round(work, true);
 	work->sequential = true;
-	run_round(work, wanted);
+	run_round(work, true);
 	SCHEME.destroy();
 }
