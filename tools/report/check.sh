@@ -99,6 +99,7 @@ programs() {
 			{ peer: $peer, n: 1000, order: null, operation: $operation } + ($v | s);
 		head + { tool: "bench-programs", lane: "user", records: [
 			r("wheel"; "bytes"; 50), r("timerfd"; "bytes"; 10), r("libev"; "bytes"; 60),
+			r("php_scan"; "bytes"; 1),
 			r("libevent"; "earliest_us"; 1500), r("libevent"; "late_us"; 300),
 			r("wheel"; "earliest_us"; 0), r("wheel"; "late_us"; 500) ] }'
 }
@@ -160,6 +161,7 @@ figures() {
 	done)
 	memory|programs|armed|wheel|1000|-|bytes|50|50|50
 	memory|programs|armed|libev|1000|-|bytes|60|60|60
+	memory|programs|heartbeats|php_scan|1000|-|bytes|1|1|1
 	earliest|programs|earliest_us|libevent|1000|-|ns|1500000|1500000|1500000
 	late|programs|late_us|libevent|1000|-|ns|300000|300000|300000
 	earliest|programs|earliest_us|wheel|1000|-|ns|0|0|0

@@ -106,12 +106,14 @@ def user:
 		figure("memory"; "user"; "armed"; "bytes"; .bytes_per_timer)
 	  else empty end;
 
-# Memory of the kernel is not counted there, and a timer of the kernel has hardly any other.
+# Memory of the kernel is not counted there, and a timer of the kernel has hardly any other. In PHP it is
+# that of connections with heartbeats, which is not to be compared with a timer's.
 def programs:
 	.records | list("records")[]
 	| if .operation == "bytes" then
 		select(.peer | IN("timerfd", "posix_timer", "limit") | not)
-		| figure("memory"; "programs"; "armed"; "bytes"; .median; .min; .max)
+		| (if .peer | startswith("php_") then "heartbeats" else "armed" end) as $workload
+		| figure("memory"; "programs"; $workload; "bytes"; .median; .min; .max)
 	  elif .operation | IN("fired", "early") then
 		figure(.operation; "programs"; .operation; ""; .median)
 	  elif .operation | IN("earliest_us", "late_us") then
