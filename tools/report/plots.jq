@@ -50,7 +50,8 @@ def log_tics($from; $to):
 # Curves: an array of { scheme, points: [[x, y, lo, hi], ...] }; $axes: x and y, what is written there,
 # and log for a logarithmic y axis. Coordinates are logarithms of y already if it is "own".
 def curves($name; $title; $axes; $schemes):
-	(map(.points[][0]) | unique) as $xs
+	# Labels of an axis would meet where each scheme had a number of its own.
+	(map(.points[][0]) | group_by(.) | first((map(select(length > 1)), .) | select(length > 0)) | map(.[0])) as $xs
 	| (map(.points[][2:4][]) | min) as $low | (map(.points[][2:4][]) | max) as $high
 	| (map(.points[][0]) | min) as $left | (map(.points[][0]) | max) as $right
 	| (if $axes.y_range then $axes.y_range
