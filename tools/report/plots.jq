@@ -308,7 +308,7 @@ def memory_plots($schemes):
 	attempt("memory"; memory_bars($schemes)),
 	attempt("memory-mixture"; map(select(.quantity == "bytes" and .set == "mixtures" and .workload == "connections")) | against_n | select(length > 0)
 	 | curves("memory-mixture"; "connections, a mixture: bytes per timer"; n_axes("bytes"); $schemes)),
-	attempt("memory-programs"; map(select(.quantity == "memory" and .set == "programs")) | against_n | select(length > 0)
+	attempt("memory-programs"; map(select(.quantity == "memory" and .set == "programs" and .v >= 1)) | against_n | select(length > 0)
 	 | curves("memory-programs"; "Timers of programs: bytes per timer"; n_axes("bytes"); $schemes));
 
 # ---- CPU for connections
