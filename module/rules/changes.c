@@ -10,7 +10,9 @@
  *
  * A scan cannot find out which process has begun a connection, if that has passed it on. So
  * connections that are only about to begin are tracked at once: the only rules for them are those
- * for the process, which are quickly found.
+ * for the process, which are quickly found. That a listener is gone waits with the others, as a
+ * connection may have been accepted before; but not if there is no room: until the scan, another
+ * process may listen on the same port.
  */
 #include <linux/kfifo.h>
 #include <linux/pid.h>
@@ -60,23 +62,32 @@ static struct pid *get_change_pid(const struct twheel_watch_change *change)
 	return pid;
 }
 
-static void handle_change(const struct twheel_watch_change *change)
+static void handle_connect(const struct twheel_watch_change *change)
 {
-	struct pid *pid;
+	struct pid *pid = get_change_pid(change);
 
-	/* It may be established by any process that is interrupted by its packet. */
-	if (change->state == TCP_ESTABLISHED) {
-		twheel_track(change->sk, NULL, change->state);
-		return;
-	}
-	pid = get_change_pid(change);
+	twheel_track_connect(change->sk, pid);
+	put_pid(pid);
+}
+
+static void handle_listener(const struct twheel_watch_change *change)
+{
+	struct pid *pid = get_change_pid(change);
+
 	if (change->port)
 		twheel_rules_listener_gone(sock_net(change->sk), change->port, pid);
-	else if (change->state == TCP_LISTEN)
+	else
 		twheel_rules_listener_added(change->sk, pid);
-	else if (pid)
-		twheel_track(change->sk, pid, change->state);
 	put_pid(pid);
+}
+
+static void handle_change(const struct twheel_watch_change *change)
+{
+	/* It may be established by any process that is interrupted by its packet. */
+	if (change->state == TCP_ESTABLISHED)
+		twheel_track(change->sk, NULL, TCP_ESTABLISHED);
+	else
+		handle_listener(change);
 }
 
 static void handle_changes(struct work_struct *work)
@@ -151,6 +162,9 @@ static void hand_on(struct twheel_changes *changes, const struct twheel_watch_ch
 		return;
 	}
 	sock_put(change->sk);
+	/* See the top of this file. */
+	if (change->port)
+		handle_listener(change);
 	twheel_scan_later(changes->net_rules->net, 0);
 }
 
@@ -175,7 +189,7 @@ void twheel_changes_add(const struct twheel_watch_change *change)
 	if (!twheel_is_for_rules(change->sk))
 		return;
 	if (twheel_is_connecting(change->state)) {
-		handle_change(change);
+		handle_connect(change);
 		return;
 	}
 	net_rules = twheel_rules_of_net(sock_net(change->sk));

@@ -192,7 +192,7 @@ void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *
 }
 
 /**
- * twheel_conn_renew - if the connection of a watch has ended, start over with the next one
+ * twheel_conn_start_over - let a watch start over with the next connection of its socket
  * @conn:	the watch, of a socket that has another connection, or is about to
  *
  * Rules treat the next connection as one that was never seen before. If the socket is not locked,
@@ -204,12 +204,10 @@ void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *
  *
  * Context: process; with twheel_conn_lock_of() the socket held, under rcu_read_lock().
  */
-void twheel_conn_renew(struct twheel_conn *conn)
+void twheel_conn_start_over(struct twheel_conn *conn)
 {
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
-	if (!twheel_watch_has_ended(&twheel_conn_kind, &conn->watch))
-		return;
 	/*
 	 * Pairs with note_end() in sk_state.c: if the next connection ends as well, that is
 	 * recorded.
@@ -219,4 +217,16 @@ void twheel_conn_renew(struct twheel_conn *conn)
 	twheel_inject(TWHEEL_POINT_RENEW);
 	set_rule(conn, rule, TWHEEL_CONN_PROVISIONAL);
 	twheel_conn_set_first_seen(conn, ktime_get_ns());
+}
+
+/**
+ * twheel_conn_renew - if the connection of a watch has ended, start over with the next one
+ * @conn:	as for twheel_conn_start_over()
+ *
+ * Context: as there.
+ */
+void twheel_conn_renew(struct twheel_conn *conn)
+{
+	if (twheel_watch_has_ended(&twheel_conn_kind, &conn->watch))
+		twheel_conn_start_over(conn);
 }

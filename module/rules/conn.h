@@ -117,12 +117,6 @@ static inline u64 twheel_conn_first_seen(const struct twheel_conn *conn)
 	return first << TWHEEL_CONN_FIRST_SHIFT;
 }
 
-/* Is a connection still being established? */
-static inline bool twheel_is_connecting(int state)
-{
-	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
-}
-
 /* Nanoseconds from one connection that a rule may close to the next. */
 static inline u64 twheel_rule_token_interval(const struct twheel_idle_rule *rule)
 {
@@ -135,6 +129,7 @@ void twheel_conn_queue(struct twheel_conn *conn);
 void twheel_conn_attach(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags);
 void twheel_conn_return_token(struct twheel_conn *conn, struct twheel_idle_rule *rule);
 void twheel_conn_detach(struct twheel_conn *conn, struct twheel_idle_rule *rule);
+void twheel_conn_start_over(struct twheel_conn *conn);
 void twheel_conn_renew(struct twheel_conn *conn);
 void twheel_conn_change_rule(struct twheel_conn *conn, struct twheel_idle_rule *rule, u16 flags);
 

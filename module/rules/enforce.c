@@ -194,13 +194,17 @@ static const struct pid *get_initiator(const struct twheel_conn *conn,
 	return conn->watch.flags & TWHEEL_CONN_BY_PID ? rule->pid : NULL;
 }
 
-/* The connection has ended, or is only about to begin. */
+/*
+ * The connection has ended, or is only about to begin. If that is the next one, it is not known yet
+ * who begins it: it is tracked by itself.
+ */
 static enum decision decide_closed(struct twheel_conn *conn, u64 now)
 {
 	struct twheel_idle_rule *rule = twheel_conn_rule_of(conn);
 
 	if (!twheel_is_connecting(inet_sk_state_load(conn->watch.sk)) ||
-	    !(conn->watch.flags & TWHEEL_CONN_BY_PID))
+	    !(conn->watch.flags & TWHEEL_CONN_BY_PID) ||
+	    twheel_watch_has_ended(&twheel_conn_kind, &conn->watch))
 		return DROP;
 	rule = twheel_rules_match_pid(sock_net(conn->watch.sk), rule->pid);
 	if (!rule)

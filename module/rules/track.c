@@ -50,31 +50,61 @@ static unsigned int nr_users;
  * New watches
  */
 
-/*
- * Finds the rule to watch a connection for; returns NULL if there is none, or if the connection has
- * a watch already. @state is reported before the socket has it.
+/**
+ * struct sighting - a connection that was found, or that is reported
+ * @sk:		its socket
+ * @pid:	the process that began it, or has the socket and may have begun it; or NULL
+ * @state:	its state, or the one that it is about to get
+ * @begins:	it is reported as it begins
  */
-static struct twheel_idle_rule *find_rule(struct sock *sk, const struct pid *pid, int state)
-{
-	struct twheel_idle_rule *rule = NULL;
-	struct twheel_watch *watch;
-	struct twheel_conn *conn;
+struct sighting {
+	struct sock		*sk;
+	const struct pid	*pid;
+	int			state;
+	bool			begins;
+};
 
-	if (twheel_is_connecting(state))
-		rule = pid ? twheel_rules_match_pid(sock_net(sk), pid) : NULL;
-	else if (twheel_watchable(state))
-		rule = twheel_rules_match(sk, pid, NULL);
-	/* The table exists as long as there is a rule. */
-	watch = rule ? twheel_watch_find(&twheel_conn_kind, sk) : NULL;
-	if (!watch)
-		return rule;
-	conn = twheel_conn_of(watch);
-	twheel_conn_renew(conn);
+/* The connection has a watch, and @rule applies to it; NULL if none does, as far as is known. */
+static void update_watch(const struct sighting *seen, struct twheel_watch *watch,
+			 struct twheel_idle_rule *rule)
+{
+	struct twheel_conn *conn = twheel_conn_of(watch);
+
+	/* Another process began one before, and this one begins another. */
+	if (seen->begins && watch->flags & TWHEEL_CONN_BY_PID &&
+	    twheel_conn_rule_of(conn)->pid != seen->pid)
+		twheel_conn_start_over(conn);
+	else
+		twheel_conn_renew(conn);
 	/* Only now is it known which process began it. */
-	if (pid && rule->pid == pid && !(watch->flags & TWHEEL_CONN_BY_PID))
+	if (rule && seen->pid && rule->pid == seen->pid && !(watch->flags & TWHEEL_CONN_BY_PID))
 		twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
 	if (watch->flags & TWHEEL_CONN_PROVISIONAL)
 		twheel_conn_queue(conn);
+}
+
+/*
+ * Finds the rule to watch a connection for; returns NULL if there is none, or if the connection has
+ * a watch already.
+ */
+static struct twheel_idle_rule *find_rule(const struct sighting *seen)
+{
+	struct net *net = sock_net(seen->sk);
+	struct twheel_idle_rule *rule = NULL;
+	struct twheel_watch *watch;
+
+	if (twheel_is_connecting(seen->state))
+		rule = seen->pid ? twheel_rules_match_pid(net, seen->pid) : NULL;
+	else if (twheel_watchable(seen->state))
+		rule = twheel_rules_match(seen->sk, seen->pid, NULL);
+	else
+		return NULL;
+	/* The table exists as long as there is a rule. */
+	watch = list_empty(&twheel_rules_of_net(net)->list) ? NULL :
+		twheel_watch_find(&twheel_conn_kind, seen->sk);
+	if (!watch)
+		return rule;
+	update_watch(seen, watch, rule);
 	return NULL;
 }
 
@@ -86,40 +116,41 @@ static int track_failed(struct twheel_idle_rule *rule, const struct sock *sk)
 	return -ENOMEM;
 }
 
-/* Inserts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
-static int begin_tracking(struct twheel_conn *conn, struct sock *sk, const struct pid *pid,
-			  int state)
+/* May a socket whose watch has just been inserted get another connection, and nobody note that? */
+static bool may_become_another(const struct sock *sk)
 {
-	struct twheel_idle_rule *rule = find_rule(sk, pid, state);
-	const int now = inet_sk_state_load(sk);
+	const bool may_change = twheel_sk_may_change(sk);
+	const int state = inet_sk_state_load(sk);
+
+	return state != TCP_SYN_RECV && (may_change || !twheel_watchable(state));
+}
+
+/* Inserts a watch into the table. Returns 0, or 1 if there is no need, or -ENOMEM. */
+static int begin_tracking(struct twheel_conn *conn, const struct sighting *seen)
+{
+	struct twheel_idle_rule *rule = find_rule(seen);
+	struct sock *sk = seen->sk;
 
 	if (!rule)
 		return 1;
 	if (twheel_watch_insert(&twheel_conn_kind, &conn->watch, sk))
 		return track_failed(rule, sk);
-	/* If it has ended, or is only about to begin, the worker may find another connection. */
-	if (!twheel_watchable(now) && now != TCP_SYN_RECV)
+	/*
+	 * If it has ended, is about to, or is only about to begin, the worker may find another
+	 * connection. An end that is reported from now on is noted by note_end() in sk_state.c.
+	 */
+	if (may_become_another(sk))
 		WRITE_ONCE(conn->watch.ended, TWHEEL_CONN_RENEWED);
 	twheel_conn_attach(conn, rule, TWHEEL_CONN_PROVISIONAL |
-			   (pid && rule->pid == pid ? TWHEEL_CONN_BY_PID : 0));
+			   (seen->pid && rule->pid == seen->pid ? TWHEEL_CONN_BY_PID : 0));
 	twheel_conn_set_first_seen(conn, ktime_get_ns());
 	twheel_watch_enqueue(twheel_conn_worker_of(sk), &conn->watch);
 	return 0;
 }
 
-/**
- * twheel_track - watch a connection if a rule applies to it
- * @sk:		its socket
- * @pid:	the process that began it, or NULL
- * @state:	its state, or the one that it is about to get
- *
- * It may be watched already. Without memory, another scan finds it in a second.
- *
- * Context: process; may sleep.
- * Return: 0, or -ENOMEM.
- */
-int twheel_track(struct sock *sk, const struct pid *pid, int state)
+static int track(const struct sighting *seen)
 {
+	struct sock *sk = seen->sk;
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_idle_rule *rule;
 	struct twheel_conn *conn = NULL;
@@ -129,7 +160,7 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 		return 0;
 	spin_lock_bh(lock);
 	rcu_read_lock();
-	rule = find_rule(sk, pid, state);
+	rule = find_rule(seen);
 	rcu_read_unlock();
 	spin_unlock_bh(lock);
 	if (!rule)
@@ -140,9 +171,9 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 	spin_lock_bh(lock);
 	rcu_read_lock();
 	if (conn) {
-		ret = begin_tracking(conn, sk, pid, state);
+		ret = begin_tracking(conn, seen);
 	} else {
-		rule = find_rule(sk, pid, state);
+		rule = find_rule(seen);
 		ret = rule ? track_failed(rule, sk) : 0;
 	}
 	rcu_read_unlock();
@@ -150,6 +181,41 @@ int twheel_track(struct sock *sk, const struct pid *pid, int state)
 	if (ret)
 		kfree(conn);
 	return min(ret, 0);
+}
+
+/**
+ * twheel_track - watch a connection if a rule applies to it
+ * @sk:		its socket
+ * @pid:	the process that has the socket, or NULL. If nothing else is known, it began the
+ *		connection
+ * @state:	its state, or the one that it is about to get
+ *
+ * It may be watched already. Without memory, another scan finds it in a second.
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_track(struct sock *sk, const struct pid *pid, int state)
+{
+	const struct sighting seen = { .sk = sk, .pid = pid, .state = state };
+
+	return track(&seen);
+}
+
+/**
+ * twheel_track_connect - watch a connection that is about to begin, if there is a rule for it
+ * @sk:		its socket
+ * @pid:	the process that begins it, or NULL if none does
+ *
+ * Context: as for twheel_track().
+ */
+void twheel_track_connect(struct sock *sk, const struct pid *pid)
+{
+	const struct sighting seen = {
+		.sk = sk, .pid = pid, .state = TCP_SYN_SENT, .begins = true,
+	};
+
+	track(&seen);
 }
 
 static void handle_sk_closed(struct twheel_watch *stale, struct sock *sk)

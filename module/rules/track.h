@@ -16,6 +16,7 @@ void twheel_track_init(void);
 int twheel_track_get(void);
 void twheel_track_put(void);
 int twheel_track(struct sock *sk, const struct pid *pid, int state);
+void twheel_track_connect(struct sock *sk, const struct pid *pid);
 int twheel_track_release(const struct twheel_idle_rule *rule);
 void twheel_track_release_all(void);
 void twheel_track_recheck(struct sock *sk);

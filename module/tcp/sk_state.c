@@ -131,11 +131,17 @@ static bool stops_listening(int oldstate, int newstate)
 	return oldstate == TCP_LISTEN && newstate == TCP_CLOSE;
 }
 
+/* Is there a connection in this state, or an attempt at one? */
+static bool is_connection(int state)
+{
+	return twheel_watchable(state) || twheel_is_connecting(state);
+}
+
 /* Does a kind care about this change? If a connection that it watches ends, that is recorded. */
 static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int oldstate,
 		       int newstate)
 {
-	bool ends = twheel_watchable(oldstate) && !twheel_watchable(newstate);
+	bool ends = is_connection(oldstate) && !is_connection(newstate);
 	bool begins = newstate == TCP_ESTABLISHED || newstate == TCP_SYN_SENT ||
 		      newstate == TCP_LISTEN;
 	struct twheel_watch *watch;
@@ -208,19 +214,14 @@ static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int o
 }
 
 /*
- * May the watched connection have ended? If its state is about to change, its socket is locked from
- * before the tracepoint until after the change. If its socket has another connection by now, the
- * end was recorded. Out of line, as is the caller, for a test that counts both.
+ * May the watched connection have ended? If its socket has another one by now, the end was
+ * recorded. Out of line, as is the caller, for a test that counts both.
  */
 static noinline __noclone bool may_have_ended(struct twheel_watch_kind *kind,
 					      struct twheel_watch *watch, struct sock *sk)
 {
-	if (twheel_watch_has_ended(kind, watch))
+	if (twheel_watch_has_ended(kind, watch) || twheel_sk_may_change(sk))
 		return true;
-	if (spin_is_locked(&sk->sk_lock.slock) || sock_owned_by_user_nocheck(sk))
-		return true;
-	/* See what was stored before the socket was unlocked. */
-	smp_rmb();
 	return !twheel_watchable(inet_sk_state_load(sk));
 }
 

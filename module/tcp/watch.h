@@ -180,6 +180,40 @@ static inline bool twheel_watchable(int state)
 }
 
 /**
+ * twheel_is_connecting - check whether a connection in this state is still being established
+ * @state:	TCP_*
+ *
+ * Return: true if so.
+ */
+static inline bool twheel_is_connecting(int state)
+{
+	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
+}
+
+/**
+ * twheel_sk_may_change - check whether the state of a socket may be about to change
+ * @sk:		the socket
+ *
+ * A change is reported before the socket has its new state, while the socket is locked; it remains
+ * locked until it has it.
+ *
+ * Context: any.
+ * Return: false if all changes that were reported before the call can be seen afterwards.
+ */
+static inline bool twheel_sk_may_change(const struct sock *sk)
+{
+	bool is_locked;
+
+	/* What the caller has published is seen by whoever locks the socket after this. */
+	smp_mb();
+	is_locked = spin_is_locked(&((struct sock *)sk)->sk_lock.slock) ||
+		    sock_owned_by_user_nocheck(sk);
+	/* See what was stored before the socket was unlocked. */
+	smp_rmb();
+	return is_locked;
+}
+
+/**
  * twheel_watch_accepted - check whether a program has accepted a connection, or begun it
  * @sk:		the socket
  *
