@@ -185,12 +185,13 @@ void twheel_rules_listener_gone(struct net *net, u16 port, const struct pid *pid
  * twheel_rules_set_ports - set the ports that a process listens on
  * @net:	the namespace
  * @pid:	the process; the ports are set in all rules for it
- * @ports:	a bit for each port; it listens on no others
+ * @ports:	a bit for each port
+ * @complete:	it listens on no others
  *
  * Context: process.
  */
 void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
-			    const unsigned long *ports)
+			    const unsigned long *ports, bool complete)
 {
 	struct twheel_idle_rule *rule;
 	size_t i;
@@ -201,7 +202,8 @@ void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
 			continue;
 		/* Pairs with test_bit(). Concurrent changes are made up for, see scan.c. */
 		for (i = 0; i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
-			WRITE_ONCE(rule->ports[i], ports[i]);
+			WRITE_ONCE(rule->ports[i],
+				   ports[i] | (complete ? 0 : READ_ONCE(rule->ports[i])));
 	}
 	rcu_read_unlock();
 }

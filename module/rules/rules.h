@@ -157,6 +157,7 @@ enum twheel_kick_reason {
  * @fd:		the descriptor of that process up to which it has been scanned
  * @ports:	the ports that it listens on
  * @listen_seq:	that of the namespace when the scan of the process began
+ * @unsettled:	the state of one of its sockets may have been about to change
  * @all:	no processes are left; all connections are scanned
  * @bucket:	the bucket up to which these have been scanned
  * @recheck:	connections that are watched already are evaluated again
@@ -168,6 +169,7 @@ struct twheel_scan {
 	unsigned int		fd;
 	unsigned long		*ports;
 	int			listen_seq;
+	bool			unsettled;
 	bool			all;
 	u32			bucket;
 	bool			recheck;

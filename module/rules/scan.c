@@ -25,6 +25,7 @@
 #include "rules.h"
 #include "scan.h"
 #include "socks.h"
+#include "tcp/watch.h"
 #include "track.h"
 
 /* Buckets, and file descriptors of a process, scanned before others get their turn. */
@@ -95,27 +96,33 @@ static bool walk_files(struct task_struct *task, unsigned int *fd, const struct 
 	return files;
 }
 
-static bool is_listening(const struct sock *sk)
+/*
+ * Records the port of a process's socket if it listens, or tracks its connection. Returns 0, or
+ * -ENOMEM if it was missed.
+ */
+static int process_sock(struct twheel_scan *scan, struct sock *sk)
 {
-	return inet_sk_state_load(sk) == TCP_LISTEN;
+	const bool may_change = twheel_sk_may_change(sk);
+	const int state = inet_sk_state_load(sk);
+
+	if (state == TCP_LISTEN) {
+		__set_bit(READ_ONCE(inet_sk(sk)->inet_num), scan->ports);
+		return 0;
+	}
+	/* That it listens or connects may have been reported already, and to nobody who cared. */
+	if (state == TCP_CLOSE && may_change)
+		scan->unsettled = true;
+	return twheel_track(sk, scan->pid, state);
 }
 
-/*
- * Records the ports of a process's sockets that listen, and tracks the others. Returns 0, or
- * -ENOMEM if some were missed.
- */
-static int process_socks(const struct twheel_socks *found, struct pid *pid, unsigned long *ports)
+/* Does so for sockets of a process. Returns 0, or -ENOMEM if some were missed. */
+static int process_socks(struct twheel_scan *scan)
 {
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < found->nr && !ret; i++) {
-		if (is_listening(found->socks[i]))
-			__set_bit(READ_ONCE(inet_sk(found->socks[i])->inet_num), ports);
-		else
-			ret = twheel_track(found->socks[i], pid,
-					   inet_sk_state_load(found->socks[i]));
-	}
+	for (i = 0; i < scan->found.nr && !ret; i++)
+		ret = process_sock(scan, scan->found.socks[i]);
 	return ret;
 }
 
@@ -157,6 +164,7 @@ static void put_process(struct twheel_scan *scan)
 	scan->pid = NULL;
 	scan->ports = NULL;
 	scan->fd = 0;
+	scan->unsettled = false;
 }
 
 /*
@@ -209,11 +217,11 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 		put_process(scan);
 		return 0;
 	}
-	ret = process_socks(&scan->found, scan->pid, scan->ports);
+	ret = process_socks(scan);
 	twheel_socks_put(&scan->found);
 	if (ret || scan->fd)
 		return ret;
-	twheel_rules_set_ports(net, scan->pid, scan->ports);
+	twheel_rules_set_ports(net, scan->pid, scan->ports, !scan->unsettled);
 	/*
 	 * Either twheel_rules_listener_added() or twheel_rules_listener_gone() sees the bits that
 	 * were just stored, or this sees that it was called:
@@ -224,7 +232,8 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 	 *	@listen_seq			bits
 	 */
 	smp_mb();
-	if (atomic_read(&twheel_rules_of_net(net)->listen_seq) != scan->listen_seq)
+	if (atomic_read(&twheel_rules_of_net(net)->listen_seq) != scan->listen_seq ||
+	    scan->unsettled)
 		twheel_scan_later(net, HZ / 10);
 	put_process(scan);
 	return 0;
@@ -246,9 +255,12 @@ static int start_next_process(struct twheel_scan *scan, struct net *net)
 /* Scans one of all connections. Returns 0 or -ENOMEM. */
 static int scan_connection(const struct twheel_scan *scan, struct sock *sk)
 {
+	const int state = inet_sk_state_load(sk);
+
 	if (scan->recheck)
 		twheel_track_recheck(sk);
-	return twheel_track(sk, NULL, inet_sk_state_load(sk));
+	/* It was collected because it may be about to be established. */
+	return twheel_track(sk, NULL, twheel_is_connecting(state) ? TCP_ESTABLISHED : state);
 }
 
 /*

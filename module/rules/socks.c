@@ -71,6 +71,19 @@ int twheel_socks_grow(struct twheel_socks *found, u32 capacity)
 }
 
 /*
+ * Is there a connection, or may there be one at once? That it is established may have been reported
+ * already, and to nobody who cared.
+ */
+static bool is_established(const struct sock *sk)
+{
+	const int state = inet_sk_state_load(sk);
+
+	if (!twheel_is_connecting(state))
+		return twheel_watchable(state);
+	return twheel_sk_may_change(sk) || twheel_watchable(inet_sk_state_load(sk));
+}
+
+/*
  * Takes references to the connections of a namespace in a bucket of the kernel's table. Returns how
  * many there are: if that is more than fit, no references are kept.
  */
@@ -86,7 +99,7 @@ static u32 collect_bucket(struct net *net, struct inet_hashinfo *table, u32 buck
 	sk_nulls_for_each(sk, node, &table->ehash[bucket].chain) {
 		if (!net_eq(sock_net(sk), net) || !sk_fullsock(sk) || !twheel_is_for_rules(sk))
 			continue;
-		if (!twheel_watchable(inet_sk_state_load(sk)))
+		if (!is_established(sk))
 			continue;
 		if (nr++ < found->capacity && refcount_inc_not_zero(&sk->sk_refcnt))
 			found->socks[found->nr++] = sk;
