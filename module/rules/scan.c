@@ -53,13 +53,25 @@ void twheel_scan_exit(void)
 	destroy_workqueue(twheel_scan_queue);
 }
 
+static bool is_listening(const struct sock *sk)
+{
+	return inet_sk_state_load(sk) == TCP_LISTEN;
+}
+
+/* Connections that such a socket accepts are TCP's if the other end cannot do more. */
+static bool is_mptcp_listener(const struct sock *sk)
+{
+	return sk->sk_protocol == IPPROTO_MPTCP && sk->sk_type == SOCK_STREAM && is_listening(sk);
+}
+
 /* Takes a reference to the socket of a file, if it is one that rules are for. */
 static void collect_file(struct file *file, const struct net *net, struct twheel_socks *found)
 {
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? sock->sk : NULL;
 
-	if (sk && twheel_is_for_rules(sk) && net_eq(sock_net(sk), net)) {
+	if (sk && (twheel_is_for_rules(sk) || is_mptcp_listener(sk)) &&
+	    net_eq(sock_net(sk), net)) {
 		sock_hold(sk);
 		found->socks[found->nr++] = sk;
 	}
