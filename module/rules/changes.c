@@ -97,7 +97,12 @@ static void handle_changes(struct work_struct *work)
 	int n;
 
 	for (n = 0; n < BATCH; n++) {
-		/* Pairs with hand_on(). kfifo orders the accesses to its indices, unmarked. */
+		/* Pairs with hand_on(), by kfifo's own barriers; its indices are not marked. */
+		if (data_race(kfifo_is_empty(&changes->fifo)))
+			return;
+		/* Between the index and the element, it has none. */
+		smp_rmb();
+		/* As above. */
 		if (!data_race(kfifo_get(&changes->fifo, &change)))
 			return;
 		handle_change(&change);

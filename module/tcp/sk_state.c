@@ -361,6 +361,11 @@ static void process_changes(struct work_struct *work)
 	mutex_lock(&kinds_lock);
 	for (n = 0; n < BATCH; n++) {
 		/* Pairs with probe_inet_sock_set_state(), as described there. */
+		if (data_race(kfifo_is_empty(&pcpu->fifo)))
+			break;
+		/* kfifo has no barrier between the index and the element. */
+		smp_rmb();
+		/* As above. */
 		if (!data_race(kfifo_get(&pcpu->fifo, &change)))
 			break;
 		for (i = 0; i < KINDS_MAX; i++)
