@@ -2,7 +2,7 @@
 /*
  * Rules for idle connections: which connections they apply to.
  */
-#include "rules_test.h"
+#include "child_test.h"
 
 /* Makes a rule with the conditions in @what; the server's end meets all but those in @wrong. */
 static void make_rule(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
@@ -193,69 +193,6 @@ TEST_F_TIMEOUT(rules, kernels_own_by_uid, TIMEOUT)
 }
 
 /* ---- processes and cgroups */
-
-static void kill_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	reap(pid);
-}
-
-/* Acts when asked to by a byte in a pipe. */
-struct child {
-	pid_t pid;
-	int tell[2];
-	int told[2];
-	__u16 port;
-	int listener;
-};
-
-static void wait_request(struct child *child)
-{
-	char c;
-
-	if (read(child->tell[0], &c, 1) != 1)
-		_exit(1);
-}
-
-static bool send_request(struct child *child)
-{
-	return write(child->tell[1], "x", 1) == 1;
-}
-
-/* Reads a port, or a file descriptor, that the child has used. */
-static int read_answer(struct child *child)
-{
-	int value = -1;
-
-	return read(child->told[0], &value, sizeof(value)) == sizeof(value) ? value : -1;
-}
-
-static void send_answer(struct child *child, int value)
-{
-	if (write(child->told[1], &value, sizeof(value)) != sizeof(value))
-		_exit(1);
-}
-
-static bool start_child(struct child *child, void (*function)(void *arg))
-{
-	if (pipe2(child->tell, O_CLOEXEC) || pipe2(child->told, O_CLOEXEC))
-		return false;
-	child->pid = spawn(function, child);
-	return child->pid > 0;
-}
-
-/* Connects, again each time it is asked to, and reports its port. */
-static void connect_often(void *arg)
-{
-	struct child *child = arg;
-
-	/* Otherwise it would be listening too. */
-	close(child->listener);
-	for (;;) {
-		wait_request(child);
-		send_answer(child, local_port(reach(AF_INET, false, child->port)));
-	}
-}
 
 TEST_F_TIMEOUT(rules, process_that_connects, TIMEOUT)
 {
