@@ -9,6 +9,11 @@
  * Writing one to parameters/update_ns stalls the CPU that sets a clock, from now on, in the middle
  * of the update: modules that were loaded before have been notified, and other CPUs that read a
  * clock spin until it is over.
+ *
+ * Writing one to parameters/state_ns stalls, once, whoever changes the state of a TCP socket to
+ * parameters/state, if one of its ports is parameters/port: modules that were loaded before have
+ * been notified of the change, and the socket does not have its new state yet. When the stall
+ * begins, state_ns becomes 0.
  */
 #include <linux/delay.h>
 #include <linux/kstrtox.h>
@@ -16,7 +21,11 @@
 #include <linux/module.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 #include <linux/time64.h>
+#include <linux/tracepoint.h>
+#include <net/inet_sock.h>
 
 /* The kernel itself would complain about longer ones. */
 #define MOST_NS	(200ULL * NSEC_PER_MSEC)
@@ -51,8 +60,38 @@ static const struct kernel_param_ops ns_ops = { .set = set_ns };
 module_param_cb(ns, &ns_ops, NULL, 0200);
 MODULE_PARM_DESC(ns, "hold up the other CPUs for so long");
 
+/* For stalls that come later: sets what @kp->arg points to. */
+static int set_later_ns(const char *value, const struct kernel_param *kp)
+{
+	u64 ns;
+	int ret = parse_ns(value, &ns);
+
+	if (ret)
+		return ret;
+	/* Pairs with stall_update() and stall_change(). */
+	smp_store_release((u64 *)kp->arg, ns);
+	return 0;
+}
+
+static int get_later_ns(char *buffer, const struct kernel_param *kp)
+{
+	/* Pairs with stall_change(). */
+	return sysfs_emit(buffer, "%llu\n", READ_ONCE(*(u64 *)kp->arg));
+}
+
+static const struct kernel_param_ops later_ns_ops = {
+	.set	= set_later_ns,
+	.get	= get_later_ns,
+};
+
+/*
+ * Those who set a clock
+ */
+
 /* Written by the parameter, and read by updates. */
 static u64 update_ns;
+module_param_cb(update_ns, &later_ns_ops, &update_ns, 0600);
+MODULE_PARM_DESC(update_ns, "hold up those who set a clock for so long");
 
 static int stall_update(struct notifier_block *block, unsigned long was_set, void *priv)
 {
@@ -66,23 +105,69 @@ static struct notifier_block update_notifier = {
 	.priority	= INT_MIN,
 };
 
-static int set_update_ns(const char *value, const struct kernel_param *kp)
-{
-	u64 ns;
-	int ret = parse_ns(value, &ns);
+/*
+ * Those who change the state of a socket
+ */
 
-	if (!ret)
-		WRITE_ONCE(update_ns, ns);
-	return ret;
+/* Written by the parameter, and reset by the change. */
+static u64 state_ns;
+module_param_cb(state_ns, &later_ns_ops, &state_ns, 0600);
+MODULE_PARM_DESC(state_ns, "hold up the next change of a socket's state for so long");
+
+/* Not to be written while state_ns is set. */
+static unsigned int state;
+module_param(state, uint, 0600);
+MODULE_PARM_DESC(state, "the state that the socket is about to get");
+
+static unsigned int port;
+module_param(port, uint, 0600);
+MODULE_PARM_DESC(port, "a port of the socket");
+
+static struct tracepoint *state_tp;
+
+static void stall_change(void *unused, const struct sock *sk, const int oldstate,
+			 const int newstate)
+{
+	/* Pairs with set_later_ns(). */
+	if (!smp_load_acquire(&state_ns) || newstate != state || sk->sk_protocol != IPPROTO_TCP)
+		return;
+	if (inet_sk(sk)->inet_num != port && ntohs(inet_sk(sk)->inet_dport) != port)
+		return;
+	stall_cpu((void *)(unsigned long)(xchg(&state_ns, 0) / NSEC_PER_USEC));
 }
 
-static const struct kernel_param_ops update_ns_ops = { .set = set_update_ns };
-module_param_cb(update_ns, &update_ns_ops, NULL, 0200);
-MODULE_PARM_DESC(update_ns, "hold up those who set a clock for so long");
+static void find_tracepoint(struct tracepoint *tp, void *unused)
+{
+	if (!strcmp(tp->name, "inet_sock_set_state"))
+		state_tp = tp;
+}
+
+/* Runs after the probes of other modules. */
+static int register_stall_change(void)
+{
+	if (IS_ENABLED(CONFIG_TRACEPOINTS))
+		for_each_kernel_tracepoint(find_tracepoint, NULL);
+	return state_tp ? tracepoint_probe_register_prio(state_tp, stall_change, NULL, 0) : 0;
+}
+
+static void unregister_stall_change(void)
+{
+	if (!state_tp)
+		return;
+	tracepoint_probe_unregister(state_tp, stall_change, NULL);
+	tracepoint_synchronize_unregister();
+}
 
 static int __init twheel_stall_init(void)
 {
-	return pvclock_gtod_register_notifier(&update_notifier);
+	int ret = register_stall_change();
+
+	if (ret)
+		return ret;
+	ret = pvclock_gtod_register_notifier(&update_notifier);
+	if (ret)
+		unregister_stall_change();
+	return ret;
 }
 module_init(twheel_stall_init);
 
@@ -90,6 +175,7 @@ module_init(twheel_stall_init);
 static void __exit twheel_stall_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&update_notifier);
+	unregister_stall_change();
 	kick_all_cpus_sync();
 }
 module_exit(twheel_stall_exit);
