@@ -273,6 +273,17 @@ static inline int reap(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Runs a command with an argument. Returns its exit status, or -1. */
+static inline int run_command(const char *command, const char *argument)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return reap(pid);
+	execlp(command, command, argument, NULL);
+	_exit(127);
+}
+
 /* ---- a test */
 
 FIXTURE(rules) {

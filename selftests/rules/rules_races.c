@@ -3,14 +3,15 @@
  * Rules for idle connections to which something happens at the very moment the worker handles
  * them.
  */
-#include "rules_test.h"
+#include "child_test.h"
 #include "watch_test.h"
 
 #include "flood.h"
 #include "late_memory.h"
 #include "late_workers.h"
 
-#define STALL	"/sys/module/twheel_stall/parameters/ns"
+#define STALLS	"/sys/module/twheel_stall/parameters/"
+#define STALL	STALLS "ns"
 
 /* The kernel closes connections not accepted yet; it warns if that races with the worker. */
 TEST_F_TIMEOUT(rules, listener_that_is_closed, TIMEOUT)
@@ -159,25 +160,40 @@ static void *connect_again(void *argument)
 
 #define WORKERS_CPUS	"/sys/devices/virtual/workqueue/cpumask"
 
+/* Makes the unbound workers run on one CPU. Stores where they ran before, to be written there. */
+static bool keep_workers_on(int cpu, char *before, int size)
+{
+	FILE *file = fopen(WORKERS_CPUS, "r");
+	char mask[32];
+	bool is_read;
+
+	if (!file)
+		return false;
+	is_read = fgets(before, size, file);
+	fclose(file);
+	snprintf(mask, sizeof(mask), "%x", 1U << cpu);
+	return is_read && text_write(WORKERS_CPUS, mask);
+}
+
 /*
  * Makes the unbound workers run on one CPU, on which those for watches that are due get no time
  * most of the time, while those for changes, which have priority, do. The caller runs on the other
- * CPUs from then on. Returns a process; this state lasts until it is killed.
+ * CPUs from then on. Returns a process; this state lasts until it is killed. Stores where the
+ * workers ran before.
  */
-static pid_t keep_due_watches_waiting(void)
+static pid_t keep_due_watches_waiting(char *before, int size)
 {
 	int list[64], n = cpus(list, ARRAY_SIZE(list)), i;
-	char mask[32];
 	cpu_set_t others;
 	pid_t pid;
 
 	if (n < 2)
 		return -1;
-	snprintf(mask, sizeof(mask), "%x", 1U << list[n - 1]);
 	CPU_ZERO(&others);
 	for (i = 0; i < n - 1; i++)
 		CPU_SET(list[i], &others);
-	if (!text_write(WORKERS_CPUS, mask) || sched_setaffinity(0, sizeof(others), &others))
+	if (!keep_workers_on(list[n - 1], before, size) ||
+	    sched_setaffinity(0, sizeof(others), &others))
 		return -1;
 	pid = fork();
 	if (pid)
@@ -204,14 +220,9 @@ TEST_F_TIMEOUT(rules, removed_while_connected_again, TIMEOUT)
 	char everywhere[64];
 	pthread_t thread;
 	pid_t keeper;
-	FILE *file;
 	int id, next_id;
 
-	file = fopen(WORKERS_CPUS, "r");
-	ASSERT_NE(NULL, file);
-	ASSERT_NE(NULL, fgets(everywhere, sizeof(everywhere), file));
-	fclose(file);
-	keeper = keep_due_watches_waiting();
+	keeper = keep_due_watches_waiting(everywhere, sizeof(everywhere));
 	ASSERT_LT(0, keeper);
 	id = add_port(self->fd, REMOTE | ABORT, self->port, HOUR);
 	ASSERT_LT(0, id);
@@ -520,6 +531,195 @@ TEST_F_TIMEOUT(rules, passed_on_while_more_begin_than_can_wait, TIMEOUT)
 	ASSERT_EQ(rule.pid, waitpid(rule.pid, NULL, 0));
 	for (i = 0; i < MANY_PAIRS; i++)
 		close_pair(&pair[i]);
+}
+
+/* Listens when asked to, and stops when asked to. */
+static void listen_and_stop(void *arg)
+{
+	struct child *child = arg;
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	send_answer(child, 0);
+	wait_request(child);
+	child->listener = serve(AF_INET, false, child->port);
+	send_answer(child, local_port(child->listener));
+	wait_request(child);
+	close(child->listener);
+	send_answer(child, 0);
+	wait_request(child);
+}
+
+/* Starts a process that runs beside those that hold up the workers, on one CPU. */
+static bool start_real_time(struct child *child, void (*function)(void *arg), int cpu)
+{
+	bool started = set_real_time(2) && start_child(child, function) && !read_answer(child);
+
+	return set_real_time(0) && started && !pin_process(child->pid, cpu);
+}
+
+/*
+ * A process stops listening when a namespace cannot note any more changes, and another one listens
+ * on that port at once: earlier than processes are scanned again, which is a second after the last
+ * time.
+ */
+TEST_F_TIMEOUT(rules, end_of_listening_without_room, TIMEOUT)
+{
+	static struct pair pairs[MANY_PAIRS];
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = 500 * MSEC };
+	struct child child = { .listener = self->listener };
+	const int cpu = sched_getcpu();
+	struct late_workers late;
+	int port, listener, i;
+	struct pair pair;
+
+	ASSERT_EQ(0, many_files());
+	ASSERT_TRUE(start_real_time(&child, listen_and_stop, cpu));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, add_in_vain(self->fd));
+	/* Whatever scans these have caused are over, and a second more. */
+	sleep_ns(2 * SEC);
+	port = ask_child(&child);
+	ASSERT_LT(0, port);
+	/* Now it is scanned. */
+	sleep_ns(200 * MSEC);
+	ASSERT_EQ(true, hold_workers(&late));
+	/* All changes of a CPU are handed on in order. */
+	ASSERT_EQ(0, pin(cpu));
+	for (i = 0; i < MANY_PAIRS; i++)
+		ASSERT_EQ(true, connect_pair(self->listener, &pairs[i]));
+	ASSERT_EQ(0, ask_child(&child));
+	ASSERT_EQ(true, let_workers_be(&late));
+	/* So that there is room again for what comes now. */
+	sleep_ns(50 * MSEC);
+	listener = serve(AF_INET, false, port);
+	ASSERT_LE(0, listener);
+	ASSERT_TRUE(connect_pair(listener, &pair));
+	sleep_ns(4 * SEC);
+	EXPECT_TRUE(is_open(&pair));
+	EXPECT_EQ(0, look(self->fd, rule.id).matched);
+	kill_child(child.pid);
+	close_pair(&pair);
+	close(listener);
+	for (i = 0; i < MANY_PAIRS; i++)
+		close_pair(&pairs[i]);
+}
+
+/* As long as twheel_stall.ko stalls: rules are scanned meanwhile. */
+#define LONG_STALL	(200 * MSEC)
+
+/* Stalls the next socket that is about to get a state. Returns whether that worked. */
+static bool stall_change(int state, __u16 port)
+{
+	return !file_write(STALLS "state", state) && !file_write(STALLS "port", port) &&
+	       !file_write(STALLS "state_ns", LONG_STALL);
+}
+
+/* Waits until that stall has begun. Returns false if it times out. */
+static bool wait_stalled(void)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (file_number(STALLS "state_ns"))
+		if (sleep_ns(MSEC), now_ns() > end)
+			return false;
+	return true;
+}
+
+/*
+ * Loads the module, and starts a child on one CPU, which is to be stalled, while the test and
+ * the workers are on another. Stores where the workers ran before. Returns whether all that worked.
+ */
+static bool start_apart(struct child *child, void (*function)(void *arg), const int *list,
+			char *before, int size)
+{
+	return !run_command("modprobe", "twheel_stall") && start_child(child, function) &&
+	       !pin_process(child->pid, list[1]) && !pin(list[0]) &&
+	       keep_workers_on(list[0], before, size);
+}
+
+/* Undoes that. */
+static bool end_apart(const struct child *child, const char *before)
+{
+	kill_child(child->pid);
+	return text_write(WORKERS_CPUS, before) && !run_command("rmmod", "twheel_stall");
+}
+
+/* Listens when asked to, and accepts. */
+static void listen_and_accept(void *arg)
+{
+	struct child *child = arg;
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	send_answer(child, 0);
+	wait_request(child);
+	child->listener = serve(AF_INET, false, child->port);
+	send_answer(child, local_port(child->listener));
+	for (;;)
+		send_answer(child, accept(child->listener, NULL, NULL));
+}
+
+/*
+ * A process is so slow to listen that it is scanned between the notification and the change itself:
+ * it will listen, and this is not forgotten.
+ */
+TEST_F_TIMEOUT(rules, slow_to_listen, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	/* Not one that the kernel chooses. */
+	struct child child = { .listener = self->listener, .port = 4321 };
+	char everywhere[64];
+	int list[2], sock;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_and_accept, list, everywhere, sizeof(everywhere)));
+	ASSERT_EQ(0, read_answer(&child));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	/* The next scan is as soon as it can be. */
+	sleep_ns(2 * SEC);
+	ASSERT_TRUE(stall_change(TCP_LISTEN, child.port));
+	ASSERT_EQ(child.port, ask_child(&child));
+	EXPECT_EQ(0, file_number(STALLS "state_ns"));
+	/* And whatever scans that causes are over. */
+	sleep_ns(3 * SEC);
+	sock = reach(AF_INET, false, child.port);
+	ASSERT_LE(0, sock);
+	ASSERT_LE(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+	close(sock);
+}
+
+/* A rule is added between the notification that a connection is established, and the change. */
+TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags		= REMOTE | ABORT,
+		.remote_port	= self->port,
+		.idle		= HOUR,
+	};
+	struct child child = { .listener = self->listener, .port = self->port };
+	char everywhere[64];
+	int list[2];
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, connect_often, list, everywhere, sizeof(everywhere)));
+	/* Without a rule, nobody would be notified. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	ASSERT_TRUE(stall_change(TCP_ESTABLISHED, self->port));
+	ASSERT_TRUE(send_request(&child));
+	ASSERT_TRUE(wait_stalled());
+	/* No rule is found for it. */
+	sleep_ns(20 * MSEC);
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_LT(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
 }
 
 static bool race_is_over;
