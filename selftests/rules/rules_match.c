@@ -4,6 +4,10 @@
  */
 #include "child_test.h"
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP	262
+#endif
+
 /* Makes a rule with the conditions in @what; the server's end meets all but those in @wrong. */
 static void make_rule(struct twheel_rule *rule, unsigned int what, unsigned int wrong,
 		      const struct pair *pair)
@@ -470,6 +474,66 @@ TEST_F_TIMEOUT(rules, port_of_others_that_listen, TIMEOUT)
 	EXPECT_EQ(1, look(self->fd, rule.id).matched);
 	kill_child(child.pid);
 	kill(-child.pid, SIGKILL);
+}
+
+/* Listens when asked to, for connections that can use several paths, and accepts. */
+static void accept_mptcp(void *arg)
+{
+	struct child *child = arg;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, 0, &in6);
+	int sock;
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	wait_request(child);
+	sock = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
+	if (sock >= 0 && (bind(sock, (void *)&in6, len) || listen(sock, 10)))
+		_exit(1);
+	send_answer(child, sock < 0 ? 0 : local_port(sock));
+	for (;;)
+		send_answer(child, accept(sock, NULL, NULL));
+}
+
+/* Many servers listen so by default, while their clients use TCP. */
+TEST_F_TIMEOUT(rules, mptcp_listener, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener };
+	int port;
+
+	ASSERT_TRUE(start_child(&child, accept_mptcp));
+	port = ask_child(&child);
+	if (!port)
+		SKIP(return, "this kernel has no MPTCP");
+	ASSERT_LT(0, port);
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	kill_child(child.pid);
+}
+
+/* The rule is there first: the port is recorded at once, and the next scan does not forget it. */
+TEST_F_TIMEOUT(rules, mptcp_listener_later, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener };
+	int port;
+
+	ASSERT_TRUE(start_child(&child, accept_mptcp));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	port = ask_child(&child);
+	if (!port)
+		SKIP(return, "this kernel has no MPTCP");
+	ASSERT_LT(0, port);
+	sleep_ns(2 * SEC);
+	ASSERT_LE(0, reach(AF_INET, false, port));
+	ASSERT_LE(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	kill_child(child.pid);
 }
 
 #define CGROUPS	"/tmp/cgroups"
