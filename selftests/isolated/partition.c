@@ -5,7 +5,6 @@
  * each timer expires exactly once, and none early.
  */
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "timers.h"
@@ -28,11 +27,7 @@ FIXTURE(partition)
 /* Before 6.8 modules cannot learn of partitions. */
 static bool supported(void)
 {
-	struct utsname name;
-	int major, minor;
-
-	return !uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 8)) &&
+	return kernel_is_at_least(6, 8) &&
 	       text_write(CGROUPS "cgroup.subtree_control", "+cpuset");
 }
 

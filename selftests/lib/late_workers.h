@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Delays the kernel's workers: each CPU is kept busy by a process with real-time priority, and the
- * test has a higher one. Ordinary tasks get only what the scheduler reserves for them, some
- * hundredths of each second.
+ * test has a higher one. Ordinary tasks get no time; before 6.12, what the scheduler reserves for
+ * them, some hundredths of each second.
  */
 #ifndef _TWHEEL_LATE_WORKERS_H
 #define _TWHEEL_LATE_WORKERS_H
@@ -26,7 +26,17 @@ static inline bool set_real_time(int priority)
 	return !sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
-static inline pid_t keep_cpu(int cpu)
+/* Has the CPU a fair server? From 6.12 on; the guest's init disables it, where the kernel can. */
+static inline bool lends_time(int cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), DEBUGFS "/sched/fair_server/cpu%d/runtime", cpu);
+	return kernel_is_at_least(6, 12) && file_number(path);
+}
+
+/* Starts to keep a CPU busy, and counts it. */
+static inline pid_t keep_cpu(int cpu, int *busy)
 {
 	pid_t pid = fork();
 
@@ -34,27 +44,36 @@ static inline pid_t keep_cpu(int cpu)
 		return pid;
 	/* If the test dies, so does this process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pin(cpu) || !set_real_time(1))
+		_exit(1);
+	__atomic_fetch_add(busy, 1, __ATOMIC_RELAXED);
 	/* On PREEMPT_RT, the threads that expire timers have the same priority. */
-	if (!pin(cpu) && set_real_time(1))
-		for (;;)
-			sched_yield();
-	_exit(1);
+	for (;;)
+		sched_yield();
+}
+
+/* Starts to keep these CPUs busy. The caller has a higher priority. Returns whether that worked. */
+static inline bool keep_cpus(struct late_workers *late, const int *cpu, int n)
+{
+	int *busy = number_shared(), i;
+	bool all = busy;
+
+	late->n = all ? n : 0;
+	for (i = 0; i < late->n; i++) {
+		late->pid[i] = keep_cpu(cpu[i], busy);
+		all &= late->pid[i] > 0 && !lends_time(cpu[i]);
+	}
+	while (all && __atomic_load_n(busy, __ATOMIC_RELAXED) < n)
+		sleep_ns(MSEC);
+	return all;
 }
 
 /* Starts to delay the workers. Returns whether that worked. */
 static inline bool hold_workers(struct late_workers *late)
 {
-	int cpu[ARRAY_SIZE(late->pid)], i;
-	bool all = set_real_time(2);
+	int cpu[ARRAY_SIZE(late->pid)];
 
-	late->n = cpus(cpu, ARRAY_SIZE(cpu));
-	for (i = 0; i < late->n; i++) {
-		late->pid[i] = keep_cpu(cpu[i]);
-		all &= late->pid[i] > 0;
-	}
-	/* Until they have started. */
-	sleep_ns(20 * MSEC);
-	return all;
+	return set_real_time(2) && keep_cpus(late, cpu, cpus(cpu, ARRAY_SIZE(cpu)));
 }
 
 /* Stops delaying the workers. Returns whether that worked. */

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +105,24 @@ static inline unsigned int very_many(void)
 	const char *many = getenv("TWHEEL_MANY");
 
 	return many ? strtoul(many, NULL, 0) : 100000;
+}
+
+static inline bool kernel_is_at_least(int major, int minor)
+{
+	struct utsname name;
+	int version[2];
+
+	return !uname(&name) && sscanf(name.release, "%d.%d", &version[0], &version[1]) == 2 &&
+	       (version[0] > major || (version[0] == major && version[1] >= minor));
+}
+
+/* A number shared with children. Never freed: the test is a process of its own. */
+static inline int *number_shared(void)
+{
+	void *page = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
 }
 
 /* The number at the start of a file, as @format finds it; or POISON. */
