@@ -206,9 +206,11 @@ static inline bool twheel_sk_may_change(const struct sock *sk)
 
 	/* What the caller has published is seen by whoever locks the socket after this. */
 	smp_mb();
-	is_locked = spin_is_locked(&((struct sock *)sk)->sk_lock.slock) ||
-		    sock_owned_by_user_nocheck(sk);
-	/* See what was stored before the socket was unlocked. */
+	is_locked = sock_owned_by_user_nocheck(sk);
+	/* Pairs with release_sock(): the owner gives it up with the spinlock held. */
+	smp_rmb();
+	is_locked |= spin_is_locked(&((struct sock *)sk)->sk_lock.slock);
+	/* See what was stored before that was unlocked. Pairs with the spin_unlock() of either. */
 	smp_rmb();
 	return is_locked;
 }
