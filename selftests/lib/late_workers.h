@@ -88,4 +88,21 @@ static inline bool let_workers_be(struct late_workers *late)
 	return set_real_time(0) && all;
 }
 
+#define WORKERS_CPUS	"/sys/devices/virtual/workqueue/cpumask"
+
+/* Makes the unbound workers run on one CPU. Stores where they ran before, to be written there. */
+static inline bool keep_workers_on(int cpu, char *before, int size)
+{
+	FILE *file = fopen(WORKERS_CPUS, "r");
+	char mask[32];
+	bool is_read;
+
+	if (!file)
+		return false;
+	is_read = fgets(before, size, file);
+	fclose(file);
+	snprintf(mask, sizeof(mask), "%x", 1U << cpu);
+	return is_read && text_write(WORKERS_CPUS, mask);
+}
+
 #endif /* _TWHEEL_LATE_WORKERS_H */

@@ -72,6 +72,17 @@ static inline int ask_child(struct child *child)
 	return send_request(child) ? read_answer(child) : -1;
 }
 
+/* Waits until it is asked to listen, does, and reports the port. */
+static inline void listen_when_asked(struct child *child)
+{
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	send_answer(child, 0);
+	wait_request(child);
+	child->listener = serve(AF_INET, false, child->port);
+	send_answer(child, local_port(child->listener));
+}
+
 /* Connects, again each time it is asked to, and reports its port. */
 static inline void connect_often(void *arg)
 {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rules for idle connections: changes of sockets that take so long that connections are scanned
+ * between the notification and the change itself.
+ */
+#include "child_test.h"
+#include "late_workers.h"
+
+#define STALLS	"/sys/module/twheel_stall/parameters/"
+
+/* As long as twheel_stall.ko stalls. */
+#define LONG_STALL	(200 * MSEC)
+
+/* Stalls the next socket that is about to get a state. Returns whether that worked. */
+static bool stall_change(int state, __u16 port)
+{
+	return !file_write(STALLS "state", state) && !file_write(STALLS "port", port) &&
+	       !file_write(STALLS "state_ns", LONG_STALL);
+}
+
+/* Waits until that stall has begun. Returns false if it times out. */
+static bool wait_stalled(void)
+{
+	__u64 end = now_ns() + GUARD_MS * MSEC;
+
+	while (file_number(STALLS "state_ns"))
+		if (sleep_ns(MSEC), now_ns() > end)
+			return false;
+	return true;
+}
+
+/*
+ * Loads the module, and starts a child on one CPU, which is to be stalled, while the test and
+ * the workers are on another. Stores where the workers ran before. Returns whether all that worked.
+ */
+static bool start_apart(struct child *child, void (*function)(void *arg), const int *list,
+			char *before, int size)
+{
+	return !run_command("modprobe", "twheel_stall") && start_child(child, function) &&
+	       !pin_process(child->pid, list[1]) && !pin(list[0]) &&
+	       keep_workers_on(list[0], before, size);
+}
+
+/* Undoes that. */
+static bool end_apart(const struct child *child, const char *before)
+{
+	kill_child(child->pid);
+	return text_write(WORKERS_CPUS, before) && !run_command("rmmod", "twheel_stall");
+}
+
+/* Listens when asked to, and accepts. */
+static void listen_and_accept(void *arg)
+{
+	struct child *child = arg;
+
+	listen_when_asked(child);
+	for (;;)
+		send_answer(child, accept(child->listener, NULL, NULL));
+}
+
+/*
+ * A process is so slow to listen that it is scanned between the notification and the change itself:
+ * it will listen, and this is not forgotten.
+ */
+TEST_F_TIMEOUT(rules, slow_to_listen, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	/* Not one that the kernel chooses. */
+	struct child child = { .listener = self->listener, .port = 4321 };
+	char everywhere[64];
+	int list[2], sock;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_and_accept, list, everywhere, sizeof(everywhere)));
+	ASSERT_EQ(0, read_answer(&child));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	/* The next scan is as soon as it can be. */
+	sleep_ns(2 * SEC);
+	ASSERT_TRUE(stall_change(TCP_LISTEN, child.port));
+	ASSERT_EQ(child.port, ask_child(&child));
+	EXPECT_EQ(0, file_number(STALLS "state_ns"));
+	/* And whatever scans that causes are over. */
+	sleep_ns(3 * SEC);
+	sock = reach(AF_INET, false, child.port);
+	ASSERT_LE(0, sock);
+	ASSERT_LE(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+	close(sock);
+}
+
+/* A rule is added between the notification that a connection is established, and the change. */
+TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags		= REMOTE | ABORT,
+		.remote_port	= self->port,
+		.idle		= HOUR,
+	};
+	struct child child = { .listener = self->listener, .port = self->port };
+	char everywhere[64];
+	int list[2];
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, connect_often, list, everywhere, sizeof(everywhere)));
+	/* Without a rule, nobody would be notified. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	ASSERT_TRUE(stall_change(TCP_ESTABLISHED, self->port));
+	ASSERT_TRUE(send_request(&child));
+	ASSERT_TRUE(wait_stalled());
+	/* No rule is found for it. */
+	sleep_ns(20 * MSEC);
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_LT(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+}
+
+TEST_HARNESS_MAIN
