@@ -26,7 +26,7 @@
 #include "changes.h"
 #include "conn.h"
 #include "lib/memory.h"
-#include "match.h"
+#include "ports.h"
 #include "rules.h"
 #include "tcp/watch.h"
 #include "track.h"
@@ -75,9 +75,9 @@ static void handle_listener(const struct twheel_watch_change *change)
 	struct pid *pid = get_change_pid(change);
 
 	if (change->port)
-		twheel_rules_listener_gone(sock_net(change->sk), change->port, pid);
+		twheel_ports_listener_gone(sock_net(change->sk), change->port, pid);
 	else
-		twheel_rules_listener_added(change->sk, pid);
+		twheel_ports_listener_added(change->sk, pid);
 	put_pid(pid);
 }
 

@@ -15,9 +15,5 @@ struct twheel_idle_rule;
 struct twheel_idle_rule *twheel_rules_match(const struct sock *sk, const struct pid *initiator,
 					    const struct twheel_idle_rule *cur);
 struct twheel_idle_rule *twheel_rules_match_pid(const struct net *net, const struct pid *pid);
-void twheel_rules_listener_added(const struct sock *sk, const struct pid *pid);
-void twheel_rules_listener_gone(struct net *net, u16 port, const struct pid *pid);
-void twheel_rules_set_ports(const struct net *net, const struct pid *pid,
-			    const unsigned long *ports, bool complete);
 
 #endif /* _TWHEEL_RULES_MATCH_H */

@@ -21,7 +21,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
-#include "match.h"
+#include "ports.h"
 #include "rules.h"
 #include "scan.h"
 #include "socks.h"
@@ -233,9 +233,9 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 	twheel_socks_put(&scan->found);
 	if (ret || scan->fd)
 		return ret;
-	twheel_rules_set_ports(net, scan->pid, scan->ports, !scan->unsettled);
+	twheel_ports_set(net, scan->pid, scan->ports, !scan->unsettled);
 	/*
-	 * Either twheel_rules_listener_added() or twheel_rules_listener_gone() sees the bits that
+	 * Either twheel_ports_listener_added() or twheel_ports_listener_gone() sees the bits that
 	 * were just stored, or this sees that it was called:
 	 *
 	 *	scan				added, gone

@@ -371,7 +371,7 @@ TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
 TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
 {
 	const struct section section = {
-		.step		= "twheel_rules_listener_added",
+		.step		= "twheel_ports_listener_added",
 		.end		= "handle_changes",
 		.all_tasks	= true,
 	};

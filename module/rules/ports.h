@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel: the ports that processes with rules listen on
+ */
+#ifndef _TWHEEL_RULES_PORTS_H
+#define _TWHEEL_RULES_PORTS_H
+
+#include <linux/types.h>
+
+struct net;
+struct pid;
+struct sock;
+
+void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid);
+void twheel_ports_listener_gone(struct net *net, u16 port, const struct pid *pid);
+void twheel_ports_set(const struct net *net, const struct pid *pid, const unsigned long *ports,
+		      bool complete);
+
+#endif /* _TWHEEL_RULES_PORTS_H */
