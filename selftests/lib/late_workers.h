@@ -55,17 +55,18 @@ static inline pid_t keep_cpu(int cpu, int *busy)
 /* Starts to keep these CPUs busy. The caller has a higher priority. Returns whether that worked. */
 static inline bool keep_cpus(struct late_workers *late, const int *cpu, int n)
 {
-	int *busy = number_shared(), i;
-	bool all = busy;
+	int *busy = number_shared();
+	pid_t pid;
 
-	late->n = all ? n : 0;
-	for (i = 0; i < late->n; i++) {
-		late->pid[i] = keep_cpu(cpu[i], busy);
-		all &= late->pid[i] > 0 && !lends_time(cpu[i]);
+	for (late->n = 0; late->n < n; late->n++) {
+		pid = busy && !lends_time(cpu[late->n]) ? keep_cpu(cpu[late->n], busy) : -1;
+		if (pid < 0)
+			return false;
+		late->pid[late->n] = pid;
 	}
-	while (all && __atomic_load_n(busy, __ATOMIC_RELAXED) < n)
+	while (__atomic_load_n(busy, __ATOMIC_RELAXED) < n)
 		sleep_ns(MSEC);
-	return all;
+	return true;
 }
 
 /* Starts to delay the workers. Returns whether that worked. */
