@@ -14,6 +14,7 @@
  * connection may have been accepted before; but not if there is no room: until the scan, another
  * process may listen on the same port.
  */
+#include <linux/delay.h>
 #include <linux/kfifo.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -26,6 +27,7 @@
 #include "changes.h"
 #include "conn.h"
 #include "lib/memory.h"
+#include "match.h"
 #include "ports.h"
 #include "rules.h"
 #include "tcp/watch.h"
@@ -36,6 +38,9 @@
 
 /* Changes handled before others get their turn. */
 #define BATCH		64
+
+/* How often a batch waits for sockets that are about to listen. */
+#define PATIENCE	10
 
 /**
  * struct twheel_changes - the changes of a namespace that wait
@@ -70,31 +75,58 @@ static void handle_connect(const struct twheel_watch_change *change)
 	put_pid(pid);
 }
 
-static void handle_listener(const struct twheel_watch_change *change)
+static bool has_rule(const struct net *net, const struct pid *pid)
+{
+	bool has;
+
+	rcu_read_lock();
+	has = pid && twheel_rules_match_pid(net, pid);
+	rcu_read_unlock();
+	return has;
+}
+
+/*
+ * A process begins to listen: that is reported before it does. A scan would find it, but only a
+ * second after the last one; so this waits a little, up to @patience times, and counts that down.
+ */
+static void handle_listen(const struct twheel_watch_change *change, int *patience)
 {
 	struct pid *pid = get_change_pid(change);
+	const struct sock *sk = change->sk;
 
-	if (change->port)
-		twheel_ports_listener_gone(sock_net(change->sk), change->port, pid);
-	else
-		twheel_ports_listener_added(change->sk, pid);
+	while (*patience && !twheel_is_listening(sk) && twheel_sk_may_change(sk) &&
+	       has_rule(sock_net(sk), pid)) {
+		usleep_range(50, 100);
+		--*patience;
+	}
+	twheel_ports_listener_added(sk, pid);
 	put_pid(pid);
 }
 
-static void handle_change(const struct twheel_watch_change *change)
+static void handle_listen_end(const struct twheel_watch_change *change)
+{
+	struct pid *pid = get_change_pid(change);
+
+	twheel_ports_listener_gone(sock_net(change->sk), change->port, pid);
+	put_pid(pid);
+}
+
+static void handle_change(const struct twheel_watch_change *change, int *patience)
 {
 	/* It may be established by any process that is interrupted by its packet. */
 	if (change->state == TCP_ESTABLISHED)
 		twheel_track(change->sk, NULL, TCP_ESTABLISHED);
+	else if (change->port)
+		handle_listen_end(change);
 	else
-		handle_listener(change);
+		handle_listen(change, patience);
 }
 
 static void handle_changes(struct work_struct *work)
 {
 	struct twheel_changes *changes = container_of(work, struct twheel_changes, work);
 	struct twheel_watch_change change;
-	int n;
+	int patience = PATIENCE, n;
 
 	for (n = 0; n < BATCH; n++) {
 		/* Pairs with hand_on(), by kfifo's own barriers; its indices are not marked. */
@@ -105,7 +137,7 @@ static void handle_changes(struct work_struct *work)
 		/* As above. */
 		if (!data_race(kfifo_get(&changes->fifo, &change)))
 			return;
-		handle_change(&change);
+		handle_change(&change, &patience);
 		sock_put(change.sk);
 		cond_resched();
 	}
@@ -169,7 +201,7 @@ static void hand_on(struct twheel_changes *changes, const struct twheel_watch_ch
 	sock_put(change->sk);
 	/* See the top of this file. */
 	if (change->port)
-		handle_listener(change);
+		handle_listen_end(change);
 	twheel_scan_later(changes->net_rules->net, 0);
 }
 

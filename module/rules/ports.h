@@ -11,9 +11,10 @@ struct net;
 struct pid;
 struct sock;
 
+bool twheel_is_listening(const struct sock *sk);
+bool twheel_ports_record(const struct sock *sk, const struct pid *pid);
 void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid);
 void twheel_ports_listener_gone(struct net *net, u16 port, const struct pid *pid);
-void twheel_ports_set(const struct net *net, const struct pid *pid, const unsigned long *ports,
-		      bool complete);
+void twheel_ports_retain(const struct net *net, const struct pid *pid, const unsigned long *ports);
 
 #endif /* _TWHEEL_RULES_PORTS_H */

@@ -193,7 +193,7 @@ struct twheel_scan {
  * @scan_requests: how often a scan was requested
  * @seen_requests: the value of @scan_requests when the scan began. Only used by @scan_work
  * @recheck:	the next scan has to evaluate watched connections again, too
- * @listen_seq:	how often a socket has started or stopped listening
+ * @listen_seq:	how often a socket has started listening
  * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_conn_locks; nothing
  *		is taken inside of it
  * @share:	how much of the namespace's share of the softirqs its connections' timers have used

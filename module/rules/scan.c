@@ -53,15 +53,12 @@ void twheel_scan_exit(void)
 	destroy_workqueue(twheel_scan_queue);
 }
 
-static bool is_listening(const struct sock *sk)
-{
-	return inet_sk_state_load(sk) == TCP_LISTEN;
-}
-
 /* Connections that such a socket accepts are TCP's if the other end cannot do more. */
 static bool is_mptcp_listener(const struct sock *sk)
 {
-	return sk->sk_protocol == IPPROTO_MPTCP && sk->sk_type == SOCK_STREAM && is_listening(sk);
+	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
+	       sk->sk_protocol == IPPROTO_MPTCP && sk->sk_type == SOCK_STREAM &&
+	       inet_sk_state_load(sk) == TCP_LISTEN;
 }
 
 /* Takes a reference to the socket of a file, if it is one that rules are for. */
@@ -108,6 +105,20 @@ static bool walk_files(struct task_struct *task, unsigned int *fd, const struct 
 	return files;
 }
 
+/* Records the port of a process's socket that listens, or that has the state of one that does. */
+static void process_listener(struct twheel_scan *scan, const struct sock *sk)
+{
+	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
+	const bool is_listening = twheel_is_listening(sk);
+
+	/* A listener of MPTCP that is locked remains what it was. */
+	if (is_listening || sk->sk_protocol == IPPROTO_MPTCP)
+		__set_bit(port, scan->ports);
+	/* The end of listening has been reported, or the beginning; perhaps to nobody who cared. */
+	if (!is_listening || !twheel_ports_record(sk, scan->pid))
+		scan->unsettled = true;
+}
+
 /*
  * Records the port of a process's socket if it listens, or tracks its connection. Returns 0, or
  * -ENOMEM if it was missed.
@@ -118,7 +129,7 @@ static int process_sock(struct twheel_scan *scan, struct sock *sk)
 	const int state = inet_sk_state_load(sk);
 
 	if (state == TCP_LISTEN) {
-		__set_bit(READ_ONCE(inet_sk(sk)->inet_num), scan->ports);
+		process_listener(scan, sk);
 		return 0;
 	}
 	/* That it listens or connects may have been reported already, and to nobody who cared. */
@@ -233,15 +244,14 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 	twheel_socks_put(&scan->found);
 	if (ret || scan->fd)
 		return ret;
-	twheel_ports_set(net, scan->pid, scan->ports, !scan->unsettled);
+	twheel_ports_retain(net, scan->pid, scan->ports);
 	/*
-	 * Either twheel_ports_listener_added() or twheel_ports_listener_gone() sees the bits that
-	 * were just stored, or this sees that it was called:
+	 * A port that was recorded meanwhile, and cleared just now, is found by another scan:
 	 *
-	 *	scan				added, gone
-	 *	bits				@listen_seq
+	 *	scan				twheel_ports_listener_added()
+	 *	clear the bit			@listen_seq
 	 *	barrier				barrier
-	 *	@listen_seq			bits
+	 *	@listen_seq			set the bit
 	 */
 	smp_mb();
 	if (atomic_read(&twheel_rules_of_net(net)->listen_seq) != scan->listen_seq ||

@@ -15,6 +15,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <net/inet_sock.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <uapi/linux/twheel.h>
@@ -213,6 +214,26 @@ static inline bool twheel_sk_may_change(const struct sock *sk)
 	/* See what was stored before that was unlocked. Pairs with the spin_unlock() of either. */
 	smp_rmb();
 	return is_locked;
+}
+
+/**
+ * twheel_sk_listens - check whether the kernel has a socket of TCP in its table of listeners
+ * @sk:		the socket
+ *
+ * Context: any.
+ * Return: true if so. Then the end of that was not reported before the call.
+ */
+static inline bool twheel_sk_listens(const struct sock *sk)
+{
+	/* Written with the lock of a bucket held. */
+	const bool is_hashed = !hlist_unhashed_lockless(&sk->sk_node);
+
+	/*
+	 * It was in a table, and has this state after that: so it listens, or begins to. Pairs with
+	 * inet_sk_state_store().
+	 */
+	smp_rmb();
+	return is_hashed && inet_sk_state_load(sk) == TCP_LISTEN;
 }
 
 /**

@@ -83,6 +83,35 @@ static inline void listen_when_asked(struct child *child)
 	send_answer(child, local_port(child->listener));
 }
 
+/* Listens when asked to, and stops when asked to; the socket remains. */
+static inline void listen_and_stop(void *arg)
+{
+	struct child *child = arg;
+
+	listen_when_asked(child);
+	wait_request(child);
+	send_answer(child, shutdown(child->listener, SHUT_RDWR) ? -errno : 0);
+	wait_request(child);
+}
+
+/*
+ * Listens on a port on which the process with the rule @id does not listen, and accepts a
+ * connection. Returns whether it gets the rule @others, which is for the port.
+ */
+static inline bool is_left_to_others(int fd, __u32 id, __u32 others, __u16 port)
+{
+	int listener = serve(AF_INET, false, port);
+	struct pair pair;
+	bool is_left;
+
+	if (listener < 0 || !connect_pair(listener, &pair))
+		return false;
+	is_left = wait_for(fd, others, watched, 1) && !look(fd, id).matched;
+	close_pair(&pair);
+	close(listener);
+	return is_left;
+}
+
 /* Connects, again each time it is asked to, and reports its port. */
 static inline void connect_often(void *arg)
 {

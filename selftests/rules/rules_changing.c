@@ -119,4 +119,66 @@ TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
 	EXPECT_TRUE(end_apart(&child, everywhere));
 }
 
+/* Not one that the kernel chooses. */
+#define STOP_PORT	4322
+
+/* Has a child stop to listen on that port, and be slow. Returns whether it is now about to. */
+static bool begin_to_stop(struct child *child)
+{
+	if (!stall_change(TCP_CLOSE, STOP_PORT) || !send_request(child) || !wait_stalled())
+		return false;
+	/* So that the notification is handled. */
+	sleep_ns(20 * MSEC);
+	return true;
+}
+
+/* A process is scanned between the notification that it stops to listen, and the change. */
+TEST_F_TIMEOUT(rules, slow_to_stop, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct child child = { .listener = self->listener, .port = STOP_PORT };
+	char everywhere[64];
+	int list[2], others;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_and_stop, list, everywhere, sizeof(everywhere)));
+	ASSERT_EQ(0, read_answer(&child));
+	ASSERT_EQ(STOP_PORT, ask_child(&child));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	others = add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR);
+	ASSERT_LT(0, others);
+	ASSERT_TRUE(begin_to_stop(&child));
+	/* This scans the process. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	ASSERT_EQ(0, read_answer(&child));
+	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, STOP_PORT));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+}
+
+/* A rule for a process is added then. */
+TEST_F_TIMEOUT(rules, added_while_it_stops, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct child child = { .listener = self->listener, .port = STOP_PORT };
+	char everywhere[64];
+	int list[2], others;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_and_stop, list, everywhere, sizeof(everywhere)));
+	ASSERT_EQ(0, read_answer(&child));
+	ASSERT_EQ(STOP_PORT, ask_child(&child));
+	others = add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR);
+	ASSERT_LT(0, others);
+	ASSERT_TRUE(begin_to_stop(&child));
+	rule.pid = child.pid;
+	rule.before = others;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, read_answer(&child));
+	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, STOP_PORT));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+}
+
 TEST_HARNESS_MAIN

@@ -193,18 +193,6 @@ TEST_F_TIMEOUT(rules, passed_on_while_more_begin_than_can_wait, TIMEOUT)
 		close_pair(&pair[i]);
 }
 
-/* Listens when asked to, and stops when asked to. */
-static void listen_and_stop(void *arg)
-{
-	struct child *child = arg;
-
-	listen_when_asked(child);
-	wait_request(child);
-	close(child->listener);
-	send_answer(child, 0);
-	wait_request(child);
-}
-
 /* Starts a process that runs beside those that hold up the workers, on one CPU. */
 static bool start_real_time(struct child *child, void (*function)(void *arg), int cpu)
 {

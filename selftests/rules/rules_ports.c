@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rules for idle connections: the ports that a process listens on, and no others.
+ */
+#include "child_test.h"
+#include "late_memory.h"
+
+#include <linux/filter.h>
+#include <pthread.h>
+
+/* Connections made while a process keeps failing to listen. */
+#define VAIN_ROUNDS	200
+
+/* Owns a socket until memory is provided: the kernel reads a filter. */
+static void *filter_late(void *arg)
+{
+	const struct sender *sender = arg;
+	const struct sock_fprog filter = { .len = 1, .filter = (void *)sender->memory };
+
+	setsockopt(sender->sock, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+	return NULL;
+}
+
+/* Shares a listener with the test, and owns a socket that is not connected, until it is killed. */
+static void own_another(void *arg)
+{
+	struct child *child = arg;
+	struct sender sender = { .sock = socket(AF_INET, SOCK_STREAM, 0) };
+	pthread_t thread;
+	int uffd = late_memory(&sender.memory, sysconf(_SC_PAGESIZE));
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	if (uffd < 0)
+		send_answer(child, -1);
+	else if (!pthread_create(&thread, NULL, filter_late, &sender) && memory_wanted(uffd))
+		send_answer(child, 0);
+	pause();
+}
+
+/*
+ * Another process ends the listening of a process, which has one of its other sockets locked: the
+ * port is not its any more.
+ */
+TEST_F_TIMEOUT(rules, gone_while_another_is_locked, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
+	const __u16 port = local_port(child.sock);
+	int others;
+
+	ASSERT_LE(0, child.sock);
+	ASSERT_TRUE(start_child(&child, own_another));
+	if (read_answer(&child))
+		SKIP(return, "no userfaultfd");
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, shutdown(child.sock, SHUT_RDWR));
+	/* This scans the process. */
+	others = add_port(self->fd, LOCAL | ABORT, port, HOUR);
+	ASSERT_LT(0, others);
+	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, port));
+	kill_child(child.pid);
+	close(child.sock);
+}
+
+/* Is bound to a port, on which another process comes to listen, and keeps trying to. */
+static void keep_trying(void *arg)
+{
+	struct child *child = arg;
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	struct sockaddr_in6 in6;
+	socklen_t len = address(AF_INET, false, 0, &in6);
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(sock, (void *)&in6, len))
+		_exit(1);
+	send_answer(child, local_port(sock));
+	wait_request(child);
+	send_answer(child, listen(sock, 1) ? -errno : 0);
+	for (;;)
+		listen(sock, 1);
+}
+
+/* A process fails to listen on a port: what others accept there is not its. */
+TEST_F_TIMEOUT(rules, listening_in_vain, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener };
+	int port, listener, others;
+	struct pair pair;
+	__u64 i;
+
+	ASSERT_TRUE(start_child(&child, keep_trying));
+	port = read_answer(&child);
+	ASSERT_LT(0, port);
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	others = add_port(self->fd, LOCAL | ABORT, port, HOUR);
+	ASSERT_LT(0, others);
+	listener = serve(AF_INET, false, port);
+	ASSERT_LE(0, listener);
+	ASSERT_EQ(-EADDRINUSE, ask_child(&child));
+	for (i = 1; i <= VAIN_ROUNDS && !look(self->fd, rule.id).matched; i++) {
+		ASSERT_TRUE(connect_pair(listener, &pair));
+		/* One or the other. */
+		while (look(self->fd, rule.id).matched + look(self->fd, others).matched < i)
+			sleep_ns(100 * USEC);
+		close_pair(&pair);
+	}
+	EXPECT_EQ(0, look(self->fd, rule.id).matched) TH_LOG("connection %llu", i - 1);
+	EXPECT_EQ(VAIN_ROUNDS, look(self->fd, others).matched);
+	kill_child(child.pid);
+	close(listener);
+}
+
+TEST_HARNESS_MAIN
