@@ -64,6 +64,18 @@ struct sighting {
 	bool			begins;
 };
 
+/* Only now is it known that the process of @rule has the connection, and may have begun it. */
+static void set_initiator(struct twheel_conn *conn, struct twheel_idle_rule *rule)
+{
+	struct twheel_watch *watch = &conn->watch;
+
+	if (watch->rule != rule->index || watch->flags & TWHEEL_CONN_PROVISIONAL)
+		twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
+	else
+		/* Counted already. Pairs with the worker's READ_ONCE(), without the lock. */
+		WRITE_ONCE(watch->flags, watch->flags | TWHEEL_CONN_BY_PID);
+}
+
 /* The connection has a watch, and @rule applies to it; NULL if none does, as far as is known. */
 static void update_watch(const struct sighting *seen, struct twheel_watch *watch,
 			 struct twheel_idle_rule *rule)
@@ -76,9 +88,8 @@ static void update_watch(const struct sighting *seen, struct twheel_watch *watch
 		twheel_conn_start_over(conn);
 	else
 		twheel_conn_renew(conn);
-	/* Only now is it known which process began it. */
 	if (rule && seen->pid && rule->pid == seen->pid && !(watch->flags & TWHEEL_CONN_BY_PID))
-		twheel_conn_change_rule(conn, rule, TWHEEL_CONN_PROVISIONAL | TWHEEL_CONN_BY_PID);
+		set_initiator(conn, rule);
 	if (watch->flags & TWHEEL_CONN_PROVISIONAL)
 		twheel_conn_queue(conn);
 }

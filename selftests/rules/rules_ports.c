@@ -116,4 +116,25 @@ TEST_F_TIMEOUT(rules, listening_in_vain, TIMEOUT)
 	close(listener);
 }
 
+/* A connection that a process has accepted is counted once, even if a scan finds it there. */
+TEST_F_TIMEOUT(rules, accepted_and_scanned, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags		= TWHEEL_RULE_PID | LOCAL | ABORT,
+		.pid		= getpid(),
+		.local_port	= self->port,
+		.idle		= HOUR,
+	};
+	struct pair pair;
+
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_TRUE(connect_pair(self->listener, &pair));
+	ASSERT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	/* This scans the process, and waits for the worker. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_EQ(1, look(self->fd, rule.id).matched);
+	close_pair(&pair);
+}
+
 TEST_HARNESS_MAIN
