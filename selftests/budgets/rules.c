@@ -13,6 +13,18 @@
 /* Descriptors of a process. */
 #define SLOTS		(1 << 18)
 
+/* Adds a rule for all connections. Returns its id, or -errno. */
+static int add_for_all(int fd)
+{
+	struct twheel_rule rule = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= getuid(),
+		.idle	= HOUR,
+	};
+
+	return add(fd, &rule) ?: (int)rule.id;
+}
+
 /* To remove a rule, all connections are looked at. */
 TEST_F_TIMEOUT(budgets, of_a_rule_that_is_removed, TIMEOUT)
 {
@@ -22,17 +34,12 @@ TEST_F_TIMEOUT(budgets, of_a_rule_that_is_removed, TIMEOUT)
 		.end		= "__rcu_read_unlock",
 		.end_from	= "queue_orphans",
 	};
-	struct twheel_rule all = {
-		.flags	= ABORT | TWHEEL_RULE_UID,
-		.uid	= getuid(),
-		.idle	= HOUR,
-	};
 	static int pair[CONNECTIONS][2];
 	struct steps steps;
 	int rule;
 
 	ASSERT_EQ(0, network());
-	rule = add(self->fd, &all) ?: (int)all.id;
+	rule = add_for_all(self->fd);
 	ASSERT_LT(0, rule);
 	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
 	EXPECT_EQ(true, wait_for(self->fd, rule, watched, 2 * CONNECTIONS));
@@ -67,16 +74,12 @@ TEST_F_TIMEOUT(budgets, of_who_is_killed_as_he_removes_a_rule, TIMEOUT)
 	};
 	static int pair[CONNECTIONS][2];
 	struct removal removal = { .fd = self->fd };
-	struct twheel_rule all = {
-		.flags	= ABORT | TWHEEL_RULE_UID,
-		.uid	= getuid(),
-		.idle	= HOUR,
-	};
+	struct twheel_rule left;
 	__u64 give_up;
 	pid_t child;
 
 	ASSERT_EQ(0, network());
-	removal.rule = add(self->fd, &all) ?: (int)all.id;
+	removal.rule = add_for_all(self->fd);
 	ASSERT_LT(0, removal.rule);
 	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
 	EXPECT_EQ(true, wait_for(self->fd, removal.rule, watched, 2 * CONNECTIONS));
@@ -84,7 +87,7 @@ TEST_F_TIMEOUT(budgets, of_who_is_killed_as_he_removes_a_rule, TIMEOUT)
 	child = spawn(remove_it, &removal);
 	ASSERT_LT(0, child);
 	/* It waits for a grace period then, before it comes to the connections. */
-	while (!next(self->fd, 0, &all))
+	while (!next(self->fd, 0, &left))
 		ASSERT_EQ(0, waitpid(child, NULL, WNOHANG));
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	ASSERT_EQ(child, waitpid(child, NULL, 0));
@@ -346,20 +349,17 @@ TEST_F_TIMEOUT(budgets, of_changes_that_are_lost, TIMEOUT)
 		.end		= "scan_some_watches",
 		.all_tasks	= true,
 	};
-	struct twheel_rule all = {
-		.flags	= ABORT | TWHEEL_RULE_UID,
-		.uid	= getuid(),
-		.idle	= HOUR,
-	};
 	static int pair[CONNECTIONS][2];
 	struct steps steps;
+	int all;
 
 	ASSERT_EQ(0, network());
-	ASSERT_EQ(0, add(self->fd, &all));
+	all = add_for_all(self->fd);
+	ASSERT_LT(0, all);
 	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
-	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, all, watched, 2 * CONNECTIONS));
 	ASSERT_EQ(true, begin(&section));
-	ASSERT_EQ(true, lose_changes(self->fd, all.id, 2 * CONNECTIONS));
+	ASSERT_EQ(true, lose_changes(self->fd, all, 2 * CONNECTIONS));
 	/* The connection may be found before that is over. */
 	EXPECT_EQ(true, wait_for_steps(&section, 2 * CONNECTIONS));
 	steps = finish(&section);
@@ -375,19 +375,16 @@ TEST_F_TIMEOUT(budgets, of_many_changes, TIMEOUT)
 		.end		= "handle_changes",
 		.all_tasks	= true,
 	};
-	struct twheel_rule all = {
-		.flags	= ABORT | TWHEEL_RULE_UID,
-		.uid	= getuid(),
-		.idle	= HOUR,
-	};
 	struct steps steps;
+	int all;
 
 	ASSERT_EQ(0, network());
-	ASSERT_EQ(0, add(self->fd, &all));
+	all = add_for_all(self->fd);
+	ASSERT_LT(0, all);
 	/* What the connections of other tests have left would take room. */
 	sleep_ns(100 * MSEC);
 	ASSERT_EQ(true, begin(&section));
-	ASSERT_EQ(true, lose_changes(self->fd, all.id, 0));
+	ASSERT_EQ(true, lose_changes(self->fd, all, 0));
 	/* The connection may be found by a scan before all are passed on. */
 	sleep_ns(SEC);
 	steps = finish(&section);
@@ -407,18 +404,15 @@ TEST_F_TIMEOUT(budgets, of_changes_of_others, TIMEOUT)
 		.end		= "process_changes",
 		.all_tasks	= true,
 	};
-	struct twheel_rule all = {
-		.flags	= ABORT | TWHEEL_RULE_UID,
-		.uid	= getuid(),
-		.idle	= HOUR,
-	};
 	static int pair[CONNECTIONS][2];
+	int all;
 
 	ASSERT_EQ(0, network());
-	ASSERT_EQ(0, add(self->fd, &all));
+	all = add_for_all(self->fd);
+	ASSERT_LT(0, all);
 	ASSERT_EQ(true, begin(&section));
 	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
-	EXPECT_EQ(true, wait_for(self->fd, all.id, watched, 2 * CONNECTIONS));
+	EXPECT_EQ(true, wait_for(self->fd, all, watched, 2 * CONNECTIONS));
 	EXPECT_EQ(0, steps_after(section.end, section.step));
 	EXPECT_LE(2 * CONNECTIONS, finish(&section).all);
 	close_all(pair, CONNECTIONS);
