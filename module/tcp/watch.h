@@ -207,7 +207,8 @@ static inline bool twheel_sk_may_change(const struct sock *sk)
 
 	/* What the caller has published is seen by whoever locks the socket after this. */
 	smp_mb();
-	is_locked = sock_owned_by_user_nocheck(sk);
+	/* Written with the spinlock held, unmarked. */
+	is_locked = data_race(sock_owned_by_user_nocheck(sk));
 	/* Pairs with release_sock(): the owner gives it up with the spinlock held. */
 	smp_rmb();
 	is_locked |= spin_is_locked(&((struct sock *)sk)->sk_lock.slock);
