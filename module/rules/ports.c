@@ -41,13 +41,13 @@ bool twheel_is_listening(const struct sock *sk)
 	return !twheel_sk_may_change(sk) && inet_sk_state_load(sk) == TCP_LISTEN;
 }
 
-/* Records the port of a listener in a rule. Returns false if it does not listen there any more. */
+/* Records the port of a listener in a rule. Returns false if it does not listen there. */
 static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u16 port)
 {
 	/* Pairs with test_bit(). The barrier that it is pairs with twheel_ports_listener_gone(). */
 	const bool was_set = test_and_set_bit(port, rule->ports);
 
-	/* If it had no port, this is written before it is in the table. */
+	/* A port that the kernel chooses is there before the socket is in the table. */
 	if (twheel_is_listening(sk) && READ_ONCE(inet_sk(sk)->inet_num) == port)
 		return true;
 	if (!was_set)
@@ -58,15 +58,15 @@ static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u1
 /**
  * twheel_ports_record - record the port of a listener
  * @sk:		the socket
+ * @port:	its port
  * @pid:	a process that has it
  *
  * Context: process.
- * Return: false if it has stopped listening meanwhile. Then the process has to be scanned again, as
- * another of its sockets may listen on the same port.
+ * Return: false if it does not listen there. Then the process has to be scanned again, as another
+ * of its sockets may listen on the same port.
  */
-bool twheel_ports_record(const struct sock *sk, const struct pid *pid)
+bool twheel_ports_record(const struct sock *sk, u16 port, const struct pid *pid)
 {
-	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
 	struct twheel_idle_rule *rule;
 	bool recorded = true;
 
@@ -98,9 +98,9 @@ void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid)
 
 	/* Ordered before the bits are set; see scan_process() in scan.c. */
 	atomic_inc_return(&twheel_rules_of_net(net)->listen_seq);
-	if (pid && twheel_is_listening(sk))
-		twheel_ports_record(sk, pid);
 	port = READ_ONCE(inet_sk(sk)->inet_num);
+	if (pid && twheel_is_listening(sk))
+		twheel_ports_record(sk, port, pid);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list)
 		affected |= rule->pid && (rule->pid == pid || test_bit(port, rule->ports));

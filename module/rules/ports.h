@@ -12,7 +12,7 @@ struct pid;
 struct sock;
 
 bool twheel_is_listening(const struct sock *sk);
-bool twheel_ports_record(const struct sock *sk, const struct pid *pid);
+bool twheel_ports_record(const struct sock *sk, u16 port, const struct pid *pid);
 void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid);
 void twheel_ports_listener_gone(struct net *net, u16 port, const struct pid *pid);
 void twheel_ports_retain(const struct net *net, const struct pid *pid, const unsigned long *ports);

@@ -108,14 +108,15 @@ static bool walk_files(struct task_struct *task, unsigned int *fd, const struct 
 /* Records the port of a process's socket that listens, or that has the state of one that does. */
 static void process_listener(struct twheel_scan *scan, const struct sock *sk)
 {
-	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
+	/* Read first: if the kernel chooses it, that is before the socket listens. */
 	const bool is_listening = twheel_is_listening(sk);
+	const u16 port = READ_ONCE(inet_sk(sk)->inet_num);
 
 	/* A listener of MPTCP that is locked remains what it was. */
 	if (is_listening || sk->sk_protocol == IPPROTO_MPTCP)
 		__set_bit(port, scan->ports);
 	/* The end of listening has been reported, or the beginning; perhaps to nobody who cared. */
-	if (!is_listening || !twheel_ports_record(sk, scan->pid))
+	if (!is_listening || !twheel_ports_record(sk, port, scan->pid))
 		scan->unsettled = true;
 }
 
