@@ -7,6 +7,7 @@
  * next. A scan covers each process that there are rules for, and then all connections.
  */
 #include <linux/bitmap.h>
+#include <linux/err.h>
 #include <linux/fdtable.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -192,9 +193,9 @@ static void put_process(struct twheel_scan *scan)
 }
 
 /*
- * Gets a thread of a process that still has its files, with a reference; or NULL. The first thread
- * has none if it has exited before the others. Other threads that have exited are soon gone unless
- * they are traced.
+ * Gets a thread of a process that still has its files, with a reference; or NULL if there is none,
+ * or ERR_PTR(-EAGAIN) if none was found among so many. The first thread has none if it has exited
+ * before the others. Other threads that have exited are soon gone unless they are traced.
  */
 static struct task_struct *get_thread(struct pid *pid)
 {
@@ -212,8 +213,10 @@ static struct task_struct *get_thread(struct pid *pid)
 			get_task_struct(found);
 			break;
 		}
-		if (++n == BATCH)
+		if (++n == BATCH) {
+			found = ERR_PTR(-EAGAIN);
 			break;
+		}
 	}
 unlock:
 	rcu_read_unlock();
@@ -227,11 +230,12 @@ unlock:
 static int scan_process(struct twheel_scan *scan, struct net *net)
 {
 	struct task_struct *task = get_thread(scan->pid);
-	bool has_files = true;
+	bool has_files = !IS_ERR(task);
 	int ret;
 
-	scan->fd = task ? scan->fd : 0;
-	if (task) {
+	if (!task) {
+		scan->fd = 0;
+	} else if (has_files) {
 		has_files = walk_files(task, &scan->fd, net, &scan->found);
 		put_task_struct(task);
 	}

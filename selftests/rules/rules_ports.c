@@ -7,6 +7,7 @@
 
 #include <linux/filter.h>
 #include <pthread.h>
+#include <sys/ptrace.h>
 
 /* Connections made while a process keeps failing to listen. */
 #define VAIN_ROUNDS	200
@@ -135,6 +136,114 @@ TEST_F_TIMEOUT(rules, accepted_and_scanned, TIMEOUT)
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
 	EXPECT_EQ(1, look(self->fd, rule.id).matched);
 	close_pair(&pair);
+}
+
+/* More than are looked through for one that still has files. */
+#define EXITED_THREADS	70
+
+/**
+ * struct crowd - a process with many threads
+ * @child:	what it has in common with others
+ * @main:	its first thread
+ * @thread:	threads that exit when the process is asked to listen
+ * @exit:	tells them to
+ * @last:	the thread that listens, and stays
+ */
+struct crowd {
+	struct child	child;
+	pthread_t	main;
+	pthread_t	thread[EXITED_THREADS];
+	int		exit[2];
+	pthread_t	last;
+};
+
+static void *exit_when_told(void *arg)
+{
+	const struct crowd *crowd = arg;
+	char byte;
+
+	(void)!read(crowd->exit[0], &byte, 1);
+	return NULL;
+}
+
+static void *outlive_them(void *arg)
+{
+	struct crowd *crowd = arg;
+	int i;
+
+	pthread_join(crowd->main, NULL);
+	for (i = 0; i < EXITED_THREADS; i++)
+		pthread_join(crowd->thread[i], NULL);
+	crowd->child.listener = serve(AF_INET, false, 0);
+	send_answer(&crowd->child, local_port(crowd->child.listener));
+	for (;;)
+		accept(crowd->child.listener, NULL, NULL);
+	return NULL;
+}
+
+/* Starts the threads, and when asked to, has all but one exit. */
+static void leave_to_the_last(void *arg)
+{
+	struct crowd *crowd = arg;
+	int i;
+
+	/* Otherwise it would be listening there as well. */
+	close(crowd->child.listener);
+	crowd->main = pthread_self();
+	for (i = 0; i < EXITED_THREADS; i++)
+		if (pthread_create(&crowd->thread[i], NULL, exit_when_told, crowd))
+			_exit(1);
+	send_answer(&crowd->child, 0);
+	wait_request(&crowd->child);
+	if (pthread_create(&crowd->last, NULL, outlive_them, crowd))
+		_exit(1);
+	close(crowd->exit[1]);
+	pthread_exit(NULL);
+}
+
+/* Traces the threads of a process but for the first. Returns how many there are. */
+static int trace_threads(pid_t pid, pid_t *thread, int max)
+{
+	char path[64];
+	pid_t tid;
+	int n = 0;
+
+	for (tid = pid + 1; tid < pid + 10 * max && n < max; tid++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
+		if (!access(path, F_OK) && !ptrace(PTRACE_SEIZE, tid, 0, 0))
+			thread[n++] = tid;
+	}
+	return n;
+}
+
+/*
+ * A process is scanned while many of its threads have exited, and cannot go, as they are traced: it
+ * is scanned again.
+ */
+TEST_F_TIMEOUT(rules, behind_threads_that_have_exited, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct crowd crowd = { .child = { .listener = self->listener } };
+	pid_t thread[EXITED_THREADS];
+	int port, sock, i;
+
+	ASSERT_EQ(0, pipe2(crowd.exit, O_CLOEXEC));
+	ASSERT_TRUE(start_child(&crowd.child, leave_to_the_last));
+	close(crowd.exit[1]);
+	ASSERT_EQ(0, read_answer(&crowd.child));
+	rule.pid = crowd.child.pid;
+	ASSERT_EQ(EXITED_THREADS, trace_threads(rule.pid, thread, EXITED_THREADS));
+	port = ask_child(&crowd.child);
+	ASSERT_LT(0, port);
+	/* This scans the process. */
+	ASSERT_EQ(0, add(self->fd, &rule));
+	for (i = 0; i < EXITED_THREADS; i++)
+		EXPECT_EQ(thread[i], waitpid(thread[i], NULL, __WALL));
+	sock = reach(AF_INET, false, port);
+	ASSERT_LE(0, sock);
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	kill_child(rule.pid);
+	close(sock);
 }
 
 TEST_HARNESS_MAIN
