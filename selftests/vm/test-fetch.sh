@@ -674,6 +674,7 @@ builds() {
 	for argument; do
 		case \$argument in
 		O=*) out=\${argument#O=} ;;
+		KBUILD_BUILD_*) export "\$argument" ;;
 		allnoconfig) exit ;;
 		esac
 	done
@@ -681,7 +682,9 @@ builds() {
 	echo "  CC      main.o"
 	mkdir -p "\$out/include/config"
 	echo 7.3.9 > "\$out/include/config/kernel.release"
-	echo "Linux version 7.3.9 (somebody)" > "\$out/vmlinux"
+	# What says otherwise who built it, on which machine, how often and when.
+	echo "Linux version 7.3.9 (\${KBUILD_BUILD_USER:?}@\${KBUILD_BUILD_HOST:?})" \
+		"#\${KBUILD_BUILD_VERSION:?} \${KBUILD_BUILD_TIMESTAMP:?}" > "\$out/vmlinux"
 	. "$tmp/make"
 	EOF
 	executable "$tmp/bin/objcopy" <<-'EOF'
