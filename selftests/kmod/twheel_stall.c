@@ -14,8 +14,13 @@
  * parameters/state, if one of its ports is parameters/port: modules that were loaded before have
  * been notified of the change, and the socket does not have its new state yet. When the stall
  * begins, state_ns becomes 0.
+ *
+ * Writing one to parameters/function_ns stalls, once, whoever calls the function next whose name
+ * has been written to parameters/function. When the stall begins, function_ns becomes 0.
  */
 #include <linux/delay.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
 #include <linux/kstrtox.h>
 #include <linux/limits.h>
 #include <linux/module.h>
@@ -68,14 +73,14 @@ static int set_later_ns(const char *value, const struct kernel_param *kp)
 
 	if (ret)
 		return ret;
-	/* Pairs with stall_update() and stall_change(). */
+	/* Pairs with stall_update(), stall_change() and stall_call(). */
 	smp_store_release((u64 *)kp->arg, ns);
 	return 0;
 }
 
 static int get_later_ns(char *buffer, const struct kernel_param *kp)
 {
-	/* Pairs with stall_change(). */
+	/* Pairs with stall_change() and stall_call(). */
 	return sysfs_emit(buffer, "%llu\n", READ_ONCE(*(u64 *)kp->arg));
 }
 
@@ -158,6 +163,54 @@ static void unregister_stall_change(void)
 	tracepoint_synchronize_unregister();
 }
 
+/*
+ * Those who call a function
+ */
+
+/* Written by the parameter, and reset by the call. */
+static u64 function_ns;
+module_param_cb(function_ns, &later_ns_ops, &function_ns, 0600);
+MODULE_PARM_DESC(function_ns, "hold up the next call of the function for so long");
+
+static int stall_call(struct kprobe *unused, struct pt_regs *regs)
+{
+	/* Pairs with set_later_ns(). */
+	const u64 ns = xchg(&function_ns, 0);
+
+	if (ns)
+		stall_cpu((void *)(unsigned long)(ns / NSEC_PER_USEC));
+	return 0;
+}
+
+static struct kprobe call_probe;
+static char function[KSYM_NAME_LEN];
+
+static void unregister_stall_call(void)
+{
+	if (call_probe.addr)
+		unregister_kprobe(&call_probe);
+	memset(&call_probe, 0, sizeof(call_probe));
+}
+
+static int set_function(const char *value, const struct kernel_param *kp)
+{
+	int ret;
+
+	unregister_stall_call();
+	if (strscpy(function, value, sizeof(function)) < 0)
+		return -E2BIG;
+	call_probe.symbol_name = strim(function);
+	call_probe.pre_handler = stall_call;
+	ret = register_kprobe(&call_probe);
+	if (ret)
+		call_probe.addr = NULL;
+	return ret;
+}
+
+static const struct kernel_param_ops function_ops = { .set = set_function };
+module_param_cb(function, &function_ops, NULL, 0200);
+MODULE_PARM_DESC(function, "the function");
+
 static int __init twheel_stall_init(void)
 {
 	int ret = register_stall_change();
@@ -176,6 +229,7 @@ static void __exit twheel_stall_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&update_notifier);
 	unregister_stall_change();
+	unregister_stall_call();
 	kick_all_cpus_sync();
 }
 module_exit(twheel_stall_exit);

@@ -6,6 +6,8 @@
 #include "child_test.h"
 #include "late_workers.h"
 
+#include <pthread.h>
+
 #define STALLS	"/sys/module/twheel_stall/parameters/"
 
 /* As long as twheel_stall.ko stalls. */
@@ -18,12 +20,14 @@ static bool stall_change(int state, __u16 port)
 	       !file_write(STALLS "state_ns", LONG_STALL);
 }
 
-/* Waits until that stall has begun. Returns false if it times out. */
-static bool wait_stalled(void)
+/* Waits until the stall of that parameter has begun. Returns false if it times out. */
+static bool wait_stalled(const char *parameter)
 {
 	__u64 end = now_ns() + GUARD_MS * MSEC;
+	char path[128];
 
-	while (file_number(STALLS "state_ns"))
+	snprintf(path, sizeof(path), STALLS "%s", parameter);
+	while (file_number(path))
 		if (sleep_ns(MSEC), now_ns() > end)
 			return false;
 	return true;
@@ -110,7 +114,7 @@ TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
 	ASSERT_TRUE(stall_change(TCP_ESTABLISHED, self->port));
 	ASSERT_TRUE(send_request(&child));
-	ASSERT_TRUE(wait_stalled());
+	ASSERT_TRUE(wait_stalled("state_ns"));
 	/* No rule is found for it. */
 	sleep_ns(20 * MSEC);
 	ASSERT_EQ(0, add(self->fd, &rule));
@@ -125,11 +129,26 @@ TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
 /* Has a child stop to listen on that port, and be slow. Returns whether it is now about to. */
 static bool begin_to_stop(struct child *child)
 {
-	if (!stall_change(TCP_CLOSE, STOP_PORT) || !send_request(child) || !wait_stalled())
+	if (!stall_change(TCP_CLOSE, STOP_PORT) || !send_request(child) ||
+	    !wait_stalled("state_ns"))
 		return false;
 	/* So that the notification is handled. */
 	sleep_ns(20 * MSEC);
 	return true;
+}
+
+/*
+ * Starts a child that listens on that port, and stops when asked to, apart from the test. Adds a
+ * rule for what anybody accepts there, and stores it. Returns whether all that worked.
+ */
+static bool start_to_listen(int fd, struct child *child, const int *list, char *before, int size,
+			    int *others)
+{
+	if (!start_apart(child, listen_and_stop, list, before, size) || read_answer(child) ||
+	    ask_child(child) != STOP_PORT)
+		return false;
+	*others = add_port(fd, LOCAL | ABORT, STOP_PORT, HOUR);
+	return *others > 0;
 }
 
 /* A process is scanned between the notification that it stops to listen, and the change. */
@@ -142,13 +161,11 @@ TEST_F_TIMEOUT(rules, slow_to_stop, TIMEOUT)
 
 	if (cpus(list, ARRAY_SIZE(list)) < 2)
 		SKIP(return, "needs two CPUs");
-	ASSERT_TRUE(start_apart(&child, listen_and_stop, list, everywhere, sizeof(everywhere)));
-	ASSERT_EQ(0, read_answer(&child));
-	ASSERT_EQ(STOP_PORT, ask_child(&child));
+	ASSERT_TRUE(start_to_listen(self->fd, &child, list, everywhere, sizeof(everywhere),
+				    &others));
 	rule.pid = child.pid;
+	rule.before = others;
 	ASSERT_EQ(0, add(self->fd, &rule));
-	others = add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR);
-	ASSERT_LT(0, others);
 	ASSERT_TRUE(begin_to_stop(&child));
 	/* This scans the process. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
@@ -167,16 +184,68 @@ TEST_F_TIMEOUT(rules, added_while_it_stops, TIMEOUT)
 
 	if (cpus(list, ARRAY_SIZE(list)) < 2)
 		SKIP(return, "needs two CPUs");
-	ASSERT_TRUE(start_apart(&child, listen_and_stop, list, everywhere, sizeof(everywhere)));
-	ASSERT_EQ(0, read_answer(&child));
-	ASSERT_EQ(STOP_PORT, ask_child(&child));
-	others = add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR);
-	ASSERT_LT(0, others);
+	ASSERT_TRUE(start_to_listen(self->fd, &child, list, everywhere, sizeof(everywhere),
+				    &others));
 	ASSERT_TRUE(begin_to_stop(&child));
 	rule.pid = child.pid;
 	rule.before = others;
 	ASSERT_EQ(0, add(self->fd, &rule));
 	ASSERT_EQ(0, read_answer(&child));
+	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, STOP_PORT));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+}
+
+/**
+ * struct adder - a thread that adds a rule
+ * @fd:		the device
+ * @cpu:	where it runs
+ * @rule:	the rule
+ * @ret:	what came of it
+ */
+struct adder {
+	int			fd;
+	int			cpu;
+	struct twheel_rule	*rule;
+	int			ret;
+};
+
+static void *add_rule(void *arg)
+{
+	struct adder *adder = arg;
+
+	adder->ret = pin(adder->cpu) ?: add(adder->fd, adder->rule);
+	return NULL;
+}
+
+/*
+ * A process stops to listen after a scan has found that it does, and before the scan has recorded
+ * it.
+ */
+TEST_F_TIMEOUT(rules, stopped_while_it_is_scanned, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct child child = { .listener = self->listener, .port = STOP_PORT };
+	struct adder adder = { .fd = self->fd, .rule = &rule };
+	char everywhere[64];
+	pthread_t thread;
+	int list[2], others;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_to_listen(self->fd, &child, list, everywhere, sizeof(everywhere),
+				    &others));
+	/* The thread is to be stalled. */
+	ASSERT_EQ(0, pin_process(child.pid, list[0]));
+	rule.pid = child.pid;
+	rule.before = others;
+	adder.cpu = list[1];
+	ASSERT_TRUE(text_write(STALLS "function", "twheel_ports_record"));
+	ASSERT_EQ(0, file_write(STALLS "function_ns", LONG_STALL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, add_rule, &adder));
+	ASSERT_TRUE(wait_stalled("function_ns"));
+	ASSERT_EQ(0, ask_child(&child));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, adder.ret);
 	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, STOP_PORT));
 	EXPECT_TRUE(end_apart(&child, everywhere));
 }
