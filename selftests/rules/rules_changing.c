@@ -14,10 +14,10 @@
 #define LONG_STALL	(200 * MSEC)
 
 /* Stalls the next socket that is about to get a state. Returns whether that worked. */
-static bool stall_change(int state, __u16 port)
+static bool stall_change(int state, __u16 port, __u64 ns)
 {
 	return !file_write(STALLS "state", state) && !file_write(STALLS "port", port) &&
-	       !file_write(STALLS "state_ns", LONG_STALL);
+	       !file_write(STALLS "state_ns", ns);
 }
 
 /* Waits until the stall of that parameter has begun. Returns false if it times out. */
@@ -62,6 +62,16 @@ static void listen_and_accept(void *arg)
 		send_answer(child, accept(child->listener, NULL, NULL));
 }
 
+/* The same, once it has listened elsewhere. */
+static void listen_again_and_accept(void *arg)
+{
+	struct child *child = arg;
+
+	wait_request(child);
+	send_answer(child, local_port(serve(AF_INET, false, 0)));
+	listen_and_accept(arg);
+}
+
 /*
  * A process is so slow to listen that it is scanned between the notification and the change itself:
  * it will listen, and this is not forgotten.
@@ -82,7 +92,7 @@ TEST_F_TIMEOUT(rules, slow_to_listen, TIMEOUT)
 	ASSERT_EQ(0, add(self->fd, &rule));
 	/* The next scan is as soon as it can be. */
 	sleep_ns(2 * SEC);
-	ASSERT_TRUE(stall_change(TCP_LISTEN, child.port));
+	ASSERT_TRUE(stall_change(TCP_LISTEN, child.port, LONG_STALL));
 	ASSERT_EQ(child.port, ask_child(&child));
 	EXPECT_EQ(0, file_number(STALLS "state_ns"));
 	/* And whatever scans that causes are over. */
@@ -91,6 +101,42 @@ TEST_F_TIMEOUT(rules, slow_to_listen, TIMEOUT)
 	ASSERT_LE(0, sock);
 	ASSERT_LE(0, read_answer(&child));
 	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+	close(sock);
+}
+
+/*
+ * A process takes a little longer to listen than to be notified of, soon after it has been scanned:
+ * that is waited for, and not only found by the next scan, a second after the last one.
+ */
+TEST_F_TIMEOUT(rules, soon_to_listen, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct child child = { .listener = self->listener, .port = 4323 };
+	char everywhere[64];
+	int list[2], sock;
+	__u64 begin;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_again_and_accept, list, everywhere,
+				sizeof(everywhere)));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	sleep_ns(2 * SEC);
+	/* This is followed by a scan. */
+	ASSERT_LT(0, ask_child(&child));
+	ASSERT_EQ(0, read_answer(&child));
+	sleep_ns(200 * MSEC);
+	ASSERT_TRUE(stall_change(TCP_LISTEN, child.port, 300 * USEC));
+	begin = now_ns();
+	ASSERT_EQ(child.port, ask_child(&child));
+	EXPECT_EQ(0, file_number(STALLS "state_ns"));
+	sock = reach(AF_INET, false, child.port);
+	ASSERT_LE(0, sock);
+	ASSERT_LE(0, read_answer(&child));
+	EXPECT_TRUE(wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_GT(begin + SEC / 2, now_ns());
 	EXPECT_TRUE(end_apart(&child, everywhere));
 	close(sock);
 }
@@ -112,7 +158,7 @@ TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
 	ASSERT_TRUE(start_apart(&child, connect_often, list, everywhere, sizeof(everywhere)));
 	/* Without a rule, nobody would be notified. */
 	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, 1, HOUR));
-	ASSERT_TRUE(stall_change(TCP_ESTABLISHED, self->port));
+	ASSERT_TRUE(stall_change(TCP_ESTABLISHED, self->port, LONG_STALL));
 	ASSERT_TRUE(send_request(&child));
 	ASSERT_TRUE(wait_stalled("state_ns"));
 	/* No rule is found for it. */
@@ -129,7 +175,7 @@ TEST_F_TIMEOUT(rules, added_while_it_is_established, TIMEOUT)
 /* Has a child stop to listen on that port, and be slow. Returns whether it is now about to. */
 static bool begin_to_stop(struct child *child)
 {
-	if (!stall_change(TCP_CLOSE, STOP_PORT) || !send_request(child) ||
+	if (!stall_change(TCP_CLOSE, STOP_PORT, LONG_STALL) || !send_request(child) ||
 	    !wait_stalled("state_ns"))
 		return false;
 	/* So that the notification is handled. */
