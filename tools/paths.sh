@@ -29,6 +29,13 @@ export TOP BUILD CACHE
 [ -e /proc/self/fd/1 ] || exec > /dev/null
 [ -e /proc/self/fd/2 ] || exec 2> /dev/null
 
+# The start of a command that is to have mounts of its own. Users other than root need a user
+# namespace for that, which not every machine lets them have.
+OWN_MOUNTS=(unshare --mount)
+if [ "$(id -u)" != 0 ]; then
+	OWN_MOUNTS+=(--map-root-user)
+fi
+
 # depmod, insmod and their like are not in every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
