@@ -79,22 +79,34 @@ static bool migrate_some(struct twheel_base *dead, struct twheel_base *live, boo
 	return twheel_advance(wheel, TWHEEL_NEVER - 1);
 }
 
+/*
+ * Moves a batch of a dead CPU's timers here. Returns true if there may be more. Out of line, for a
+ * test that counts them.
+ */
+static noinline bool migrate_batch(struct twheel_base *dead)
+{
+	/* If this task then migrates, it makes no difference. */
+	const bool isolated = !twheel_base_refill();
+	struct twheel_base *live;
+	unsigned long flags;
+	bool more = true;
+	unsigned int i;
+
+	live = twheel_base_enter(&flags);
+	for (i = 0; more && i < TWHEEL_BATCH; i++)
+		more = migrate_some(dead, live, isolated);
+	twheel_base_leave(live, flags);
+	return more;
+}
+
 /* Moves all timers of a CPU that is offline here. Its hrtimer has been cancelled. */
 static void migrate_timers(struct twheel_base *dead)
 {
-	struct twheel_base *live;
-	bool isolated, more;
-	unsigned long flags;
-	unsigned int i;
+	bool more;
 
 	twheel_flush_dequeued(&dead->wheel);
 	do {
-		/* Once per batch. If this task then migrates, it makes no difference. */
-		isolated = !twheel_base_refill();
-		live = twheel_base_enter(&flags);
-		for (more = true, i = 0; more && i < TWHEEL_BATCH; i++)
-			more = migrate_some(dead, live, isolated);
-		twheel_base_leave(live, flags);
+		more = migrate_batch(dead);
 		twheel_inject(TWHEEL_POINT_MIGRATE);
 		cond_resched();
 	} while (more);

@@ -120,6 +120,60 @@ TEST_F(budgets, of_a_clock_that_is_set)
 	EXPECT_GE(32, steps.most);
 }
 
+/* What a CPU that goes offline leaves behind. */
+TEST_F(budgets, of_a_cpu_that_goes_offline)
+{
+	const struct section section = {
+		.step		= "twheel_enqueue",
+		.end		= "migrate_batch",
+		.all_tasks	= true,
+	};
+	struct steps steps;
+	int list[8];
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, pin(list[1]));
+	add_timers(_metadata, self->fd, HOUR, 0, NULL, N);
+	ASSERT_EQ(0, pin(list[0]));
+	ASSERT_EQ(true, begin(&section));
+	EXPECT_EQ(0, set_cpu_online(list[1], 0));
+	steps = finish(&section);
+	EXPECT_EQ(0, set_cpu_online(list[1], 1));
+	EXPECT_LE(N, steps.all);
+	EXPECT_GE(192, steps.most);
+}
+
+/* Watched connections that are due at once. */
+TEST_F_TIMEOUT(budgets, of_connections_that_are_due, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "evaluate_timer",
+		.end		= "watch_work",
+		.all_tasks	= true,
+	};
+	enum { PAIRS = 100 };
+	static int pair[PAIRS][2];
+	struct twheel_timer_add add;
+	struct steps steps;
+	__u64 deadline;
+	int i;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connections(AF_INET, pair, PAIRS));
+	ASSERT_EQ(true, begin(&section));
+	deadline = now_ns() + SEC;
+	for (i = 0; i < 2 * PAIRS; i++) {
+		add = watch_add(pair[i / 2][i % 2], HOUR, ABORT | ABS);
+		add.time = deadline;
+		ASSERT_EQ(0, wh_add_timer(self->fd, &add));
+	}
+	EXPECT_EQ(true, wait_for_steps(&section, 2 * PAIRS));
+	steps = finish(&section);
+	EXPECT_GE(64, steps.most);
+	close_all(pair, PAIRS);
+}
+
 /*
  * A context that has watched is closed without a wait for others: of all files of which the last
  * reference is put by a thread of the kernel's, that waits for each.
