@@ -13,6 +13,7 @@
 /* A few less than a network namespace may have, and as many as may have full lists. */
 #define RULES		200
 #define FULL_RULES	(1024 / TWHEEL_RULE_MATCHES)
+#define NAMESPACES	50
 
 /* The uid of the first user who opens the device; the others follow. */
 #define UID		10000
@@ -226,6 +227,33 @@ TEST_F_TIMEOUT(charged, rules_for_a_process, TIMEOUT)
 	};
 
 	add_rules(_metadata, self, &rule, RULES, 65536 / 8);
+}
+
+/* With its first rule, a network namespace gets a queue. */
+TEST_F_TIMEOUT(charged, queues_of_namespaces, TIMEOUT)
+{
+	struct twheel_rule rule = {
+		.flags	= ABORT | TWHEEL_RULE_UID,
+		.uid	= OTHER_UID,
+		.idle	= HOUR,
+	};
+	static int space[NAMESPACES];
+	__u64 before;
+	int i;
+
+	for (i = 0; i < NAMESPACES; i++) {
+		ASSERT_EQ(0, network());
+		space[i] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, space[i]);
+	}
+	before = wait_uncharged(self->group);
+	for (i = 0; i < NAMESPACES; i++) {
+		ASSERT_EQ(0, setns(space[i], CLONE_NEWNET));
+		ASSERT_EQ(0, add(self->fd, &rule));
+	}
+	expect_grown(_metadata, self, before, NAMESPACES * 8192);
+	for (i = 0; i < NAMESPACES; i++)
+		ASSERT_EQ(0, close(space[i]));
 }
 
 TEST_HARNESS_MAIN

@@ -3,6 +3,8 @@
  * TWHEEL_IOC_SETUP makes a ring or a touch array: invalid calls are rejected, waiting events go
  * into the ring in order, also beside a read(), and the poll() that moves them comes to an end.
  */
+#include <sys/time.h>
+
 #include "ring_test.h"
 
 #include "late_memory.h"
@@ -306,6 +308,33 @@ TEST_F(setup, a_poll_ends_short_at_a_signal)
 	EXPECT_EQ(true, wh_ready(self->fd));
 	EXPECT_EQ(2 * ENTRIES, ring->head);
 	EXPECT_EQ(0, ring->flags);
+	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
+}
+
+/* Nor is a ring filled to the end, when it is made, if a signal comes; but by the next poll(). */
+TEST_F_TIMEOUT(setup, ends_short_at_a_signal, 120)
+{
+	const struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
+	const struct itimerval never = {};
+	const struct sigaction action = { .sa_handler = on_signal };
+	const unsigned int n = very_many();
+	struct twheel_setup setup;
+	struct twheel_ring *ring;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, wh_add(self->fd, 0, 0, i, NULL));
+	ASSERT_EQ(true, wh_wait_events(self->fd, n));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	EXPECT_EQ(0, wh_setup(self->fd, 1 << 17, 0, &setup));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	printf("# %u of %u events were left\n", (unsigned int)wh_nr_events(self->fd), n);
+	EXPECT_LT(0, wh_nr_events(self->fd));
+	EXPECT_EQ(true, wh_ready(self->fd));
+	ring = wh_map(self->fd, setup.ring_bytes, TWHEEL_RING_OFFSET);
+	ASSERT_NE(NULL, ring);
+	EXPECT_EQ(n, ring->head);
 	EXPECT_EQ(0, munmap(ring, setup.ring_bytes));
 }
 
