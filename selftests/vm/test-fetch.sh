@@ -773,6 +773,12 @@ kvm() {
 	echo first > "$boot"
 	accel "none" tcg
 	: > "$kvm"
+	cp "$tmp/good" "$qemu"
+	executable "$tmp/bin/cpio" <<< 'exit 1'
+	keep=1 fetch "KVM: it cannot be tried" bad selftests/vm/accel /dev/null
+	! compgen -G "$cache/accel.*" > "$tmp/output"
+	ok "KVM: that is no answer"
+	rm "$tmp/bin/cpio"
 	cp "$tmp/slow" "$qemu"
 	accel "a slow attempt" tcg
 	cp "$tmp/good" "$qemu"
