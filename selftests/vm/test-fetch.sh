@@ -144,6 +144,11 @@ program() {
 	package "$1"
 }
 
+# filler FILE: a large one. If it is the last of a package, that is cut off there.
+filler() {
+	head -c 30000 /dev/zero | contents "$1"
+}
+
 bytes4() {
 	printf '%b' "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) \
 		$(($1 >> 16 & 255)) $(($1 >> 24)))"
@@ -177,7 +182,16 @@ checkers=(checkpatch.pl spelling.txt const_structs.checkpatch kernel-doc)
 # kernel_image LINE: the package of a kernel, which is some kilobytes and a line.
 kernel_image() {
 	{ head -c 5000 /dev/zero; echo "$1"; } | bzimage | contents "boot/vmlinuz-$release"
+	filler "usr/share/doc/$image/changelog"
 	package "$image"
+}
+
+# What that kernel's modules are built with.
+kernel_headers() {
+	echo "include /usr/src/linux-headers-6.12.9+deb13-common/Makefile" |
+		contents "usr/src/linux-headers-$release/Makefile"
+	filler "usr/src/linux-headers-$release/Module.symvers"
+	package "linux-headers-$release" linux-headers-6.12.9+deb13-common linux-image-amd64
 }
 
 # source FILE...: the package of a source that has these, and some that are not needed.
@@ -199,11 +213,13 @@ source_files=("${needed[@]/#/tools/testing/selftests/}" "${checkers[@]/#/scripts
 newest_kernel() {
 	{ head -c 5000 /dev/zero; echo "Linux version $1 (somebody)"; } | bzimage |
 		contents "usr/lib/modules/$1/vmlinuz"
+	filler "usr/share/doc/linux-binary-$1/changelog"
 	package "linux-binary-$1"
 	echo | contents usr/share/doc/linux
 	package "linux-image-$1" "linux-binary-$1"
 	echo "include /usr/src/linux-headers-7.3.4+deb13-common/Makefile" |
 		contents "usr/src/linux-headers-$1/Makefile"
+	filler "usr/src/linux-headers-$1/Module.symvers"
 	package "linux-headers-$1" linux-headers-7.3.4+deb13-common libneeded
 }
 
@@ -229,9 +245,7 @@ newest_packages() {
 make_packages() {
 	mkdir -p "$REPOSITORY"
 	kernel_image "Linux version $release (somebody)"
-	echo "include /usr/src/linux-headers-6.12.9+deb13-common/Makefile" |
-		contents "usr/src/linux-headers-$release/Makefile"
-	package "linux-headers-$release" linux-headers-6.12.9+deb13-common linux-image-amd64
+	kernel_headers
 	echo | contents usr/src/linux-headers-6.12.9+deb13-common/Makefile
 	package linux-headers-6.12.9+deb13-common
 	newest_packages
@@ -341,6 +355,8 @@ broken_kernel() {
 }
 
 kernels() {
+	local file name
+
 	offers
 	fetch "kernel: fetched, by an apt that speaks German" 0 selftests/vm/fetch-kernel 6.12
 	kernel_is_there
@@ -383,7 +399,14 @@ kernels() {
 		{ echo "Linux version $release " | bzimage | head -c 1030; } |
 			contents "boot/vmlinuz-$release"
 		package "$image"
-		broken_kernel "cut off, $file"
+		broken_kernel "its image is cut off, $file"
+		kernel_image "Linux version $release (somebody)"
+		for name in "$image" "linux-headers-$release"; do
+			cut_off "$name"
+			broken_kernel "the package $name is cut off, $file"
+			kernel_image "Linux version $release (somebody)"
+			kernel_headers
+		done
 	done
 }
 
@@ -401,6 +424,8 @@ newest_is_there() {
 }
 
 newest_kernels() {
+	local file name
+
 	offers
 	fetch "newest: fetched, by an apt that speaks German" 0 selftests/vm/fetch-kernel newest
 	newest_is_there newest
@@ -431,6 +456,12 @@ newest_kernels() {
 		nothing "$cache/kernels" "newest: $file"
 	done
 	offers
+	for name in "linux-binary-$newest" "linux-headers-$newest"; do
+		cut_off "$name"
+		fetch "newest: the package $name is cut off" bad selftests/vm/fetch-kernel newest
+		nothing "$cache/kernels" "newest: the package $name is cut off"
+		newest_kernel "$newest"
+	done
 	echo | contents usr/share/doc/linux
 	package "linux-binary-$newest"
 	fetch "newest: no image in the package" bad selftests/vm/fetch-kernel newest
