@@ -684,6 +684,54 @@ roots() {
 	done
 }
 
+# newer_source VERSION: a package of a source that only another suite has, of this version.
+newer_source() {
+	local dir=$tmp/source/linux-source-7.3
+
+	mkdir -p "$dir"
+	echo mainmenu > "$dir/Kconfig"
+	tar -C "$tmp/source" -cJf - linux-source-7.3 | contents usr/src/linux-source-7.3.tar.xz
+	rm -r "$tmp/source"
+	echo "linux ($1) trixie-backports; urgency=medium" | gzip |
+		contents usr/share/doc/linux-source-7.3/changelog.Debian.gz
+	filler usr/src/patches
+	package linux-source-7.3
+}
+
+# source_fails NAME STATUS: a kernel is not built, and nothing is left of a source.
+source_fails() {
+	fetch "build: $1" "$2" selftests/vm/build-kernel uml
+	! compgen -G "$cache/linux-source*" >> "$tmp/output"
+	ok "build: $1: no source is left"
+}
+
+# The source of a kernel comes from another suite.
+build_sources() {
+	newer_source 7.3.9-1
+	offers
+	fetch "build: its source is fetched" 0 selftests/vm/build-kernel uml
+	[ "$(cd "$cache" && echo linux-source*)" = linux-source-7.3.9-1 ] &&
+		[ -e "$cache/linux-source-7.3.9-1/Kconfig" ]
+	ok "build: the source is where it is looked for, and nothing else of it is left"
+	offers no-update
+	source_fails "out of reach" 4
+	offers no-download
+	source_fails "no download" bad
+	offers
+	sed -i /linux-source-7.3/d "$APT/suite.newer"
+	source_fails "not offered" 4
+	offers
+	cut_off linux-source-7.3
+	source_fails "the package is cut off" bad
+	newer_source 7.4.1-1
+	source_fails "the package is of another version" bad
+	head -c 100 /dev/zero | contents usr/src/linux-source-7.3.tar.xz
+	echo "linux (7.3.9-1) trixie-backports; urgency=medium" | gzip |
+		contents usr/share/doc/linux-source-7.3/changelog.Debian.gz
+	package linux-source-7.3
+	source_fails "what is in the package is no archive" bad
+}
+
 # build NAME STATUS: with what the stand-in for make does, in $tmp/make.
 build() {
 	mkdir -p "$cache/linux-source-7.3.9-1"
@@ -722,6 +770,10 @@ builds() {
 	[ ! -e "$APT/no-room" ] || exit 1
 	exec cp "$2" "$3"
 	EOF
+
+	: > "$tmp/make"
+	build_sources
+	rm -rf "$cache"
 
 	echo 'exit 2' > "$tmp/make"
 	build "make fails" bad
