@@ -468,27 +468,47 @@ newest_kernels() {
 	nothing "$cache/kernels" "newest: no image in the package"
 }
 
-# The real apt is given complete lists that are not signed.
+# What apt has on the machine of signatures(): names, sizes and times, also of directories.
+apt_state() {
+	find "$tmp/machine" -printf '%P %y %s %T@\n' | sort
+}
+
+# The real apt is given complete lists that are not signed. Its machine is a directory: that of the
+# tests may have its lists fetched at any time.
 signatures() {
-	local dists=$tmp/archive/dists/trixie file=main/binary-amd64/Packages
+	local dists=$tmp/archive/dists/trixie file=main/binary-amd64/Packages machine=$tmp/machine
 
 	mkdir -p "$dists/${file%/*}"
 	: > "$dists/$file"
 	printf '%s\n' 'Origin: Debian' 'Codename: trixie' 'Architectures: amd64' 'Components: main' \
 		"Date: $(date -Ru)" SHA256: " $(sha256sum < "$dists/$file" | cut -d ' ' -f 1) 0 $file" \
 		> "$dists/Release"
+	mkdir -p "$machine"/etc/apt/{apt.conf,preferences,sources.list,trusted.gpg}.d \
+		"$machine"/var/{lib/dpkg,{lib/apt/lists,cache/apt/archives}/partial}
+	echo "deb [trusted=yes] file:$tmp/archive trixie main" > "$machine/etc/apt/sources.list"
+	echo "deb file:$tmp/nowhere trixie main" > "$machine/etc/apt/sources.list.d/other.list"
+	: > "$machine/var/lib/dpkg/status"
+	printf '%s\n' "Dir \"$machine\";" "Dir::State::status \"$machine/var/lib/dpkg/status\";" \
+		> "$tmp/apt.conf"
 	executable "$tmp/real/apt-get" <<-EOF
 	case \$* in
 	indextargets*) echo 'Packages|Debian|file:$tmp/archive' ;;
-	*) exec /usr/bin/apt-get "\$@" ;;
+	*) APT_CONFIG=$tmp/apt.conf exec /usr/bin/apt-get "\$@" ;;
 	esac
 	EOF
+	apt_state > "$tmp/before"
 	PATH=$tmp/real:$PATH fetch "lists: not signed" 4 selftests/vm/apt-of trixie update
 	grep -q 'is not signed' "$tmp/output"
 	ok "lists: they are refused for that"
 	sed -i.own 's/signed-by=[^]]*/trusted=yes/' "$tree/selftests/vm/apt-of"
 	PATH=$tmp/real:$PATH fetch "lists: not signed, of a trusted source" 0 selftests/vm/apt-of trixie update
 	mv "$tree/selftests/vm/apt-of.own" "$tree/selftests/vm/apt-of"
+	apt_state | diff "$tmp/before" - > "$tmp/output"
+	ok "lists: the machine's own apt is as it was"
+	APT_CONFIG=$tmp/apt.conf /usr/bin/apt-get -q -o APT::Sandbox::User=root update \
+		> "$tmp/output" 2>&1
+	! apt_state | cmp -s "$tmp/before" -
+	ok "lists: it would not be if they were fetched for the machine"
 }
 
 sources() {
