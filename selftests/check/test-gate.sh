@@ -404,9 +404,18 @@ manual() {
 	lint_says "$1" "$2" manual
 }
 
+# in_tmp NAME STATUS LINE [FILE]: the file, a script of the host's, has this line.
+in_tmp() {
+	local file=$tmp/lint/${4-tools/script}
+
+	printf '%s\n' '# SPDX-License-Identifier: GPL-2.0-only' "$3" > "$file"
+	lint_says "$1" "$2" tmp
+	rm "$file"
+}
+
 # shellcheck disable=SC2016 # a stand-in's shell expands these
 lint() {
-	local name lint=$tmp/lint
+	local name lint=$tmp/lint shared=/tmp
 
 	mkdir -p "$lint"/{build/man,Documentation/man,module,tools,selftests/{check,vm}}
 	cp "$TOP/tools/paths.sh" "$lint/tools/"
@@ -439,6 +448,13 @@ lint() {
 	manual "a table, and it does not" 1 'twheel(1)' $'.nh\n.TS'
 	manual "a backslash that the page loses" 1 $'```\na \\n\n```' ''
 	manual "a backslash that is doubled" 0 $'```\na \\\\n\n```' ''
+	in_tmp "a fixed name in /tmp" 1 "ls > $shared/list"
+	in_tmp "a name in /tmp that can be guessed" 1 "ls > \"$shared/list.\$\$\""
+	in_tmp "a name in TMPDIR that can be guessed" 1 "ls > \${TMPDIR:-$shared}/list" \
+		selftests/vm/script
+	in_tmp "a name in /tmp that is made up" 0 "list=\$(mktemp $shared/list.XXXXXX)"
+	in_tmp "the /tmp of a root" 0 "ls > \"\$root$shared/list\""
+	in_tmp "the /tmp of a guest" 0 "ls > $shared/list" selftests/vm/init
 	sparse "sparse finds nothing" 0 < /dev/null
 	sparse "sparse finds something" 1 <<< 'echo "$modules/one.c:1:1: warning: a context imbalance"'
 	sparse "sparse does not run" 1 <<< 'files='
