@@ -11,14 +11,41 @@ set -u
 promtool=$CACHE/promtool
 
 # In the guest: timers in all states, rules, one of them for a cgroup with a name that has to be
-# escaped, and a connection that is closed. Each time with the contents of debugfs at that time.
+# escaped, and connections that make each of the counters of rules count, except missed. Each time
+# with the contents of debugfs and the rules at that time: nothing changed while they were taken.
 # shellcheck disable=SC2016 # the guest's shell expands these
 guest='
 	set -e
+	# What must not change: all but ticks, and chunks that are free.
+	state() {
+		twctl idle list --json > /out/$1.rules
+		cat /sys/kernel/debug/twheel/lateness > /out/$1.lateness
+		grep -v -e ticks: -e free_chunks: /sys/kernel/debug/twheel/totals > /out/$1.totals
+	}
+	same() {
+		for part in rules lateness totals; do
+			cmp -s /out/$1.$part /out/$2.$part || return
+		done
+	}
 	take() {
-		twctl metrics > /out/$1.text
-		cat /sys/kernel/debug/twheel/totals > /out/$1.totals
-		twctl metrics --openmetrics > /out/$1.openmetrics
+		for try in 1 2 3 4 5 6 7 8 9 10; do
+			state before
+			twctl metrics > /out/$1.text
+			twctl metrics --openmetrics > /out/$1.openmetrics
+			state $1
+			if same before $1; then
+				return
+			fi
+		done
+		echo "$1: it changes all the time"
+		return 1
+	}
+	# hold PORT NR: silent connections.
+	hold() {
+		selftests/cli/connections 4 $1 $2 > /tmp/held &
+		until grep -q holding /tmp/held; do
+			twctl sleep 10ms
+		done
 	}
 	! twctl metrics > /out/none 2> /out/none.errors
 	echo old > /out/gone
@@ -40,6 +67,34 @@ guest='
 	{ twctl sleep 2; } | nc 127.0.0.1 7 || :
 	kill %2
 	wait %2 || :
+	hold 20 4
+	hold 21 2
+	hold 22 3
+	nc -l -p 23 -e cat &
+	nc -l -p 24 -e cat &
+	nc -l -p 25 -e cat /dev/zero &
+	twctl sleep 0.3
+	# One of these waits for the rate, and is active meanwhile.
+	for port in 23 24; do
+		{
+			twctl sleep 1
+			for i in 1 2 3 4 5 6 7 8; do
+				echo
+				twctl sleep 0.2
+			done
+		} | nc 127.0.0.1 $port > /dev/null &
+	done
+	# And this one takes nothing.
+	nc 127.0.0.1 25 | twctl sleep 1h &
+	twctl sleep 0.7
+	twctl idle --port 20 --timeout 100ms --rate 1
+	twctl idle --port 21 --timeout 1500ms --dry-run
+	twctl idle --port 22 --timeout 1h
+	twctl idle --port 23,24 --timeout 500ms --rate 1
+	twctl idle --port 25 --timeout 200ms
+	twctl sleep 2
+	killall nc
+	twctl sleep 2
 	take busy
 	echo old > /out/file
 	echo other > /out/other
@@ -70,6 +125,30 @@ numbers() {
 	EOF
 }
 
+# Each bucket of the histogram is the sum of those of debugfs up to there. The bounds are in seconds
+# here, and inclusive; in nanoseconds there, and exclusive.
+buckets() {
+	awk '
+		FILENAME ~ /lateness$/ { bound[FNR] = $1 + 0; count[FNR] = $2; n = FNR; next }
+		/^twheel_lateness_seconds_bucket/ && !/"\+Inf"/ {
+			split($1, part, "\"")
+			ns = int(part[2] * 1e9 + 0.5)
+			sum = 0
+			for (i = 1; i <= n; i++)
+				if (bound[i] && bound[i] - 1 <= ns)
+					sum += count[i]
+			print $0 ", in debugfs " sum
+			bad = bad || sum != $2
+			found[ns + 1] = sum
+		}
+		END {
+			# Each bound of debugfs is there, and something was counted below it.
+			for (i = 1; i <= n; i++)
+				bad = bad || (bound[i] && !found[bound[i]])
+			exit bad || !n
+		}' "$tmp/out/busy.lateness" "$tmp/out/busy.text"
+}
+
 # Each expired timer is in the histogram, in its bucket and all above.
 histogram() {
 	awk -v all="$(value "$tmp/out/busy.text" twheel_timers_expired_total)" '
@@ -93,6 +172,34 @@ rules() {
 		grep -Fq "twheel_rule_matched_total{$lists} 0" "$tmp/out/busy.text" &&
 		[ "$(grep -c '^twheel_watch_delay_seconds_bucket{kind="rules",le="+Inf"} [1-9]' \
 			"$tmp/out/busy.text")" = 1 ]
+}
+
+# The metrics of each rule are what idle list shows of it. All but missed, for which memory would
+# have to run out, have counted something, and no two of them the same, so they cannot be mistaken
+# for each other.
+counters() {
+	/usr/bin/python3 - "$tmp/out/busy" <<-'EOF'
+	import json, sys
+	from prometheus_client.parser import text_string_to_metric_families
+
+	names = ["closed", "would_close", "spared", "delayed", "missed", "waited", "overdue",
+	         "untimed", "matched"]
+	metrics = {"watched": "twheel_rule_watched"}
+	metrics.update((name, f"twheel_rule_{name}_total") for name in names)
+	shown = json.load(open(sys.argv[1] + ".rules"))
+	want = {(metric, str(rule["id"])): rule[name]
+	        for rule in shown for name, metric in metrics.items()}
+	have = {(s.name, s.labels["rule"]): s.value
+	        for family in text_string_to_metric_families(open(sys.argv[1] + ".text").read())
+	        for s in family.samples if s.name.startswith("twheel_rule_")}
+	for key in sorted(want.keys() | have.keys()):
+	    if want.get(key) != have.get(key):
+	        print(*key, "is", have.get(key), "and should be", want.get(key))
+	counts = {name: tuple(rule[name] for rule in shown) for name in metrics}
+	print(*counts.items(), sep="\n")
+	silent = [name for name in counts if not any(counts[name])]
+	sys.exit(want != have or silent != ["missed"] or len(set(counts.values())) != len(counts))
+	EOF
 }
 
 # openmetrics FILE SAMPLES: is it valid, and does it say the same as the older format? It has at
@@ -132,8 +239,12 @@ for state in idle busy; do
 done
 histogram > "$tmp/output" 2>&1
 ok "all that has expired is in the histogram"
+buckets > "$tmp/output" 2>&1
+ok "in the buckets that debugfs has it in"
 rules > "$tmp/output" 2>&1
 ok "the rules, and what they match"
+counters > "$tmp/output" 2>&1
+ok "and what they have counted"
 [ ! -s "$tmp/out/none" ] && grep -q 'is not loaded' "$tmp/out/none.errors"
 ok "without the module there is a line that says so"
 [ ! -e "$tmp/out/gone" ] && cmp "$tmp/out/gone.errors" "$tmp/out/none.errors" > "$tmp/output"
