@@ -124,8 +124,20 @@ installed() {
 	put "$1" "$2" && has "$1" "$3"
 }
 
+collected=var/lib/prometheus/node-exporter
+
+# write_metrics ROOT: as twheel-metrics.service does, which may be killed meanwhile, and others do.
+write_metrics() {
+	mkdir -p "$1/$collected" && touch "$1/$collected"/{twheel.prom,twheel.prom.new,other.prom}
+}
+
+# Only those of others are left. node_exporter would go on serving what is in twheel.prom.
+metrics_removed() {
+	[ "$(ls "$1/$collected")" = other.prom ] || { ls "$1/$collected"; return 1; }
+}
+
 removed() {
-	take "$1" remove &&
+	write_metrics "$1" && take "$1" remove && metrics_removed "$1" &&
 		! find "$1/usr/lib/modules/" "$1/usr/src" "$1/var/lib/dkms" -name '*twheel*' | grep .
 }
 
@@ -136,7 +148,8 @@ purged() {
 	mapfile -t rest < <(in_root "$1" dpkg-query -W -f "\${db:Status-Abbrev}\${Package}\n" |
 		sed -n 's/^rc *//p')
 	echo "left to purge: ${rest[*]}"
-	apt_get "$1" purge "${rest[@]}" && list "$1" | diff "$tmp/before" -
+	write_metrics "$1" && apt_get "$1" purge "${rest[@]}" && metrics_removed "$1" &&
+		rm -r "$1/var/lib/prometheus" && list "$1" | diff "$tmp/before" -
 }
 
 # A member has joined, so the group stays. The modules do not matter, and dkms builds none.
