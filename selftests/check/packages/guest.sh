@@ -48,6 +48,8 @@ booted='
 	printf "%s\n" "[Unit]" SuccessAction=exit FailureAction=exit "[Service]" Type=oneshot \
 		ExecStart=/srv/tests/services StandardOutput=file:/srv/said StandardError=inherit \
 		> $unit
+	# Nobody logs in, and the console is for the log of the kernel.
+	ln -s /dev/null /srv/root/etc/systemd/system/getty.target
 	set +e
 	unshare --mount --pid --fork sh -ec "
 		mount -o bind /srv/root /srv/root
