@@ -102,7 +102,7 @@ prepare_use() {
 	printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
 	chmod +x "$root/usr/sbin/policy-rc.d"
 	apt_get "$root" update &&
-		apt_get "$root" install systemd dkms gcc libc6-dev pkgconf openssl || return
+		apt_get "$root" install systemd udev dkms gcc libc6-dev pkgconf openssl || return
 	# Not only for the newest kernel and the running one, which does not exist here.
 	echo 'autoinstall_all_kernels="yes"' >> "$root/etc/dkms/framework.conf"
 	for kernel in ${kernels[$2]}; do
