@@ -42,8 +42,8 @@ guest='
 	}
 	# hold PORT NR: silent connections.
 	hold() {
-		selftests/cli/connections 4 $1 $2 > /tmp/held &
-		until grep -q holding /tmp/held; do
+		selftests/cli/connections 4 $1 $2 > /out/held &
+		until grep -q holding /out/held; do
 			twctl sleep 10ms
 		done
 	}
