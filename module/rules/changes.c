@@ -10,9 +10,8 @@
  *
  * A scan cannot find out which process has begun a connection, if that has passed it on. So
  * connections that are only about to begin are tracked at once: the only rules for them are those
- * for the process, which are quickly found. That a listener is gone waits with the others, as a
- * connection may have been accepted before; but not if there is no room: until the scan, another
- * process may listen on the same port.
+ * for the process, which are quickly found. Nor does it wait here that a listener is gone: see
+ * ports.c.
  */
 #include <linux/delay.h>
 #include <linux/kfifo.h>
@@ -103,21 +102,11 @@ static void handle_listen(const struct twheel_watch_change *change, int *patienc
 	put_pid(pid);
 }
 
-static void handle_listen_end(const struct twheel_watch_change *change)
-{
-	struct pid *pid = get_change_pid(change);
-
-	twheel_ports_listener_gone(sock_net(change->sk), change->port, pid);
-	put_pid(pid);
-}
-
 static void handle_change(const struct twheel_watch_change *change, int *patience)
 {
 	/* It may be established by any process that is interrupted by its packet. */
 	if (change->state == TCP_ESTABLISHED)
 		twheel_track(change->sk, NULL, TCP_ESTABLISHED);
-	else if (change->port)
-		handle_listen_end(change);
 	else
 		handle_listen(change, patience);
 }
@@ -199,9 +188,6 @@ static void hand_on(struct twheel_changes *changes, const struct twheel_watch_ch
 		return;
 	}
 	sock_put(change->sk);
-	/* See the top of this file. */
-	if (change->port)
-		handle_listen_end(change);
 	twheel_scan_later(changes->net_rules->net, 0);
 }
 

@@ -14,6 +14,10 @@
  *	set the bit			take the socket out of the table
  *	barrier				barrier
  *	is it still in the table?	clear the bit
+ *
+ * The bit is cleared before the socket's state changes: whoever can listen on the port after that
+ * does not get connections that count as the process's. A scan makes up for what the process has
+ * accepted before, and for others that listen there, on other addresses or with SO_REUSEPORT.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -44,9 +48,13 @@ bool twheel_is_listening(const struct sock *sk)
 /* Records the port of a listener in a rule. Returns false if it does not listen there. */
 static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u16 port)
 {
-	/* Pairs with test_bit(). The barrier that it is pairs with twheel_ports_listener_gone(). */
-	const bool was_set = test_and_set_bit(port, rule->ports);
+	bool was_set;
 
+	/* A scan that has begun may be past this socket: see scan_process() in scan.c. */
+	if (!test_bit(port, rule->ports))
+		atomic_inc_return(&twheel_rules_of_net(rule->net)->listen_seq);
+	/* Pairs with test_bit(). The barrier that it is pairs with twheel_ports_listener_gone(). */
+	was_set = test_and_set_bit(port, rule->ports);
 	/* A port that the kernel chooses is there before the socket is in the table. */
 	if (twheel_is_listening(sk) && READ_ONCE(inet_sk(sk)->inet_num) == port)
 		return true;
@@ -110,47 +118,49 @@ void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid)
 }
 
 /**
- * twheel_ports_listener_gone - record that a socket no longer listens
- * @net:	its namespace
- * @port:	where it did
- * @pid:	the process that ended that, or NULL
+ * twheel_ports_listener_gone - record that a socket stops listening
+ * @sk:		the socket
  *
- * Connections from this port may be anybody's now. But on other addresses, other processes may have
- * listened there: only the process that has stopped by itself is taken off the port at once. The
- * files of the others are scanned a little later, and so are its own, in case it has other sockets
- * that listen there.
+ * Other sockets of the processes concerned may listen on the same port: so these are scanned a
+ * little later.
  *
- * Context: process.
+ * Context: any but NMI, under rcu_read_lock().
  */
-void twheel_ports_listener_gone(struct net *net, u16 port, const struct pid *pid)
+void twheel_ports_listener_gone(const struct sock *sk)
 {
+	/* If the kernel chose the port, it has been taken from @inet_num. */
+	const u16 port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
+	struct net *net = sock_net(sk);
 	struct twheel_idle_rule *rule;
 	bool affected = false;
 
+	/* A socket that is not for rules may outlive its namespace. */
+	if (!twheel_is_for_rules(sk))
+		return;
 	/* See the top of this file. Pairs with record_port(). */
 	smp_mb();
-	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
 		if (!rule->pid || !test_bit(port, rule->ports))
 			continue;
 		affected = true;
-		if (rule->pid == pid)
-			clear_bit(port, rule->ports);
+		clear_bit(port, rule->ports);
 	}
 	if (affected)
 		twheel_scan_later(net, HZ / 10);
-	rcu_read_unlock();
 }
 
-/* Clears the bits in a word of a rule's that are not in @found. */
-static void retain_bits(unsigned long *word, unsigned long found)
+/* Clears the bits of a rule that are not in @ports. Out of line, for a test that counts this. */
+static noinline void retain_ports(struct twheel_idle_rule *rule, const unsigned long *ports)
 {
-	/* Pairs with the atomic changes of single bits, which may be concurrent. */
-	const unsigned long gone = READ_ONCE(*word) & ~found;
-	unsigned int bit;
+	unsigned long gone;
+	size_t i;
 
-	for_each_set_bit(bit, &gone, BITS_PER_LONG)
-		clear_bit(bit, word);
+	for (i = 0; i < BITS_TO_LONGS(TWHEEL_PORTS); i++) {
+		gone = READ_ONCE(rule->ports[i]) & ~ports[i];
+		/* As clear_bit() does it. Others set and clear bits meanwhile. */
+		if (gone)
+			atomic_long_andnot(gone, (atomic_long_t *)&rule->ports[i]);
+	}
 }
 
 /**
@@ -161,16 +171,23 @@ static void retain_bits(unsigned long *word, unsigned long found)
  *
  * Ports that are recorded meanwhile may be forgotten, too; see scan_process() in scan.c.
  *
- * Context: process.
+ * Context: process; may sleep.
  */
-void twheel_ports_retain(const struct net *net, const struct pid *pid, const unsigned long *ports)
+void twheel_ports_retain(struct net *net, const struct pid *pid, const unsigned long *ports)
 {
 	struct twheel_idle_rule *rule;
-	size_t i;
+	u32 id = 0;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list)
-		for (i = 0; rule->pid == pid && i < BITS_TO_LONGS(TWHEEL_PORTS); i++)
-			retain_bits(&rule->ports[i], ports[i]);
-	rcu_read_unlock();
+	/* One at a time: there may be very many ports. */
+	do {
+		rcu_read_lock();
+		rule = twheel_rules_from(net, id + 1);
+		if (rule) {
+			id = rule->id;
+			if (rule->pid == pid)
+				retain_ports(rule, ports);
+		}
+		rcu_read_unlock();
+		cond_resched();
+	} while (rule);
 }

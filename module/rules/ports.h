@@ -14,7 +14,7 @@ struct sock;
 bool twheel_is_listening(const struct sock *sk);
 bool twheel_ports_record(const struct sock *sk, u16 port, const struct pid *pid);
 void twheel_ports_listener_added(const struct sock *sk, const struct pid *pid);
-void twheel_ports_listener_gone(struct net *net, u16 port, const struct pid *pid);
-void twheel_ports_retain(const struct net *net, const struct pid *pid, const unsigned long *ports);
+void twheel_ports_listener_gone(const struct sock *sk);
+void twheel_ports_retain(struct net *net, const struct pid *pid, const unsigned long *ports);
 
 #endif /* _TWHEEL_RULES_PORTS_H */

@@ -30,6 +30,7 @@
 #include "enforce.h"
 #include "lib/inject.h"
 #include "match.h"
+#include "ports.h"
 #include "rules.h"
 #include "socks.h"
 #include "tcp/watch.h"
@@ -454,4 +455,5 @@ void __init twheel_track_init(void)
 	twheel_conn_kind.evaluate = twheel_enforce_evaluate;
 	twheel_conn_kind.sk_closed = handle_sk_closed;
 	twheel_conn_kind.sk_changed = twheel_changes_add;
+	twheel_conn_kind.listener_gone = twheel_ports_listener_gone;
 }

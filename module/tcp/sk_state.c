@@ -122,22 +122,17 @@ static void note_end(struct twheel_watch_kind *kind, struct twheel_watch *watch,
 		WRITE_ONCE(watch->ended, life);
 }
 
-/*
- * Does a socket stop listening? The socket of a new connection starts as a copy of the listener, so
- * that only TCP_CLOSE counts.
- */
-static bool stops_listening(int oldstate, int newstate)
-{
-	return oldstate == TCP_LISTEN && newstate == TCP_CLOSE;
-}
-
 /* Is there a connection in this state, or an attempt at one? */
 static bool is_connection(int state)
 {
 	return twheel_watchable(state) || twheel_is_connecting(state);
 }
 
-/* Does a kind care about this change? If a connection that it watches ends, that is recorded. */
+/*
+ * Does a kind care about this change? If a connection that it watches ends, that is recorded. It is
+ * told at once that a socket stops listening: another one may listen on the port as soon as the
+ * state has changed, and its connections must not be taken for this one's.
+ */
 static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, int oldstate,
 		       int newstate)
 {
@@ -149,7 +144,10 @@ static bool kind_wants(struct twheel_watch_kind *kind, const struct sock *sk, in
 	watch = ends ? twheel_watch_find(kind, sk) : NULL;
 	if (watch)
 		note_end(kind, watch, sk);
-	return watch || ((begins || stops_listening(oldstate, newstate)) && kind->sk_changed);
+	/* The socket of a new connection starts as a copy of the listener: it is not closed. */
+	if (oldstate == TCP_LISTEN && newstate == TCP_CLOSE && kind->listener_gone)
+		kind->listener_gone(sk);
+	return watch || (begins && kind->sk_changed);
 }
 
 /* Does any kind care about this change? */
@@ -197,9 +195,6 @@ static void probe_inet_sock_set_state(void *unused, const struct sock *sk, int o
 	if (!wanted)
 		return;
 	change.pid = initiator_pid();
-	/* If the kernel chose the port, it may soon belong to somebody else. */
-	if (stops_listening(oldstate, newstate))
-		change.port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
 	local_irq_save(flags);
 	pcpu = this_cpu_ptr(changes);
 	sock_hold(change.sk);
@@ -330,11 +325,6 @@ static void dispatch_change(struct twheel_watch_kind *kind,
 {
 	struct twheel_watch *watch;
 
-	if (change->port) {
-		if (kind->sk_changed)
-			kind->sk_changed(change);
-		return;
-	}
 	switch (change->state) {
 	case TCP_ESTABLISHED:
 	case TCP_SYN_SENT:

@@ -90,14 +90,12 @@ enum twheel_sk_status {
  * @sk:		the socket
  * @state:	its new state: TCP_ESTABLISHED, TCP_SYN_SENT or TCP_LISTEN; or another one, which
  *		ends what it was
- * @port:	if not 0, the port on which it listened until now
  * @pid:	the process that made the change, as numbered in the initial pid namespace; 0 if
  *		none did
  */
 struct twheel_watch_change {
 	struct sock	*sk;
-	u16		state;
-	u16		port;
+	int		state;
 	pid_t		pid;
 };
 
@@ -145,6 +143,9 @@ struct twheel_watch_counts {
  *		rcu_read_lock()
  * @sk_changed:	a socket has changed its state, or, with NULL, changes were lost; NULL if the owner
  *		does not care. In process context
+ * @listener_gone: a socket stops listening: it is out of the kernel's table, and its state changes
+ *		when this returns; NULL if the owner does not care. In any context that TCP runs in,
+ *		mostly with preemption disabled, under rcu_read_lock()
  * @life:	the number of the life that a watch is in, of those of its memory: not 0, and
  *		another one when it is inserted the next time. NULL if the memory is not reused
  *		before an RCU grace period has elapsed. In any context, under rcu_read_lock(),
@@ -161,6 +162,7 @@ struct twheel_watch_kind {
 	void			(*action_done)(struct twheel_watch *watch);
 	void			(*sk_closed)(struct twheel_watch *watch, struct sock *sk);
 	void			(*sk_changed)(const struct twheel_watch_change *change);
+	void			(*listener_gone)(const struct sock *sk);
 	u8			(*life)(const struct twheel_watch *watch);
 	struct rhashtable	table;
 	struct twheel_watch_counts counts;

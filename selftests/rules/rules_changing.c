@@ -7,6 +7,7 @@
 #include "late_workers.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 
 #define STALLS	"/sys/module/twheel_stall/parameters/"
 
@@ -18,6 +19,12 @@ static bool stall_change(int state, __u16 port, __u64 ns)
 {
 	return !file_write(STALLS "state", state) && !file_write(STALLS "port", port) &&
 	       !file_write(STALLS "state_ns", ns);
+}
+
+/* Stalls whoever next calls a function. Returns whether that worked. */
+static bool stall_function(const char *name)
+{
+	return text_write(STALLS "function", name) && !file_write(STALLS "function_ns", LONG_STALL);
 }
 
 /* Waits until the stall of that parameter has begun. Returns false if it times out. */
@@ -285,8 +292,7 @@ TEST_F_TIMEOUT(rules, stopped_while_it_is_scanned, TIMEOUT)
 	rule.pid = child.pid;
 	rule.before = others;
 	adder.cpu = list[1];
-	ASSERT_TRUE(text_write(STALLS "function", "twheel_ports_record"));
-	ASSERT_EQ(0, file_write(STALLS "function_ns", LONG_STALL));
+	ASSERT_TRUE(stall_function("twheel_ports_record"));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, add_rule, &adder));
 	ASSERT_TRUE(wait_stalled("function_ns"));
 	ASSERT_EQ(0, ask_child(&child));
@@ -294,6 +300,61 @@ TEST_F_TIMEOUT(rules, stopped_while_it_is_scanned, TIMEOUT)
 	ASSERT_EQ(0, adder.ret);
 	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, STOP_PORT));
 	EXPECT_TRUE(end_apart(&child, everywhere));
+}
+
+/* Has a scan look for listeners; then gets that of the test, and accepts. */
+static void listen_and_get_another(void *arg)
+{
+	struct child *child = arg;
+	const int test = syscall(SYS_pidfd_open, getppid(), 0);
+	int sock;
+
+	/* Otherwise it would have it already. */
+	close(child->sock);
+	wait_request(child);
+	send_answer(child, local_port(serve(AF_INET, false, 0)));
+	wait_request(child);
+	sock = syscall(SYS_pidfd_getfd, test, child->sock, 0);
+	send_answer(child, sock);
+	for (;;)
+		accept(sock, NULL, NULL);
+}
+
+/*
+ * A process gets a listener after a scan has passed its place, and then a rule is added for the
+ * process: that finds the listener, and the scan must not forget it as it ends.
+ */
+TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
+	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
+	const __u16 port = local_port(child.sock);
+	__u32 first;
+	char everywhere[64];
+	int list[2], sock;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_apart(&child, listen_and_get_another, list, everywhere,
+				sizeof(everywhere)));
+	/* The worker is to be stalled, and neither the process nor the test. */
+	ASSERT_EQ(0, pin(list[1]));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	first = rule.id;
+	sleep_ns(2 * SEC);
+	ASSERT_TRUE(stall_function("twheel_ports_retain"));
+	ASSERT_LT(0, ask_child(&child));
+	ASSERT_TRUE(wait_stalled("function_ns"));
+	ASSERT_LT(0, ask_child(&child));
+	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, close(child.sock));
+	sleep_ns(3 * SEC);
+	sock = reach(AF_INET, false, port);
+	ASSERT_LE(0, sock);
+	EXPECT_TRUE(wait_for(self->fd, first, watched, 1));
+	EXPECT_TRUE(end_apart(&child, everywhere));
+	close(sock);
 }
 
 TEST_HARNESS_MAIN

@@ -193,12 +193,76 @@ TEST_F_TIMEOUT(rules, passed_on_while_more_begin_than_can_wait, TIMEOUT)
 		close_pair(&pair[i]);
 }
 
+/* Changes that a process causes: fewer than a namespace can note. */
+#define WAITING		400
+
+/* Accepts a connection on a port that was another process's, and expects its rule to spare it. */
+static void expect_taken_over(struct __test_metadata *_metadata, int fd, __u32 id, __u16 port,
+			      struct late_workers *late)
+{
+	int listener = serve(AF_INET, false, port);
+	struct pair pair;
+
+	ASSERT_LE(0, listener);
+	ASSERT_TRUE(connect_pair(listener, &pair));
+	ASSERT_EQ(true, let_workers_be(late));
+	sleep_ns(4 * SEC);
+	EXPECT_TRUE(is_open(&pair));
+	EXPECT_EQ(0, look(fd, id).matched);
+	close_pair(&pair);
+	close(listener);
+}
+
 /* Starts a process that runs beside those that hold up the workers, on one CPU. */
 static bool start_real_time(struct child *child, void (*function)(void *arg), int cpu)
 {
 	bool started = set_real_time(2) && start_child(child, function) && !read_answer(child);
 
 	return set_real_time(0) && started && !pin_process(child->pid, cpu);
+}
+
+/* Listens when asked to; then causes many changes, and stops. */
+static void listen_flood_and_stop(void *arg)
+{
+	struct child *child = arg;
+	int other, i;
+
+	listen_when_asked(child);
+	other = serve(AF_INET, false, 0);
+	wait_request(child);
+	for (i = 0; i < WAITING / 2; i++)
+		if (shutdown(other, SHUT_RDWR) || listen(other, 1))
+			_exit(1);
+	send_answer(child, shutdown(child->listener, SHUT_RDWR) ? -errno : 0);
+	wait_request(child);
+}
+
+/*
+ * A process stops listening, and another one listens on that port at once, on another CPU: changes
+ * that this one has noted before wait there.
+ */
+TEST_F_TIMEOUT(rules, end_of_listening_behind_others, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = 500 * MSEC };
+	struct child child = { .listener = self->listener };
+	struct late_workers late;
+	int list[2], port;
+
+	if (cpus(list, ARRAY_SIZE(list)) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(start_real_time(&child, listen_flood_and_stop, list[0]));
+	rule.pid = child.pid;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	sleep_ns(2 * SEC);
+	port = ask_child(&child);
+	ASSERT_LT(0, port);
+	/* Now it is scanned. */
+	sleep_ns(200 * MSEC);
+	ASSERT_EQ(true, hold_workers(&late));
+	ASSERT_EQ(0, pin(list[1]));
+	ASSERT_EQ(0, ask_child(&child));
+	expect_taken_over(_metadata, self->fd, rule.id, port, &late);
+	kill_child(child.pid);
 }
 
 /*
@@ -213,8 +277,7 @@ TEST_F_TIMEOUT(rules, end_of_listening_without_room, TIMEOUT)
 	struct child child = { .listener = self->listener };
 	const int cpu = sched_getcpu();
 	struct late_workers late;
-	int port, listener, i;
-	struct pair pair;
+	int port, i;
 
 	ASSERT_EQ(0, many_files());
 	ASSERT_TRUE(start_real_time(&child, listen_and_stop, cpu));
@@ -233,18 +296,8 @@ TEST_F_TIMEOUT(rules, end_of_listening_without_room, TIMEOUT)
 	for (i = 0; i < MANY_PAIRS; i++)
 		ASSERT_EQ(true, connect_pair(self->listener, &pairs[i]));
 	ASSERT_EQ(0, ask_child(&child));
-	ASSERT_EQ(true, let_workers_be(&late));
-	/* So that there is room again for what comes now. */
-	sleep_ns(50 * MSEC);
-	listener = serve(AF_INET, false, port);
-	ASSERT_LE(0, listener);
-	ASSERT_TRUE(connect_pair(listener, &pair));
-	sleep_ns(4 * SEC);
-	EXPECT_TRUE(is_open(&pair));
-	EXPECT_EQ(0, look(self->fd, rule.id).matched);
+	expect_taken_over(_metadata, self->fd, rule.id, port, &late);
 	kill_child(child.pid);
-	close_pair(&pair);
-	close(listener);
 	for (i = 0; i < MANY_PAIRS; i++)
 		close_pair(&pairs[i]);
 }

@@ -65,6 +65,42 @@ TEST_F_TIMEOUT(rules, gone_while_another_is_locked, TIMEOUT)
 	close(child.sock);
 }
 
+/* Shares a listener with the test. */
+static void share(void *arg)
+{
+	struct child *child = arg;
+
+	/* Otherwise it would be listening there as well. */
+	close(child->listener);
+	send_answer(child, 0);
+	pause();
+}
+
+/* Another process ends the listening of a process; a third one listens there at once. */
+TEST_F_TIMEOUT(rules, ended_by_another, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
+	const __u16 port = local_port(child.sock);
+	int others;
+
+	ASSERT_TRUE(start_child(&child, share));
+	ASSERT_EQ(0, read_answer(&child));
+	rule.pid = child.pid;
+	others = add_port(self->fd, LOCAL | ABORT, port, HOUR);
+	ASSERT_LT(0, others);
+	rule.before = others;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	sleep_ns(2 * SEC);
+	/* This is followed by a scan, and that by none for a second. */
+	ASSERT_LE(0, serve(AF_INET, false, 0));
+	sleep_ns(200 * MSEC);
+	ASSERT_EQ(0, shutdown(child.sock, SHUT_RDWR));
+	ASSERT_EQ(0, close(child.sock));
+	EXPECT_TRUE(is_left_to_others(self->fd, rule.id, others, port));
+	kill_child(child.pid);
+}
+
 /* Is bound to a port, on which another process comes to listen, and keeps trying to. */
 static void keep_trying(void *arg)
 {
