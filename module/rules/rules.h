@@ -161,7 +161,8 @@ enum twheel_kick_reason {
  * @all:	no processes are left; all connections are scanned
  * @bucket:	the bucket up to which these have been scanned
  * @recheck:	connections that are watched already are evaluated again
- * @found:	the sockets found in a batch: none between batches
+ * @found:	the sockets found: between batches those of @bucket, or none
+ * @next:	the first of these that has not been scanned
  */
 struct twheel_scan {
 	u32			id;
@@ -174,6 +175,7 @@ struct twheel_scan {
 	u32			bucket;
 	bool			recheck;
 	struct twheel_socks	found;
+	u32			next;
 };
 
 /**

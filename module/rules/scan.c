@@ -29,7 +29,7 @@
 #include "tcp/watch.h"
 #include "track.h"
 
-/* Buckets, and file descriptors of a process, scanned before others get their turn. */
+/* Buckets, connections of one, or descriptors of a process, scanned before others have a turn. */
 #define BATCH		64
 
 /* Batches before another namespace's scan gets its turn. */
@@ -253,7 +253,7 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 	/*
 	 * A port that was recorded meanwhile, and cleared just now, is found by another scan:
 	 *
-	 *	scan				twheel_ports_listener_added()
+	 *	scan				record_port()
 	 *	clear the bit			@listen_seq
 	 *	barrier				barrier
 	 *	@listen_seq			set the bit
@@ -291,23 +291,31 @@ static int scan_connection(const struct twheel_scan *scan, struct sock *sk)
 }
 
 /*
- * Scans the connections of a namespace in the next bucket that has some, if that is not far away.
+ * Scans a batch of the connections of a namespace that are in one bucket: of the one that the scan
+ * is at or, if it is done with that, of the next one that has some, if that is not far away.
  * Returns 1, 0 if there are no more buckets, -ENOMEM or -EINTR.
  */
 static int scan_bucket(struct twheel_scan *scan, struct net *net)
 {
 	struct twheel_socks *found = &scan->found;
-	int ret = twheel_socks_next(net, &scan->bucket, BATCH, found);
-	u32 i;
+	int ret = 0;
+	u32 n;
 
-	if (!ret)
-		return scan->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
-	if (ret < 0)
-		return ret;
-	for (i = 0, ret = 0; i < found->nr && !ret; i++)
-		ret = scan_connection(scan, found->socks[i]);
-	twheel_socks_put(found);
-	scan->bucket++;
+	if (!found->nr) {
+		scan->next = 0;
+		ret = twheel_socks_next(net, &scan->bucket, BATCH, found);
+		if (!ret)
+			return scan->bucket <= net->ipv4.tcp_death_row.hashinfo->ehash_mask;
+		if (ret < 0)
+			return ret;
+		ret = 0;
+	}
+	for (n = 0; n < BATCH && scan->next < found->nr && !ret; n++)
+		ret = scan_connection(scan, found->socks[scan->next++]);
+	if (scan->next == found->nr) {
+		twheel_socks_put(found);
+		scan->bucket++;
+	}
 	return ret ?: 1;
 }
 

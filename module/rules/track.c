@@ -342,8 +342,11 @@ void twheel_track_release_all(void)
 	queue_orphans(false);
 }
 
-/* Queues the watch of a socket, if it has one, and if it is @rule's, unless that is NULL. */
-static void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
+/*
+ * Queues the watch of a socket, if it has one, and if it is @rule's, unless that is NULL. Out of
+ * line, for a test that counts this.
+ */
+static noinline void recheck_conn(struct sock *sk, const struct twheel_idle_rule *rule)
 {
 	spinlock_t *lock = twheel_conn_lock_of(sk);
 	struct twheel_watch *watch = NULL;
@@ -374,6 +377,22 @@ void twheel_track_recheck(struct sock *sk)
 	recheck_conn(sk, NULL);
 }
 
+/* Evaluates these connections again, and drops the references. Returns 0, or -EINTR. */
+static int recheck_found(struct net *net, const struct twheel_idle_rule *rule,
+			 struct twheel_socks *found)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < found->nr && !ret; i++) {
+		recheck_conn(found->socks[i], rule);
+		if (i % BATCH == BATCH - 1)
+			ret = twheel_socks_pause(net);
+	}
+	twheel_socks_put(found);
+	return ret;
+}
+
 /**
  * twheel_track_recheck_all - evaluate connections again, and wait until that is done
  * @net:	their namespace
@@ -388,13 +407,14 @@ void twheel_track_recheck(struct sock *sk)
 void twheel_track_recheck_all(struct net *net, const struct twheel_idle_rule *rule)
 {
 	struct twheel_socks found = { };
-	u32 bucket, i;
+	u32 bucket = 0;
 	int ret;
 
-	for (bucket = 0; (ret = twheel_socks_next(net, &bucket, U32_MAX, &found)) > 0; bucket++) {
-		for (i = 0; i < found.nr; i++)
-			recheck_conn(found.socks[i], rule);
-		twheel_socks_put(&found);
+	while ((ret = twheel_socks_next(net, &bucket, U32_MAX, &found)) > 0) {
+		ret = recheck_found(net, rule, &found);
+		if (ret)
+			break;
+		bucket++;
 	}
 	twheel_socks_free(&found);
 	if (ret)

@@ -99,6 +99,62 @@ TEST_F_TIMEOUT(budgets, of_who_is_killed_as_he_removes_a_rule, TIMEOUT)
 	close_all(pair, CONNECTIONS);
 }
 
+/* Ports that a process does not listen on are forgotten, of one rule after the other. */
+TEST_F_TIMEOUT(budgets, of_ports_that_are_forgotten, TIMEOUT)
+{
+	const struct section section = {
+		.step		= "retain_ports",
+		.end		= "twheel_rules_from",
+		.end_from	= "twheel_ports_retain",
+	};
+	struct twheel_rule rule = {
+		.flags	= ABORT | TWHEEL_RULE_PID,
+		.pid	= getpid(),
+		.idle	= HOUR,
+	};
+	struct steps steps;
+	int i;
+
+	ASSERT_EQ(0, network());
+	for (i = 0; i < 9; i++)
+		ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(true, begin(&section));
+	ASSERT_EQ(0, add(self->fd, &rule));
+	steps = finish(&section);
+	EXPECT_EQ(10, steps.all);
+	EXPECT_EQ(1, steps.most);
+}
+
+/* However many connections are in one bucket of the kernel's table: a batch at a time. */
+TEST_F_TIMEOUT(budgets, of_a_bucket_with_many_connections, TIMEOUT)
+{
+	const struct section scan = { .step = "twheel_track", .end = "twheel_socks_pause" };
+	const struct section recheck = { .step = "recheck_conn", .end = "twheel_socks_pause" };
+	struct twheel_rule before = { .flags = ABORT | LOCAL, .local_port = 1, .idle = HOUR };
+	static int pair[CONNECTIONS][2];
+	struct steps steps;
+	int all;
+
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, file_write("/proc/sys/net/ipv4/tcp_child_ehash_entries", 1));
+	/* This one's table has one bucket. */
+	ASSERT_EQ(0, network());
+	ASSERT_EQ(0, connections(AF_INET, pair, CONNECTIONS));
+	ASSERT_EQ(true, begin(&scan));
+	all = add_for_all(self->fd);
+	steps = finish(&scan);
+	ASSERT_LT(0, all);
+	EXPECT_LE(2 * CONNECTIONS, steps.all);
+	EXPECT_GE(64, steps.most);
+	before.before = all;
+	ASSERT_EQ(true, begin(&recheck));
+	ASSERT_EQ(0, add(self->fd, &before));
+	steps = finish(&recheck);
+	EXPECT_LE(2 * CONNECTIONS, steps.all);
+	EXPECT_GE(64, steps.most);
+	close_all(pair, CONNECTIONS);
+}
+
 /* One byte on each connection. */
 static int say_all(int (*pair)[2], int n)
 {
