@@ -188,6 +188,19 @@ static void join_group(struct choices *choices)
 	close(fd);
 }
 
+/* Becomes another user, with the files that it has; or root in a namespace of its own. */
+static void become_another(struct choices *choices)
+{
+	const uid_t uid = 1000 + choose(choices, CHILDREN);
+
+	if (one_of(choices, 2))
+		trace("setresuid", 0, 0, 0, 0, setresuid(uid, uid, uid));
+	else if (unshare(CLONE_NEWUSER))
+		say_once("not here: namespaces of users");
+	/* Is forgotten with the old credentials. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void ignore_signal(int signal __attribute__((unused)))
 {
 }
@@ -215,6 +228,8 @@ static void run_child(__u64 seed)
 		send_signals();
 	if (one_of(&choices, 4))
 		join_group(&choices);
+	if (one_of(&choices, 4))
+		become_another(&choices);
 	if (one_of(&choices, 6))
 		network();
 	if (one_of(&choices, 8) && fuzz_with("greedy"))
@@ -301,6 +316,9 @@ void run_nursery(__u64 seed)
 	unsigned int i;
 
 	choices_random(&choices, seed);
+	/* Also for the other users among them. */
+	if (chmod("/dev/twheel", 0666))
+		fuzz_fail("chmod: %s", strerror(errno));
 	for (i = 0; i < CHILDREN; i++)
 		children[i] = start_child(mix_seed(seed, number++));
 	while (!arena_over()) {
