@@ -91,6 +91,7 @@ static int resolve_criteria(struct twheel_idle_rule *rule, const struct twheel_r
 			return -EINVAL;
 	}
 	if (spec->flags & TWHEEL_RULE_PID) {
+		rule->owner = INVALID_UID;
 		rule->pid = find_get_pid(spec->pid);
 		if (!rule->pid || !pid_has_task(rule->pid, PIDTYPE_TGID))
 			return -ESRCH;

@@ -17,7 +17,9 @@
  *
  * The bit is cleared before the socket's state changes: whoever can listen on the port after that
  * does not get connections that count as the process's. A scan makes up for what the process has
- * accepted before, and for others that listen there, on other addresses or with SO_REUSEPORT.
+ * accepted before, and for others that listen there, on other addresses or with SO_REUSEPORT. Users
+ * who have never owned a listener of the process cannot clear its bits, although they may listen on
+ * the same port of another address as often as they like.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -45,11 +47,29 @@ bool twheel_is_listening(const struct sock *sk)
 	return !twheel_sk_may_change(sk) && inet_sk_state_load(sk) == TCP_LISTEN;
 }
 
+/* Notes who owns a listener of a process. */
+static void note_owner(struct twheel_idle_rule *rule, kuid_t uid)
+{
+	/* Pairs with has_owned(), as the bits do: this comes before the bit. */
+	const uid_t first = cmpxchg(&rule->owner.val, INVALID_UID.val, uid.val);
+
+	if (first != INVALID_UID.val && first != uid.val)
+		WRITE_ONCE(rule->several_owners, true);
+}
+
+/* Could a listener of that owner be one of the process's? */
+static bool has_owned(const struct twheel_idle_rule *rule, kuid_t uid)
+{
+	/* Pairs with note_owner(). */
+	return READ_ONCE(rule->several_owners) || uid_eq(READ_ONCE(rule->owner), uid);
+}
+
 /* Records the port of a listener in a rule. Returns false if it does not listen there. */
 static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u16 port)
 {
 	bool was_set;
 
+	note_owner(rule, twheel_uid_of(sk));
 	/* A scan that has begun may be past this socket: see scan_process() in scan.c. */
 	if (!test_bit(port, rule->ports))
 		atomic_inc_return(&twheel_rules_of_net(rule->net)->listen_seq);
@@ -140,7 +160,7 @@ void twheel_ports_listener_gone(const struct sock *sk)
 	/* See the top of this file. Pairs with record_port(). */
 	smp_mb();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
-		if (!rule->pid || !test_bit(port, rule->ports))
+		if (!rule->pid || !test_bit(port, rule->ports) || !has_owned(rule, twheel_uid_of(sk)))
 			continue;
 		affected = true;
 		clear_bit(port, rule->ports);

@@ -79,6 +79,9 @@ struct twheel_limits {
  * @cgroup:	that cgroup, with a reference, or NULL; constant
  * @pid:	the process to match, with a reference, or NULL; constant
  * @ports:	a bit for each port that @pid listens on; NULL without @pid. Read without a lock
+ * @owner:	who owned the first listener of @pid that was found; or INVALID_UID. Written once;
+ *		read without a lock
+ * @several_owners: there was another owner since. Likewise
  * @dead:	the rule has been taken off its namespace's list, and its watches must find another
  *		one. Written once; read without a lock
  * @lock:	guards @next_token and @token. Taken in process and softirq context, inside of
@@ -120,6 +123,8 @@ struct twheel_idle_rule {
 	struct cgroup		*cgroup;
 	struct pid		*pid;
 	unsigned long		*ports;
+	kuid_t			owner;
+	bool			several_owners;
 	bool			dead;
 	spinlock_t		lock;
 	u64			next_token;

@@ -101,6 +101,49 @@ TEST_F_TIMEOUT(rules, ended_by_another, TIMEOUT)
 	kill_child(child.pid);
 }
 
+/* As another user, listens on the same port, on another address, and stops. */
+static void listen_elsewhere(void *arg)
+{
+	struct child *child = arg;
+	int sock;
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		_exit(1);
+	sock = serve(AF_INET6, false, child->port);
+	_exit(sock < 0 || shutdown(sock, SHUT_RDWR));
+}
+
+/*
+ * Another user stops listening on a port, on another address: the process still listens there, and
+ * what its children accept is its own. Here the test is such a child.
+ */
+TEST_F_TIMEOUT(rules, ended_by_a_stranger, TIMEOUT)
+{
+	struct twheel_rule rule = { .flags = TWHEEL_RULE_PID | ABORT, .idle = HOUR };
+	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
+	struct pair pair;
+	int others;
+
+	child.port = local_port(child.sock);
+	ASSERT_TRUE(start_child(&child, share));
+	ASSERT_EQ(0, read_answer(&child));
+	rule.pid = child.pid;
+	others = add_port(self->fd, LOCAL | ABORT, child.port, HOUR);
+	ASSERT_LT(0, others);
+	rule.before = others;
+	ASSERT_EQ(0, add(self->fd, &rule));
+	sleep_ns(2 * SEC);
+	/* This is followed by a scan, and that by none for a second. */
+	ASSERT_LE(0, serve(AF_INET, false, 0));
+	sleep_ns(200 * MSEC);
+	ASSERT_EQ(0, reap(spawn(listen_elsewhere, &child)));
+	ASSERT_TRUE(connect_pair(child.sock, &pair));
+	EXPECT_EQ(true, wait_for(self->fd, rule.id, watched, 1));
+	EXPECT_EQ(0, look(self->fd, others).matched);
+	kill_child(child.pid);
+	close_pair(&pair);
+}
+
 /* Is bound to a port, on which another process comes to listen, and keeps trying to. */
 static void keep_trying(void *arg)
 {
