@@ -168,6 +168,9 @@ int twheel_extended_rearm(struct twheel_context *ctx, struct twheel_extended_tim
 	if (ret)
 		return ret;
 	et->last_active = now;
+	/* That was to be for a limit which may not be one any more. */
+	if (et->flags & TWHEEL_WATCHED)
+		twheel_sock_timer_of(&et->kt.ut)->retry_at = TWHEEL_TIME_NONE;
 	if (op->flags & TWHEEL_ACTIVE)
 		return 0;
 	switch (op->limit) {

@@ -5,7 +5,6 @@
 #include "shared.h"
 #include "tcp_test.h"
 
-#include <sys/times.h>
 #include <linux/twheel_rules.h>
 
 /* Chooses when a rule closes connections, and how; sets @is_short if a limit is too short. */
@@ -193,15 +192,7 @@ struct live {
 
 static const __u64 LIVE_IDLE = 300 * MSEC;
 
-/*
- * The kernel's jiffies, which are TCP's clock, and late if the CPU that counts them is stalled.
- * CLOCK_MONOTONIC_COARSE is not late any more once a clock has been set.
- */
-static __u64 jiffies_ns(void)
-{
-	return times(NULL) * (SEC / sysconf(_SC_CLK_TCK));
-}
-
+/* CLOCK_MONOTONIC_COARSE would not do: it is not late any more once a clock has been set. */
 static void live_note(struct live *live)
 {
 	live->last[0] = now_ns();

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/times.h>
 
 /* For the helpers, without the harness, which is meant for single-file programs. */
 #define __KSELFTEST_HARNESS_H
@@ -54,6 +55,12 @@ static inline bool fuzz_over(void)
 static inline __u32 clock_sets(void)
 {
 	return __atomic_load_n(&fuzz->clock_sets, __ATOMIC_SEQ_CST);
+}
+
+/* The kernel's jiffies, which are TCP's clock, and late if the CPU that counts them is stalled. */
+static inline __u64 jiffies_ns(void)
+{
+	return times(NULL) * (SEC / sysconf(_SC_CLK_TCK));
 }
 
 /* Does an actor take part? */

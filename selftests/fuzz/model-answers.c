@@ -2,6 +2,9 @@
 /*
  * fuzz-device: the model: what the kernel returns when queried, and events
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include "model.h"
 
 /*
@@ -21,7 +24,7 @@ static void check_record(struct model *model, struct timer *timer,
 	__u64 most = record->deadline > before ? record->deadline - before : 0;
 
 	if (record->handle != timer->handle || record->user_data != timer->user_data ||
-	    record->flags != (keyed ? TWHEEL_KEYED : 0) ||
+	    record->flags != (timer->flags & ~TWHEEL_TOUCHED) ||
 	    record->key != (keyed ? timer->key : 0) || record->period != timer->period ||
 	    record->clock != timer->clock)
 		fuzz_fail("timer %llx: told %llx data %llx flags %x key %llx period %llu clock %u",
@@ -57,7 +60,7 @@ void model_query(struct model *model, __u64 name, __u32 flags,
 	if (!is_expected(&expect, result) || result > 0)
 		fuzz_fail("query of %llx flags %x: %d", name, flags, result);
 	if (timer && (result == -EALREADY || result == -ENOENT))
-		model_gone(model, timer, span);
+		model_gone(model, timer, result, span);
 	if (!result)
 		check_record(model, timer, query, span);
 }
@@ -122,6 +125,22 @@ static struct timer *timer_of(struct model *model, const struct twheel_event *ev
 	return timer;
 }
 
+/* What a timer does to the connection comes before its event. */
+static void check_action(const struct timer *timer)
+{
+	struct tcp_info info = { };
+	socklen_t length = sizeof(info);
+
+	if (!timer->end || !(timer->flags & (TWHEEL_WATCH_SHUTDOWN | TWHEEL_WATCH_ABORT)))
+		return;
+	if (getsockopt(timer->end->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		fuzz_fail("no state of %d: errno %d", timer->end->fd, errno);
+	if (timer->flags & TWHEEL_WATCH_ABORT ? info.tcpi_state != TCP_CLOSE :
+	    info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT)
+		fuzz_fail("timer %llx: event of flags %x, and the connection is in state %u",
+			  timer->handle, timer->flags, info.tcpi_state);
+}
+
 /* An event was read, or taken from the ring. */
 void model_event(struct model *model, const struct twheel_event *event, const struct span *span)
 {
@@ -138,6 +157,7 @@ void model_event(struct model *model, const struct twheel_event *event, const st
 		fuzz_fail("timer %llx: due at %llu, fired at %llu, read by %llu", timer->handle,
 			  event->deadline, event->fired, time_on(&span->after, timer->clock));
 	timer_told(model, timer, event->deadline, event->reason, false, span);
+	check_action(timer);
 	check_overruns(timer, event, span, !model->ring);
 	model->stats.delivered++;
 	if (timer->period) {
@@ -165,6 +185,16 @@ static struct range nr_expired(const struct model *model, const struct moment *n
 static bool within(__u64 number, struct range range)
 {
 	return range.lo <= number && number <= range.hi;
+}
+
+static struct range nr_ended(const struct model *model)
+{
+	struct range nr = { model->stats.ended, model->stats.ended };
+	unsigned int i;
+
+	for (i = 0; i < model->nr; i++)
+		nr.hi += may_vanish(&model->timer[i]);
+	return nr;
 }
 
 void model_info(struct model *model, const struct twheel_info *info, const struct span *span)
@@ -223,15 +253,15 @@ void model_stats(struct model *model, const struct twheel_context_stats *stats,
 		fuzz_fail("%llu adds, not %llu; %llu cancels, not %llu; %llu rearms, not %llu",
 			  stats->adds, own->adds, stats->cancels, own->cancels, stats->rearms,
 			  own->rearms);
-	if (stats->taken_back != own->taken_back || stats->ended ||
+	if (stats->taken_back != own->taken_back || !within(stats->ended, nr_ended(model)) ||
 	    stats->delivered < own->delivered || in_ring > model->nr ||
 	    (!model->ring && stats->delivered != own->delivered))
 		fuzz_fail("stats: taken back %llu, not %llu; delivered %llu, not %llu; ended %llu",
 			  stats->taken_back, own->taken_back, stats->delivered, own->delivered,
 			  stats->ended);
 	if (stats->expiries != stats->delivered + stats->taken_back + stats->nr_events ||
-	    stats->nr_timers != stats->adds - stats->cancels - stats->ended -
-				stats->delivered + own->delivered - model->one_shots)
+	    stats->nr_timers - (stats->adds - stats->cancels - stats->ended - stats->delivered +
+				own->delivered - model->one_shots) > model->lingering)
 		fuzz_fail("%llu expiries, %llu delivered, %llu taken back, %llu wait of %llu",
 			  stats->expiries, stats->delivered, stats->taken_back, stats->nr_events,
 			  stats->nr_timers);

@@ -4,6 +4,8 @@
  */
 #include "model.h"
 
+#define DIRECTIONS	(TWHEEL_WATCH_RECEIVED | TWHEEL_WATCH_SENT)
+
 struct moment read_clocks(void)
 {
 	return (struct moment) {
@@ -42,22 +44,34 @@ static __u64 later(__u64 a, __u64 b)
 	return a > b ? a : b;
 }
 
+/* The last activity that is recorded outside of a timer: in its word, or by its connection. */
+static struct range recorded_activity(const struct model *model, const struct timer *timer)
+{
+	const struct range none = { 0, 0 }, *received, *sent;
+
+	if (timer->flags & TWHEEL_TOUCHED)
+		return model->word[timer->touch].active;
+	if (!timer->end)
+		return none;
+	/* With neither flag, both count. */
+	received = (timer->flags & DIRECTIONS) == TWHEEL_WATCH_SENT ? &none :
+								      &timer->end->received;
+	sent = (timer->flags & DIRECTIONS) == TWHEEL_WATCH_RECEIVED ? &none : &timer->end->sent;
+	return (struct range){ later(received->lo, sent->lo), later(received->hi, sent->hi) };
+}
+
 /* When the idle timeout ends, as far as the kernel may know. */
 struct range idle_end(const struct model *model, const struct timer *timer,
 		      const struct moment *now)
 {
-	struct range end = timer->active;
+	struct range end = timer->active, seen = recorded_activity(model, timer);
 
 	if (!timer->idle)
 		return (struct range){ TWHEEL_TIME_NONE, TWHEEL_TIME_NONE };
-	if (timer->flags & TWHEEL_TOUCHED) {
-		const struct range *word = &model->word[timer->touch].active;
-
-		if (!timer->untold)
-			end.lo = later(end.lo, word->lo);
-		/* What counts as activity is never in the future. */
-		end.hi = later(end.hi, word->hi < now->monotonic ? word->hi : now->monotonic);
-	}
+	if (!timer->untold)
+		end.lo = later(end.lo, seen.lo);
+	/* What counts as activity is never in the future. */
+	end.hi = later(end.hi, seen.hi < now->monotonic ? seen.hi : now->monotonic);
 	return (struct range){ sum(end.lo, timer->idle), sum(end.hi, timer->idle) };
 }
 
@@ -70,11 +84,17 @@ bool may_have_expired(const struct model *model, const struct timer *timer,
 	       idle_end(model, timer, now).lo <= now->monotonic;
 }
 
+/* May it have ended with its connection, without an event? */
+bool may_vanish(const struct timer *timer)
+{
+	return timer->end && timer->end->may_end && !timer->expired;
+}
+
 /* Is it due, whatever is unknown? With touch words from the future, it never is. */
 bool has_to_expire(const struct model *model, const struct timer *timer,
 		   const struct moment *now)
 {
-	if (clock_was_set(timer))
+	if (clock_was_set(timer) || may_vanish(timer))
 		return false;
 	return sum(timer->deadline.hi, timer->slack) <= time_on(now, timer->clock) ||
 	       timer->death.hi <= now->monotonic ||
@@ -122,7 +142,7 @@ void timer_begin(struct timer *timer, const struct twheel_op *op, const struct s
 		.handle		= timer->handle,
 		.user_data	= op->user_data,
 		.key		= op->key,
-		.flags		= op->flags & (TWHEEL_KEYED | TWHEEL_TOUCHED),
+		.flags		= op->flags & ~TWHEEL_TIME_ABS,
 		.limits		= op->idle || op->lifetime,
 		.added_on	= op->clock,
 		.period		= op->period,
@@ -187,6 +207,18 @@ static void no_limit(const struct timer *timer, const struct range *idle, const 
 	fuzz_fail("timer %llx: limit %u %s at %llu", timer->handle, limit, how, deadline);
 }
 
+/*
+ * Can this be when the kernel looks again at a socket that was locked when the timer was due, or
+ * the connection ended? That is a second later, if it has been locked for as long.
+ */
+static bool is_retry(const struct model *model, const struct timer *timer, __u64 deadline,
+		     const struct moment *now)
+{
+	return timer->flags & TWHEEL_WATCHED &&
+	       (may_have_expired(model, timer, now) || may_vanish(timer)) &&
+	       deadline <= now->monotonic + SEC;
+}
+
 /* Is this one of the timer's limits, at this time, and the first of them? Then it is exact now. */
 void timer_told(const struct model *model, struct timer *timer, __u64 deadline, __u32 limit,
 		bool pending, const struct span *span)
@@ -194,6 +226,8 @@ void timer_told(const struct model *model, struct timer *timer, __u64 deadline, 
 	struct range idle = idle_end(model, timer, &span->after);
 	bool right;
 
+	if (pending && is_retry(model, timer, deadline, &span->after))
+		return;
 	/* Words that the kernel has not checked yet do not show. */
 	if (pending && timer->idle)
 		idle.lo = sum(timer->active.lo, timer->idle);
@@ -243,4 +277,29 @@ void word_store(struct model *model, __u32 number, __u64 value, __u64 now)
 		word->active.lo = value < now ? value : now;
 	word->active.hi = later(word->active.hi, hi);
 	word->value = value;
+}
+
+/* The end with a file descriptor, or NULL. */
+struct end *end_of_fd(struct model *model, __u32 fd)
+{
+	struct end *end;
+
+	for (end = model->end; end < model->end + MOST_ENDS; end++)
+		if (end->fd >= 0 && end->fd == (int)fd)
+			return end;
+	return NULL;
+}
+
+/* Data is about to flow: some timers may have expired before that. */
+void end_touch(struct model *model, const struct end *end)
+{
+	struct moment now = read_clocks();
+	struct timer *timer;
+
+	for (timer = model->timer; timer < model->timer + model->nr; timer++) {
+		if (timer->end != end)
+			continue;
+		model->activity++;
+		timer->untold |= may_have_expired(model, timer, &now);
+	}
 }

@@ -20,6 +20,8 @@ void model_init(struct model *model, __u64 max_timers)
 	model->jiffy = jiffy.tv_nsec;
 	for (i = 0; i < MOST_WORDS; i++)
 		model->word[i].active.hi = 2 * model->jiffy;
+	for (i = 0; i < MOST_ENDS; i++)
+		model->end[i].fd = -1;
 }
 
 /* The timer with a handle, or NULL; even if its event is owed. */
@@ -94,19 +96,38 @@ struct timer *model_named(struct model *model, __u64 name, __u32 flags, const st
 	}
 	if (model->ring && may_have_expired(model, timer, &span->after))
 		may_fail(expect, flags & TWHEEL_BY_KEY ? ENOENT : EALREADY);
+	if (may_vanish(timer))
+		may_fail(expect, ENOENT);
 	return timer;
 }
 
 /* A timer has ended. */
 void model_end(struct model *model, struct timer *timer, enum fate fate)
 {
+	struct moment now = read_clocks();
+
+	/* The kernel may just be dealing with its connection. */
+	if (timer->end && (may_have_expired(model, timer, &now) || may_vanish(timer)))
+		model->lingering++;
 	past_of(model, timer->handle)->fate = fate;
 	*timer = model->timer[--model->nr];
 }
 
-/* The kernel reports that a timer's event has been delivered: it must be in the ring. */
-void model_gone(struct model *model, struct timer *timer, const struct span *span)
+/* A timer has ended with its connection. */
+void model_vanished(struct model *model, struct timer *timer)
 {
+	model->stats.ended++;
+	model_end(model, timer, CANCELLED);
+}
+
+/*
+ * The kernel reports that a timer is gone, with @error: it has ended with its connection, or its
+ * event is in the ring. With a ring, connections end only when the program ends them.
+ */
+void model_gone(struct model *model, struct timer *timer, int error, const struct span *span)
+{
+	if (may_vanish(timer) && error == -ENOENT)
+		return model_vanished(model, timer);
 	if (!model->ring || !may_have_expired(model, timer, &span->after))
 		fuzz_fail("timer %llx is gone", timer->handle);
 	past_of(model, timer->handle)->fate = DELIVERED;
@@ -116,14 +137,15 @@ void model_gone(struct model *model, struct timer *timer, const struct span *spa
 /* The minimum and maximum number of timers in the context. */
 struct range model_nr(const struct model *model, const struct moment *now)
 {
-	struct range nr = { 0, 0 };
+	struct range nr = { 0, model->lingering };
 	unsigned int i;
 
 	for (i = 0; i < model->nr; i++) {
 		if (model->timer[i].owed)
 			continue;
 		nr.hi++;
-		if (!model->ring || !may_have_expired(model, &model->timer[i], now))
+		if ((!model->ring || !may_have_expired(model, &model->timer[i], now)) &&
+		    !may_vanish(&model->timer[i]))
 			nr.lo++;
 	}
 	return nr;
@@ -134,14 +156,41 @@ static bool too_long(__u64 time)
 	return time > TWHEEL_TIME_MAX;
 }
 
-static void expect_watch(const struct twheel_op *op, bool limits, struct expect *expect)
+/* Does another timer than @old watch an end? */
+static void expect_free(struct model *model, const struct end *end, const struct timer *old,
+			const struct span *span, struct expect *expect)
 {
-	if (op->flags & TWHEEL_TOUCHED || (op->flags & ACTIONS) == ACTIONS || !limits)
+	const struct timer *timer;
+
+	for (timer = model->timer; timer < model->timer + model->nr; timer++) {
+		if (timer->end != end || timer == old || timer->expired || timer->owed)
+			continue;
+		if (may_have_expired(model, timer, &span->after) || may_vanish(timer))
+			may_fail(expect, EBUSY);
+		else
+			must_fail(expect, EBUSY);
+	}
+}
+
+static void expect_watch(struct model *model, const struct twheel_op *op, const struct timer *old,
+			 const struct span *span, struct expect *expect)
+{
+	const struct end *end = end_of_fd(model, op->touch);
+
+	if (op->flags & TWHEEL_TOUCHED || (op->flags & ACTIONS) == ACTIONS ||
+	    (!op->idle && !op->lifetime) || (op->idle && op->idle < TWHEEL_IDLE_MIN) ||
+	    op->idle > model->jiffy << 31)
 		must_fail(expect, EINVAL);
-	/* This model has no sockets: whatever the descriptor is, it is not a TCP socket. */
-	must_fail(expect, EBADF);
-	must_fail(expect, EOPNOTSUPP);
-	must_fail(expect, EINVAL);
+	/* Whatever another descriptor is, it is not a TCP socket. */
+	if (!end) {
+		must_fail(expect, EBADF);
+		must_fail(expect, EOPNOTSUPP);
+		must_fail(expect, EINVAL);
+		return;
+	}
+	if (end->may_end)
+		may_fail(expect, ENOTCONN);
+	expect_free(model, end, old, span, expect);
 }
 
 static void expect_touched(const struct model *model, const struct twheel_op *op,
@@ -170,7 +219,7 @@ static void expect_add(struct model *model, const struct twheel_op *op, const st
 	if ((op->key && !(op->flags & TWHEEL_KEYED)) || op->limit)
 		must_fail(expect, EINVAL);
 	if (op->flags & TWHEEL_WATCHED)
-		expect_watch(op, limits, expect);
+		expect_watch(model, op, old, span, expect);
 	else if (op->flags & WATCH_FLAGS)
 		must_fail(expect, EINVAL);
 	else if (op->flags & TWHEEL_TOUCHED)
@@ -211,7 +260,7 @@ static bool has_other_limit(const struct timer *timer, __u32 limit)
 }
 
 /* What is wrong with a re-arm for this timer? */
-static void expect_fitting(const struct timer *timer, const struct twheel_op *op,
+static void expect_fitting(const struct timer *timer, const struct twheel_op *op, __u64 jiffy,
 			   struct expect *expect)
 {
 	if (op->flags & TWHEEL_ACTIVE) {
@@ -225,11 +274,26 @@ static void expect_fitting(const struct timer *timer, const struct twheel_op *op
 	if (op->limit == TWHEEL_LIMIT_IDLE &&
 	    (op->flags & TWHEEL_TIME_ABS || !op->time || op->slack || op->spread))
 		must_fail(expect, EINVAL);
-	if (op->limit == TWHEEL_LIMIT_IDLE && timer->flags & TWHEEL_TOUCHED &&
+	if (op->limit == TWHEEL_LIMIT_IDLE && timer->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) &&
 	    op->time < TWHEEL_IDLE_MIN)
+		must_fail(expect, EINVAL);
+	if (op->limit == TWHEEL_LIMIT_IDLE && timer->flags & TWHEEL_WATCHED &&
+	    op->time > jiffy << 31 && op->time != TWHEEL_TIME_NONE)
 		must_fail(expect, EINVAL);
 	if (op->time == TWHEEL_TIME_NONE && !has_other_limit(timer, op->limit))
 		must_fail(expect, EINVAL);
+}
+
+/* A timer that watches a connection cannot be re-armed any more once it has expired. */
+static void expect_watching(const struct model *model, const struct timer *timer,
+			    const struct span *span, struct expect *expect)
+{
+	if (!(timer->flags & TWHEEL_WATCHED))
+		return;
+	if (timer->expired)
+		must_fail(expect, ENOTCONN);
+	else if (may_have_expired(model, timer, &span->after))
+		may_fail(expect, ENOTCONN);
 }
 
 static void check_result(const struct expect *expect, const struct twheel_op *op, long result)
@@ -266,14 +330,31 @@ static void record_handle(struct model *model, __u64 handle)
 	model->past[model->nr_past++] = (struct past){ handle, ALIVE };
 }
 
+/* A new timer watches an end: any other one that did has expired, or ended with its connection. */
+static void note_watch(struct model *model, struct timer *timer, const struct twheel_op *op)
+{
+	struct end *end = end_of_fd(model, op->touch), *first;
+	struct timer *other;
+
+	for (other = model->timer; other < timer; other++)
+		if (other->end == end && !may_vanish(other))
+			other->expired = true;
+	timer->end = end;
+	if (op->flags & ACTIONS) {
+		first = &model->end[(end - model->end) & ~1UL];
+		first[0].may_end = true;
+		first[1].may_end = true;
+	}
+}
+
 static void note_add(struct model *model, const struct twheel_op *op,
 		     const struct twheel_op *told, const struct span *span)
 {
 	struct timer *old = op->flags & TWHEEL_KEYED ? model_by_key(model, op->key) : NULL;
 
-	model->activity += !!(op->flags & TWHEEL_TOUCHED);
+	model->activity += !!(op->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED));
 	if (old && told->result == TWHEEL_WAS_ABSENT) {
-		model_gone(model, old, span);
+		model_gone(model, old, -ENOENT, span);
 		old = NULL;
 	}
 	if (old) {
@@ -293,6 +374,8 @@ static void note_add(struct model *model, const struct twheel_op *op,
 	old = &model->timer[model->nr++];
 	old->handle = told->handle;
 	timer_begin(old, op, span);
+	if (op->flags & TWHEEL_WATCHED)
+		note_watch(model, old, op);
 }
 
 static void note_cancel(struct model *model, struct timer *timer, int verdict,
@@ -307,7 +390,7 @@ static void note_rearm(struct model *model, struct timer *timer, const struct tw
 		       int verdict, const struct span *span)
 {
 	check_verdict(model, timer, verdict, span);
-	model->activity += !!(timer->flags & TWHEEL_TOUCHED);
+	model->activity += !!(timer->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED));
 	model->stats.rearms++;
 	timer_rearm(timer, op, span);
 }
@@ -319,7 +402,7 @@ static __u32 kind_of(const struct model *model, const struct timer *timer, const
 		return 0;
 	return 1 | timer->expired << 1 | may_have_expired(model, timer, &span->after) << 2 |
 	       timer->limits << 3 | !!timer->period << 4 | !!timer->slack << 5 |
-	       timer->flags << 6 | (timer->clock != CLOCK_MONOTONIC) << 14 | model->ring << 15;
+	       timer->flags << 6 | (timer->clock != CLOCK_MONOTONIC) << 16 | model->ring << 17;
 }
 
 /* What an operation means: an add with another limit need not say that there is no deadline. */
@@ -354,13 +437,17 @@ void model_op(struct model *model, const struct twheel_op *said, const struct tw
 		must_fail(&expect, EOPNOTSUPP);
 	if (op->opcode == TWHEEL_OP_CANCEL || op->opcode == TWHEEL_OP_REARM)
 		timer = model_named(model, op->handle, op->flags, span, &expect);
-	if (timer && op->opcode == TWHEEL_OP_REARM)
-		expect_fitting(timer, op, &expect);
+	if (timer && op->opcode == TWHEEL_OP_REARM) {
+		expect_fitting(timer, op, model->jiffy, &expect);
+		expect_watching(model, timer, span, &expect);
+	}
 	coverage_answer(op->opcode << 12 | op->flags << 2 | op->limit,
 			kind_of(model, timer, span), told->result);
 	check_result(&expect, op, told->result);
 	if (timer && (told->result == -EALREADY || told->result == -ENOENT))
-		model_gone(model, timer, span);
+		model_gone(model, timer, told->result, span);
+	else if (timer && told->result == -ENOTCONN)
+		timer->expired = true;
 	if (told->result < 0)
 		return;
 	if (op->opcode == TWHEEL_OP_ADD)

@@ -15,6 +15,7 @@
 #define MOST_TIMERS	192
 #define MOST_HANDLES	4096
 #define MOST_WORDS	64
+#define MOST_ENDS	4
 
 /* Errnos are less than this. */
 #define MOST_ERRNOS	140
@@ -58,10 +59,10 @@ struct range {
  * @handle:	its handle
  * @user_data:	as it was added
  * @key:	its key, with TWHEEL_KEYED in @flags
- * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED
+ * @flags:	TWHEEL_KEYED, TWHEEL_TOUCHED, TWHEEL_WATCHED and its flags
  * @limits:	it was added with an idle timeout or a lifetime
  * @expired:	the kernel has reported so
- * @untold:	it may have expired before the last activity recorded in the touch array
+ * @untold:	it may have expired before the last activity in the touch array or on its connection
  * @owed:	the kernel has reported that it ended with an event, which must be in the ring
  * @clock:	the clock of its deadline
  * @added_on:	the clock that it was added with
@@ -73,6 +74,7 @@ struct range {
  * @period:	its period, or 0
  * @idle:	the idle timeout, or 0
  * @touch:	the index of its word
+ * @end:	the end that it watches, or NULL: also one that it watched until it expired
  */
 struct timer {
 	__u64		handle;
@@ -93,6 +95,7 @@ struct timer {
 	__u64		period;
 	__u64		idle;
 	__u32		touch;
+	struct end	*end;
 };
 
 /* What has become of a handle. */
@@ -119,9 +122,24 @@ struct word {
 };
 
 /**
+ * struct end - an end of a connection; the other one is its neighbour
+ * @fd:		its socket, or -1
+ * @may_end:	the connection may end at any time, as a timer has been told to end it
+ * @received:	the last data that it has received
+ * @sent:	the last data that it has sent; with TWHEEL_TIME_NONE, the kernel may send it again
+ */
+struct end {
+	int		fd;
+	bool		may_end;
+	struct range	received;
+	struct range	sent;
+};
+
+/**
  * struct model - what is known about a context
  * @timer:	its timers, and those whose events are owed
  * @nr:		their number
+ * @lingering:	timers that are gone, but may have been counted a moment longer
  * @past:	all handles that were given out
  * @nr_past:	their number
  * @stats:	what the kernel must have counted
@@ -131,13 +149,16 @@ struct word {
  * @event_keys: its events name timers by their keys
  * @nr_words:	length of the touch array
  * @word:	the words of the touch array
+ * @end:	the ends of connections, in pairs
  * @one_shots:	events with which their timers ended
- * @activity:	how often timers with a word of the touch array were armed, or active
+ * @activity:	how often timers with a word of the touch array, or a connection, were armed, or
+ *		active
  * @jiffy:	the length of a jiffy in nanoseconds
  */
 struct model {
 	struct timer			timer[MOST_TIMERS];
 	unsigned int			nr;
+	unsigned int			lingering;
 	struct past			past[MOST_HANDLES];
 	unsigned int			nr_past;
 	struct twheel_context_stats	stats;
@@ -147,6 +168,7 @@ struct model {
 	bool				event_keys;
 	__u32				nr_words;
 	struct word			word[MOST_WORDS];
+	struct end			end[MOST_ENDS];
 	__u64				one_shots;
 	__u64				activity;
 	__u64				jiffy;
@@ -196,6 +218,7 @@ struct range idle_end(const struct model *model, const struct timer *timer,
 		      const struct moment *now);
 bool may_have_expired(const struct model *model, const struct timer *timer,
 		      const struct moment *now);
+bool may_vanish(const struct timer *timer);
 bool has_to_expire(const struct model *model, const struct timer *timer,
 		   const struct moment *now);
 void timer_begin(struct timer *timer, const struct twheel_op *op, const struct span *span);
@@ -204,6 +227,8 @@ void timer_told(const struct model *model, struct timer *timer, __u64 deadline, 
 		bool pending, const struct span *span);
 void word_touch(struct model *model, __u32 word);
 void word_store(struct model *model, __u32 word, __u64 value, __u64 now);
+struct end *end_of_fd(struct model *model, __u32 fd);
+void end_touch(struct model *model, const struct end *end);
 
 /* model.c */
 void model_init(struct model *model, __u64 max_timers);
@@ -212,7 +237,8 @@ struct timer *model_by_key(struct model *model, __u64 key);
 struct timer *model_named(struct model *model, __u64 name, __u32 flags, const struct span *span,
 			  struct expect *expect);
 void model_end(struct model *model, struct timer *timer, enum fate fate);
-void model_gone(struct model *model, struct timer *timer, const struct span *span);
+void model_gone(struct model *model, struct timer *timer, int error, const struct span *span);
+void model_vanished(struct model *model, struct timer *timer);
 struct range model_nr(const struct model *model, const struct moment *now);
 void model_op(struct model *model, const struct twheel_op *said, const struct twheel_op *told,
 	      const struct span *span);

@@ -87,7 +87,7 @@ void solo_setup(struct solo *solo)
 			setup.flags = TWHEEL_SETUP_EVENT_KEYS;
 		break;
 	case 1 ... 2:
-		if (!is_periodic(&solo->model) && !solo->model.event_keys)
+		if (!is_periodic(&solo->model) && !solo->model.event_keys && !solo_may_end(solo))
 			setup.ring_entries = 1U << choose(choices, 8);
 		break;
 	case 3 ... 4:

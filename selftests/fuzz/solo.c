@@ -69,7 +69,9 @@ static void choose_limits(struct solo *solo, struct twheel_op *op)
 		op->time = TWHEEL_TIME_NONE;
 		op->flags &= ~TWHEEL_TIME_ABS;
 	}
-	if (solo->model.nr_words && !one_of(&solo->choices, 3)) {
+	if (one_of(&solo->choices, 3)) {
+		solo_choose_watch(solo, op);
+	} else if (solo->model.nr_words && !one_of(&solo->choices, 3)) {
 		op->flags |= TWHEEL_TOUCHED;
 		op->touch = choose(&solo->choices, solo->model.nr_words + 1);
 		if (!one_of(&solo->choices, 8))
@@ -125,7 +127,8 @@ static void choose_rearm(struct solo *solo, struct twheel_op *op)
 	}
 	choose_op_time(solo, op, timer ? timer->added_on : CLOCK_MONOTONIC);
 	if (op->limit == TWHEEL_LIMIT_IDLE) {
-		if (timer && timer->flags & TWHEEL_TOUCHED && !one_of(&solo->choices, 8))
+		if (timer && timer->flags & (TWHEEL_TOUCHED | TWHEEL_WATCHED) &&
+		    !one_of(&solo->choices, 8))
 			op->time = sum(op->time, TWHEEL_IDLE_MIN);
 		op->flags &= ~TWHEEL_TIME_ABS;
 		op->slack = 0;
@@ -373,7 +376,7 @@ static void run_wait(struct solo *solo)
 
 static void run_step(struct solo *solo)
 {
-	switch (choose(&solo->choices, 24)) {
+	switch (choose(&solo->choices, 27)) {
 	case 0 ... 8:
 		return run_ops(solo);
 	case 9 ... 10:
@@ -398,6 +401,8 @@ static void run_step(struct solo *solo)
 		return solo_bad_read(solo);
 	case 22:
 		return solo_map(solo);
+	case 23 ... 25:
+		return solo_sockets(solo);
 	default:
 		return solo_ring(solo);
 	}
@@ -420,6 +425,7 @@ static unsigned int run_program(struct solo *solo, const __u8 *program, size_t l
 		run_step(solo);
 		coverage_step();
 	}
+	solo_sockets_close(solo);
 	run_stats(solo);
 	solo_unmap(solo);
 	if (close(solo->fd))

@@ -56,4 +56,10 @@ void solo_bad_read(struct solo *solo);
 void solo_map(struct solo *solo);
 void solo_unmap(struct solo *solo);
 
+/* solo-sockets.c */
+void solo_sockets(struct solo *solo);
+void solo_sockets_close(struct solo *solo);
+void solo_choose_watch(struct solo *solo, struct twheel_op *op);
+bool solo_may_end(const struct solo *solo);
+
 #endif /* _FUZZ_SOLO_H */

@@ -693,6 +693,37 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 	close(uffd);
 }
 
+/* A re-arm sets a new limit, and nothing of an earlier one is left but that the socket is in use. */
+TEST_F_TIMEOUT(races, rearmed_while_busy, 60)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct twheel_timer_rearm rearm = { .limit = TWHEEL_LIMIT_IDLE, .time = HOUR };
+	struct twheel_timer_query query;
+	struct sender sender = {};
+	__u64 before, looks[MOST_LOOKS];
+	pthread_t thread;
+	int pair[1][2], uffd;
+
+	uffd = late_memory(&sender.memory, page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, connections(AF_INET, pair, 1));
+	sender.sock = pair[0][0];
+	ASSERT_EQ(0, watch(self->fd, pair[0][0], IDLE, TWHEEL_WATCH_ABORT, &rearm.handle));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_late, &sender));
+	ASSERT_EQ(true, memory_wanted(uffd));
+	/* It is due, and is looked at again and again. */
+	ASSERT_LT(1, busy_looks(20 * IDLE, looks));
+	before = now_ns();
+	ASSERT_EQ(TWHEEL_WAS_PENDING, wh_rearm_timer(self->fd, &rearm));
+	ASSERT_EQ(0, wh_query(self->fd, rearm.handle, &query));
+	EXPECT_LE(before + HOUR, query.deadline);
+	EXPECT_GE(now_ns() + HOUR, query.deadline);
+	ASSERT_EQ(true, let_memory_be(uffd, sender.memory, page));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	close(uffd);
+}
+
 /* How many of the worker's delays in the histogram are below 2^@i ns? */
 static __u64 delays_below(int i)
 {

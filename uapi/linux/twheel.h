@@ -171,7 +171,9 @@ enum twheel_limit {
  * @tick_ns: length of the wheel's tick in nanoseconds, a power of two. A timer expires
  *	at most one tick, plus the latency of the softirq, after its deadline
  * @max_timers: limit on the timers of this context
- * @nr_timers: timers of this context that are pending, or expired and undelivered
+ * @nr_timers: timers of this context that are pending, or expired and undelivered. One with
+ *	TWHEEL_WATCHED that is cancelled while the kernel deals with its connection counts until
+ *	that is done
  * @nr_events: events that have not been delivered
  * @event_size: size in bytes of an event in read() and in the ring
  * @reserved: zero
@@ -289,7 +291,8 @@ struct twheel_timer_rearm {
  * @handle: in: the timer; out: its handle
  * @deadline: out: when it expires or expired, in nanoseconds, absolute, on its clock;
  *	with several limits, the next one. Activity in the touch array is not included
- *	until the kernel has read it
+ *	until the kernel has read it. If the socket of a timer with TWHEEL_WATCHED was busy
+ *	when the kernel had to check it: when it will do so again
  * @remaining: out: nanoseconds until @deadline, 0 if it has passed
  * @user_data: out: as given when the timer was added
  * @state: out: one of enum twheel_state
@@ -432,7 +435,7 @@ struct twheel_drain {
  * @delivered: events delivered
  * @deferrals: times that a timer with an idle timeout came due and turned out to have been
  *	active, or that a clock had been set back
- * @nr_timers: timers that are pending, or expired and undelivered
+ * @nr_timers: as in struct twheel_info
  * @nr_events: events that have not been delivered
  * @bytes: memory of this context's timers, keys and mappings, in bytes
  * @ended: timers that ended with the connection that they watched
