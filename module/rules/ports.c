@@ -16,10 +16,11 @@
  *	is it still in the table?	clear the bit
  *
  * The bit is cleared before the socket's state changes: whoever can listen on the port after that
- * does not get connections that count as the process's. A scan makes up for what the process has
- * accepted before, and for others that listen there, on other addresses or with SO_REUSEPORT. Users
- * who have never owned a listener of the process cannot clear its bits, although they may listen on
- * the same port of another address as often as they like.
+ * does not get connections that count as the process's. (A port that the kernel chose can be taken
+ * a moment earlier: TCP gives it back first.) A scan makes up for what the process has accepted
+ * before, and for others that listen there, on other addresses or with SO_REUSEPORT. Users who have
+ * never owned a listener of the process cannot clear its bits, although they may listen on the same
+ * port of another address as often as they like.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -70,9 +71,6 @@ static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u1
 	bool was_set;
 
 	note_owner(rule, twheel_uid_of(sk));
-	/* A scan that has begun may be past this socket: see scan_process() in scan.c. */
-	if (!test_bit(port, rule->ports))
-		atomic_inc_return(&twheel_rules_of_net(rule->net)->listen_seq);
 	/* Pairs with test_bit(). The barrier that it is pairs with twheel_ports_listener_gone(). */
 	was_set = test_and_set_bit(port, rule->ports);
 	/* A port that the kernel chooses is there before the socket is in the table. */
@@ -89,6 +87,9 @@ static bool record_port(struct twheel_idle_rule *rule, const struct sock *sk, u1
  * @port:	its port
  * @pid:	a process that has it
  *
+ * Increments the namespace's @listen_seq: another scan that has begun may be past this socket, and
+ * about to clear the bit; see scan_process() in scan.c.
+ *
  * Context: process.
  * Return: false if it does not listen there. Then the process has to be scanned again, as another
  * of its sockets may listen on the same port.
@@ -98,6 +99,7 @@ bool twheel_ports_record(const struct sock *sk, u16 port, const struct pid *pid)
 	struct twheel_idle_rule *rule;
 	bool recorded = true;
 
+	atomic_inc_return(&twheel_rules_of_net(sock_net(sk))->listen_seq);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(sock_net(sk))->list, list)
 		if (rule->pid && rule->pid == pid)

@@ -161,7 +161,8 @@ enum twheel_kick_reason {
  * @pid:	the process that is being scanned, with a reference; or NULL
  * @fd:		the descriptor of that process up to which it has been scanned
  * @ports:	the ports that it listens on
- * @listen_seq:	that of the namespace when the scan of the process began
+ * @listen_seq:	that of the namespace when the scan of the process began, and by how much this scan
+ *		has incremented it since
  * @unsettled:	the state of one of its sockets may have been about to change
  * @all:	no processes are left; all connections are scanned
  * @bucket:	the bucket up to which these have been scanned
@@ -200,7 +201,7 @@ struct twheel_scan {
  * @scan_requests: how often a scan was requested
  * @seen_requests: the value of @scan_requests when the scan began. Only used by @scan_work
  * @recheck:	the next scan has to evaluate watched connections again, too
- * @listen_seq:	how often a socket has started listening
+ * @listen_seq:	how often a socket has started listening, or was recorded as a listener
  * @share_lock:	guards @share. Taken in softirq context only, inside of twheel_conn_locks; nothing
  *		is taken inside of it
  * @share:	how much of the namespace's share of the softirqs its connections' timers have used

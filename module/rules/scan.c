@@ -117,7 +117,12 @@ static void process_listener(struct twheel_scan *scan, const struct sock *sk)
 	if (is_listening || sk->sk_protocol == IPPROTO_MPTCP)
 		__set_bit(port, scan->ports);
 	/* The end of listening has been reported, or the beginning; perhaps to nobody who cared. */
-	if (!is_listening || !twheel_ports_record(sk, port, scan->pid))
+	if (!is_listening) {
+		scan->unsettled = true;
+		return;
+	}
+	scan->listen_seq++;
+	if (!twheel_ports_record(sk, port, scan->pid))
 		scan->unsettled = true;
 }
 
@@ -251,7 +256,8 @@ static int scan_process(struct twheel_scan *scan, struct net *net)
 		return ret;
 	twheel_ports_retain(net, scan->pid, scan->ports);
 	/*
-	 * A port that was recorded meanwhile, and cleared just now, is found by another scan:
+	 * A port that others recorded meanwhile, and that was cleared just now, is found by another
+	 * scan:
 	 *
 	 *	scan				record_port()
 	 *	clear the bit			@listen_seq

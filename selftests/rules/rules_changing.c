@@ -302,15 +302,18 @@ TEST_F_TIMEOUT(rules, stopped_while_it_is_scanned, TIMEOUT)
 	EXPECT_TRUE(end_apart(&child, everywhere));
 }
 
-/* Has a scan look for listeners; then gets that of the test, and accepts. */
+/*
+ * Closes a listener of the test and has a scan look for listeners; then gets it again, and accepts.
+ */
 static void listen_and_get_another(void *arg)
 {
 	struct child *child = arg;
 	const int test = syscall(SYS_pidfd_open, getppid(), 0);
 	int sock;
 
-	/* Otherwise it would have it already. */
+	wait_request(child);
 	close(child->sock);
+	send_answer(child, 0);
 	wait_request(child);
 	send_answer(child, local_port(serve(AF_INET, false, 0)));
 	wait_request(child);
@@ -321,10 +324,12 @@ static void listen_and_get_another(void *arg)
 }
 
 /*
- * A process gets a listener after a scan has passed its place, and then a rule is added for the
- * process: that finds the listener, and the scan must not forget it as it ends.
+ * A process gets a listener after a scan has passed its place, and then a rule is added, which
+ * finds the listener: the scan must not forget it as it ends. @known_before: the listener was the
+ * process's before, and is taken for it still.
  */
-TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
+static void pass_on_while_scanned(struct __test_metadata *_metadata, const FIXTURE_DATA(rules) *self,
+				  bool known_before)
 {
 	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
 	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
@@ -340,14 +345,19 @@ TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
 	/* The worker is to be stalled, and neither the process nor the test. */
 	ASSERT_EQ(0, pin(list[1]));
 	rule.pid = child.pid;
+	if (!known_before)
+		ASSERT_EQ(0, ask_child(&child));
 	ASSERT_EQ(0, add(self->fd, &rule));
 	first = rule.id;
 	sleep_ns(2 * SEC);
+	if (known_before)
+		ASSERT_EQ(0, ask_child(&child));
 	ASSERT_TRUE(stall_function("twheel_ports_retain"));
 	ASSERT_LT(0, ask_child(&child));
 	ASSERT_TRUE(wait_stalled("function_ns"));
 	ASSERT_LT(0, ask_child(&child));
-	ASSERT_EQ(0, add(self->fd, &rule));
+	/* It is for others. */
+	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR));
 	ASSERT_EQ(0, close(child.sock));
 	sleep_ns(3 * SEC);
 	sock = reach(AF_INET, false, port);
@@ -355,6 +365,16 @@ TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
 	EXPECT_TRUE(wait_for(self->fd, first, watched, 1));
 	EXPECT_TRUE(end_apart(&child, everywhere));
 	close(sock);
+}
+
+TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
+{
+	pass_on_while_scanned(_metadata, self, false);
+}
+
+TEST_F_TIMEOUT(rules, passed_on_again_while_it_is_scanned, TIMEOUT)
+{
+	pass_on_while_scanned(_metadata, self, true);
 }
 
 TEST_HARNESS_MAIN
