@@ -4,6 +4,8 @@
  */
 #include "solo.h"
 
+#include <linux/twheel_rules.h>
+
 #define PAGE	4096UL
 #define SIZE	sizeof(struct twheel_op)
 
@@ -214,6 +216,12 @@ static const struct {
 	{ TWHEEL_IOC_DRAIN, 24, sizeof(struct twheel_drain) },
 	{ TWHEEL_IOC_STATS, 80, sizeof(struct twheel_context_stats) },
 	{ TWHEEL_IOC_SETUP, 40, sizeof(struct twheel_setup) },
+	{ TWHEEL_IOC_RULE_ADD, 112, sizeof(struct twheel_rule) },
+	{ TWHEEL_IOC_RULE_REMOVE, 112, sizeof(struct twheel_rule) },
+	{ TWHEEL_IOC_RULE_NEXT, 112, sizeof(struct twheel_rule) },
+	{ TWHEEL_IOC_RULE_CONNECTIONS, 32, sizeof(struct twheel_connections) },
+	{ TWHEEL_IOC_RULE_SET, offsetof(struct twheel_rule, would_close),
+	  sizeof(struct twheel_rule) },
 };
 
 /* Makes a call with one thing that is invalid: it is refused, and changes nothing. */
