@@ -152,6 +152,7 @@ void twheel_ports_listener_gone(const struct sock *sk)
 {
 	/* If the kernel chose the port, it has been taken from @inet_num. */
 	const u16 port = ntohs(READ_ONCE(inet_sk(sk)->inet_sport));
+	const kuid_t uid = twheel_uid_of(sk);
 	struct net *net = sock_net(sk);
 	struct twheel_idle_rule *rule;
 	bool affected = false;
@@ -162,7 +163,7 @@ void twheel_ports_listener_gone(const struct sock *sk)
 	/* See the top of this file. Pairs with record_port(). */
 	smp_mb();
 	list_for_each_entry_rcu(rule, &twheel_rules_of_net(net)->list, list) {
-		if (!rule->pid || !test_bit(port, rule->ports) || !has_owned(rule, twheel_uid_of(sk)))
+		if (!rule->pid || !test_bit(port, rule->ports) || !has_owned(rule, uid))
 			continue;
 		affected = true;
 		clear_bit(port, rule->ports);

@@ -134,7 +134,7 @@ static void send_data(struct model *model, struct end *from, size_t bytes)
 	}
 }
 
-/* Waits until a timer whose connection has ended has ended as well, or turns out to have expired. */
+/* Waits until a timer whose connection has ended ends as well, or turns out to have expired. */
 static void settle(struct solo *solo, struct timer *timer)
 {
 	const __u64 handle = timer->handle, end = now_ns() + GUARD_MS * MSEC;

@@ -328,11 +328,11 @@ static void listen_and_get_another(void *arg)
  * finds the listener: the scan must not forget it as it ends. @known_before: the listener was the
  * process's before, and is taken for it still.
  */
-static void pass_on_while_scanned(struct __test_metadata *_metadata, const FIXTURE_DATA(rules) *self,
+static void pass_on_while_scanned(struct __test_metadata *_metadata, int fd, int listener,
 				  bool known_before)
 {
 	struct twheel_rule rule = { .flags = ABORT | TWHEEL_RULE_PID, .idle = HOUR };
-	struct child child = { .listener = self->listener, .sock = serve(AF_INET, false, 0) };
+	struct child child = { .listener = listener, .sock = serve(AF_INET, false, 0) };
 	const __u16 port = local_port(child.sock);
 	__u32 first;
 	char everywhere[64];
@@ -347,7 +347,7 @@ static void pass_on_while_scanned(struct __test_metadata *_metadata, const FIXTU
 	rule.pid = child.pid;
 	if (!known_before)
 		ASSERT_EQ(0, ask_child(&child));
-	ASSERT_EQ(0, add(self->fd, &rule));
+	ASSERT_EQ(0, add(fd, &rule));
 	first = rule.id;
 	sleep_ns(2 * SEC);
 	if (known_before)
@@ -357,24 +357,24 @@ static void pass_on_while_scanned(struct __test_metadata *_metadata, const FIXTU
 	ASSERT_TRUE(wait_stalled("function_ns"));
 	ASSERT_LT(0, ask_child(&child));
 	/* It is for others. */
-	ASSERT_LT(0, add_port(self->fd, LOCAL | ABORT, STOP_PORT, HOUR));
+	ASSERT_LT(0, add_port(fd, LOCAL | ABORT, STOP_PORT, HOUR));
 	ASSERT_EQ(0, close(child.sock));
 	sleep_ns(3 * SEC);
 	sock = reach(AF_INET, false, port);
 	ASSERT_LE(0, sock);
-	EXPECT_TRUE(wait_for(self->fd, first, watched, 1));
+	EXPECT_TRUE(wait_for(fd, first, watched, 1));
 	EXPECT_TRUE(end_apart(&child, everywhere));
 	close(sock);
 }
 
 TEST_F_TIMEOUT(rules, passed_on_while_it_is_scanned, TIMEOUT)
 {
-	pass_on_while_scanned(_metadata, self, false);
+	pass_on_while_scanned(_metadata, self->fd, self->listener, false);
 }
 
 TEST_F_TIMEOUT(rules, passed_on_again_while_it_is_scanned, TIMEOUT)
 {
-	pass_on_while_scanned(_metadata, self, true);
+	pass_on_while_scanned(_metadata, self->fd, self->listener, true);
 }
 
 TEST_HARNESS_MAIN

@@ -693,7 +693,7 @@ TEST_F_TIMEOUT(races, busy_for_long, 60)
 	close(uffd);
 }
 
-/* A re-arm sets a new limit, and nothing of an earlier one is left but that the socket is in use. */
+/* A re-arm sets a new limit, and nothing of an earlier one is left although the socket is busy. */
 TEST_F_TIMEOUT(races, rearmed_while_busy, 60)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
